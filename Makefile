@@ -1,0 +1,44 @@
+# Pando: built with PGXS. PG_CONFIG chooses the PostgreSQL to build against.
+MODULE_big = pando
+EXTENSION  = pando
+PANDO_VERSION = 1.0
+
+SRCS = $(sort $(wildcard pando/*/*.c))
+OBJS = $(SRCS:.c=.o)
+DATA_built = pando--$(PANDO_VERSION).sql
+
+# Objects that an install script and every update script share come last.
+SQL_SRCS = sql/schema.sql $(sort $(wildcard sql/functions/*.sql)) $(sort $(wildcard sql/views/*.sql))
+
+PG_CONFIG ?= pg_config
+PG_CPPFLAGS = -I$(CURDIR) -I$(shell $(PG_CONFIG) --includedir) $(PANDO_CPPFLAGS)
+PG_CFLAGS   = -std=gnu11 -Wall -Wextra -Werror -Wno-unused-parameter -Wno-sign-compare \
+              -Wno-missing-field-initializers -Wno-declaration-after-statement \
+              -Wno-cast-function-type -Wno-clobbered -MMD -MP
+SHLIB_LINK  = -L$(shell $(PG_CONFIG) --libdir) -lpq -Wl,--version-script=pando.exports
+EXTRA_CLEAN = $(OBJS:.o=.d) pando.exports pando--$(PANDO_VERSION).sql
+# LLVM bitcode of an extension brings nothing here and doubles the build.
+with_llvm = no
+
+PGXS := $(shell $(PG_CONFIG) --pgxs)
+include $(PGXS)
+override with_llvm = no
+
+pando--$(PANDO_VERSION).sql: $(SQL_SRCS)
+	cat $^ > $@
+
+# What PostgreSQL looks up by name, and nothing else, leaves the library.
+pando.exports: $(SRCS) exports.map
+	sh tools/make-exports exports.map $(SRCS) > $@
+
+$(shlib): pando.exports
+pando.so: pando.exports
+
+-include $(OBJS:.o=.d)
+
+.PHONY: check-structure format
+check-structure:
+	sh tools/check-structure
+
+format:
+	clang-format -i pando/*/*.[ch]

@@ -1,0 +1,26 @@
+/*
+ * debug_point.h: named places where a test makes a backend wait, fail or die.
+ *
+ * DEBUG_POINT("commit-after-prepare") costs one load and a branch while nothing is armed
+ * and is absent unless compiled with -DPANDO_DEBUG_POINTS (server builds with assertions
+ * have it). Armed per server by SQL, seen by all of its backends (shared memory):
+ *   SELECT pando.debug_point_arm('commit-after-prepare', 'wait' | 'error' | 'exit');
+ *   SELECT pando.debug_point_clear();      -- all; waiting backends go on
+ */
+#ifndef PANDO_BASE_DEBUG_POINT_H
+#define PANDO_BASE_DEBUG_POINT_H
+
+#include "pando/compat/compat.h"
+
+#if defined(USE_ASSERT_CHECKING) && !defined(PANDO_DEBUG_POINTS)
+#define PANDO_DEBUG_POINTS
+#endif
+
+#ifdef PANDO_DEBUG_POINTS
+extern void debug_point_reached(const char *name);
+#define DEBUG_POINT(name) debug_point_reached(name)
+#else
+#define DEBUG_POINT(name) ((void) 0)
+#endif
+
+#endif

@@ -1,0 +1,11 @@
+/*
+ * init.c: what the base module registers when the library is loaded.
+ */
+#include "pando/compat/compat.h"
+
+#include "pando/base/init.h"
+
+void
+base_init(void)
+{
+}

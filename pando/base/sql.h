@@ -1,0 +1,34 @@
+/*
+ * sql.h: running SQL inside this backend from C, without the SPI ceremony.
+ *
+ * Every function runs as the current user under the current search_path; wrap calls in
+ * owner_enter()/owner_leave() to run with the extension owner's rights and an empty
+ * search_path.
+ */
+#ifndef PANDO_BASE_SQL_H
+#define PANDO_BASE_SQL_H
+
+#include "pando/compat/compat.h"
+#include "nodes/pg_list.h"
+
+/* Runs a statement whose rows, if any, do not matter; returns the rows processed. */
+extern uint64 sql_run(const char *fmt, ...) pg_attribute_printf(1, 2);
+
+/* First column of the first row as text in the caller's context; NULL for none or NULL. */
+extern char *sql_value(const char *fmt, ...) pg_attribute_printf(1, 2);
+
+/* First column of all rows as a List of char * (NULL values as NULL pointers). */
+extern List *sql_column(const char *fmt, ...) pg_attribute_printf(1, 2);
+
+typedef struct OwnerScope
+{
+	Oid userid;
+	int security_context;
+	int guc_level;
+} OwnerScope;
+
+/* Switches to the extension owner until owner_leave(); an error restores by itself. */
+extern void owner_enter(OwnerScope *scope);
+extern void owner_leave(OwnerScope *scope);
+
+#endif

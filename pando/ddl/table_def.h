@@ -1,0 +1,33 @@
+/*
+ * table_def.h: a table's definition as SQL commands, read from this node's catalogs.
+ */
+#ifndef PANDO_DDL_TABLE_DEF_H
+#define PANDO_DDL_TABLE_DEF_H
+
+#include "pando/compat/compat.h"
+#include "nodes/pg_list.h"
+
+/*
+ * Everything that makes the same shell table on another node, in order, as a List of char *:
+ * owned sequences, CREATE TABLE (columns with types, collations, defaults, identity, generated,
+ * storage, compression; reloptions, access method, persistence), owner, indexes, primary key, unique,
+ * check and exclusion constraints, replica identity, clustering, statistics objects, row
+ * security, policies, comments, grants. Without foreign keys.
+ */
+extern List *table_def_commands(Oid relid);
+
+/* ALTER TABLE ... ADD CONSTRAINT ... FOREIGN KEY, one per foreign key of the table. */
+extern List *table_def_foreign_keys(Oid relid);
+
+/*
+ * The stages in which a node makes shards out of its shell table
+ * (SQL: pando.shards_create(regclass, bigint[], stage)).
+ */
+typedef enum ShardStage
+{
+	SHARD_STAGE_TABLE,       /* the bare table: owner, grants, columns, not null */
+	SHARD_STAGE_INDEXES,     /* indexes, constraints, statistics objects, triggers, the rest */
+	SHARD_STAGE_FOREIGN_KEYS /* to colocated shards and reference tables */
+} ShardStage;
+
+#endif

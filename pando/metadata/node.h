@@ -1,0 +1,68 @@
+/*
+ * node.h: the nodes of the cluster, cached from pg_dist_node and pg_dist_local_group.
+ *
+ * Pointers are valid until the end of the transaction.
+ */
+#ifndef PANDO_METADATA_NODE_H
+#define PANDO_METADATA_NODE_H
+
+#include "pando/compat/compat.h"
+#include "nodes/pg_list.h"
+
+#define COORDINATOR_GROUP 0
+
+typedef struct Node
+{
+	int32 id;    /* pg_dist_node.nodeid */
+	int32 group; /* 0 is the coordinator */
+	char *host;
+	int port;
+	char *rack;
+	bool has_metadata;
+	bool active;
+	bool primary; /* noderole is primary */
+	char *cluster;
+	bool metadata_synced;
+	bool should_have_shards;
+	bool is_clone;
+	int32 primary_id;
+} Node;
+
+typedef enum NodeFilter
+{
+	NODES_ALL,		/* every active primary, this node included */
+	NODES_OTHER,	/* every active primary but this node */
+	NODES_WORKERS,	/* every active primary but the coordinator */
+	NODES_WITH_SHARDS /* those that new shards go to: should_have_shards; the coordinator
+					   * when no node has it */
+} NodeFilter;
+
+/* List of const Node *, in order of group. */
+extern List *node_list(NodeFilter filter);
+
+/* The primary of a group; raises when there is none. */
+extern const Node *node_by_group(int32 group);
+
+/* NULL when there is none. */
+extern const Node *node_by_id(int32 id);
+extern const Node *node_by_name(const char *host, int port);
+
+/* This server's group (0 also before any node was added) and its own row, NULL if none. */
+extern int32 node_local_group(void);
+extern const Node *node_local(void);
+
+/* Node id of this server for global pids: its pg_dist_node.nodeid, 0 before it has one. */
+extern int32 node_local_id(void);
+
+extern bool node_is_coordinator(void);
+
+/*
+ * Raises feature_not_supported "operation is not allowed on this node" with the hint to
+ * connect to the coordinator, on any other node.
+ */
+extern void node_require_coordinator(void);
+
+/* Makes every backend of this server reload its nodes. */
+extern void node_invalidate(void);
+
+#endif

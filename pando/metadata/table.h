@@ -1,0 +1,94 @@
+/*
+ * table.h: what this node knows of distributed tables and their shards.
+ *
+ * A DistTable is read from pg_dist_partition, pg_dist_shard and pg_dist_placement once and
+ * cached per backend until one of them changes for that table (relcache invalidation of the
+ * shell table). A pointer stays valid until the end of the transaction, even when the cache
+ * has moved on; what it says is as fresh as the last lock taken on the shell table.
+ */
+#ifndef PANDO_METADATA_TABLE_H
+#define PANDO_METADATA_TABLE_H
+
+#include "pando/compat/compat.h"
+#include "access/attnum.h"
+#include "fmgr.h"
+#include "nodes/pg_list.h"
+
+typedef enum TableKind
+{
+	TABLE_HASH = 1, /* split by the hash of its distribution column */
+	TABLE_SINGLE,   /* one shard, no distribution column, member of a colocation group */
+	TABLE_REFERENCE, /* one shard, a placement on every node */
+	TABLE_MANAGED_LOCAL /* a coordinator's table that is in the metadata */
+} TableKind;
+
+typedef struct Placement
+{
+	int64 id;
+	int32 group; /* node group that holds this copy */
+	int32 state; /* 1: active; others are not read nor written */
+} Placement;
+
+typedef struct Shard
+{
+	int64 id;
+	int index;       /* position in DistTable.shards, ordered by min; the shard group */
+	int32 min_hash;  /* inclusive; INT32_MIN..INT32_MAX where there is no column */
+	int32 max_hash;  /* inclusive */
+	int nplacements; /* active ones only, in order of placement id */
+	Placement *placements;
+} Shard;
+
+typedef struct DistTable
+{
+	Oid relid;
+	TableKind kind;
+	char partmethod; /* as in pg_dist_partition */
+	char repmodel;
+	int32 colocation; /* colocation group */
+	AttrNumber key;   /* distribution column, InvalidAttrNumber where there is none */
+	Oid key_type;
+	int32 key_typmod;
+	Oid key_collation;
+	FmgrInfo hash; /* hash function of key_type; unset without a key */
+	int nshards;
+	Shard *shards;
+} DistTable;
+
+/* Is the extension created in this database, and is it safe to look at its catalogs? */
+extern bool metadata_active(void);
+
+/* The table's metadata, or NULL when it is not in pg_dist_partition. */
+extern const DistTable *dist_table(Oid relid);
+
+/* The same; raises invalid_object_definition "table %s is not distributed" if absent. */
+extern const DistTable *dist_table_require(Oid relid);
+
+/* Does it have a shard for each hash range or one for all (hash or single-shard)? */
+static inline bool
+dist_table_is_sharded(const DistTable *table)
+{
+	return table->kind == TABLE_HASH || table->kind == TABLE_SINGLE;
+}
+
+/* Are two tables' shards paired one to one on the same nodes? */
+extern bool dist_table_colocated(const DistTable *a, const DistTable *b);
+
+/* OIDs of all distributed tables of this database; of one colocation group. */
+extern List *dist_table_oids(void);
+extern List *dist_table_oids_of_colocation(int32 colocation);
+
+/* 32-bit hash of a non-null value of the distribution column's type. */
+extern int32 shard_hash(const DistTable *table, Datum value);
+
+/* Index of the shard that holds a hash; of a value. Raises if the ranges have a gap. */
+extern int shard_index_of_hash(const DistTable *table, int32 hash);
+extern int shard_index_of_value(const DistTable *table, Datum value);
+
+/* The shard with that id; NULL if there is none. *table is set when given. */
+extern const Shard *shard_by_id(int64 shard_id, const DistTable **table);
+
+/* Makes every backend of this node reload what it cached about the table. */
+extern void dist_table_invalidate(Oid relid);
+
+#endif
