@@ -16,6 +16,9 @@
 #define PANDO_DEBUG_POINTS
 #endif
 
+/* Asks for the shared memory; called from base_init only. */
+extern void debug_point_init(void);
+
 #ifdef PANDO_DEBUG_POINTS
 extern void debug_point_reached(const char *name);
 #define DEBUG_POINT(name) debug_point_reached(name)

@@ -3,9 +3,11 @@
  */
 #include "pando/compat/compat.h"
 
+#include "pando/base/debug_point.h"
 #include "pando/base/init.h"
 
 void
 base_init(void)
 {
+	debug_point_init();
 }

@@ -1,0 +1,218 @@
+/*
+ * debug_point.c: named places where a test makes a backend wait, fail or die.
+ *
+ * What is armed stands in shared memory, in a small table guarded by one LWLock; `narmed`
+ * is read without it, so that a point costs one load while nothing is armed. A waiting
+ * backend sleeps on a condition variable that pando.debug_point_clear() signals.
+ */
+#include "pando/compat/compat.h"
+
+#include <unistd.h>
+
+#include "fmgr.h"
+#include "miscadmin.h"
+#include "pgstat.h"
+#include "storage/condition_variable.h"
+#include "storage/ipc.h"
+#include "storage/lwlock.h"
+#include "storage/shmem.h"
+#include "utils/builtins.h"
+
+#include "pando/base/debug_point.h"
+
+#define MAX_ARMED 16
+
+PG_FUNCTION_INFO_V1(debug_point_arm);
+PG_FUNCTION_INFO_V1(debug_point_clear);
+
+typedef enum DebugAction
+{
+	DEBUG_ACTION_WAIT,
+	DEBUG_ACTION_ERROR,
+	DEBUG_ACTION_EXIT
+} DebugAction;
+
+typedef struct DebugPointTable
+{
+	LWLock *lock;
+	ConditionVariable cleared;
+	volatile int narmed;
+	struct
+	{
+		char name[NAMEDATALEN];
+		DebugAction action;
+	} armed[MAX_ARMED];
+} DebugPointTable;
+
+#ifdef PANDO_DEBUG_POINTS
+
+static DebugPointTable *table = NULL;
+static shmem_request_hook_type previous_request = NULL;
+static shmem_startup_hook_type previous_startup = NULL;
+
+static void
+debug_point_request(void)
+{
+	if (previous_request)
+		previous_request();
+	RequestAddinShmemSpace(MAXALIGN(sizeof(DebugPointTable)));
+	RequestNamedLWLockTranche("pando_debug_point", 1);
+}
+
+static void
+debug_point_startup(void)
+{
+	bool found;
+
+	if (previous_startup)
+		previous_startup();
+	LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
+	table = ShmemInitStruct("pando debug points", sizeof(DebugPointTable), &found);
+	if (!found)
+	{
+		memset(table, 0, sizeof(DebugPointTable));
+		table->lock = &GetNamedLWLockTranche("pando_debug_point")->lock;
+		ConditionVariableInit(&table->cleared);
+	}
+	LWLockRelease(AddinShmemInitLock);
+}
+
+void
+debug_point_init(void)
+{
+	previous_request = shmem_request_hook;
+	shmem_request_hook = debug_point_request;
+	previous_startup = shmem_startup_hook;
+	shmem_startup_hook = debug_point_startup;
+}
+
+/* Position of an armed point, -1 if it is not; the caller holds the lock. */
+static int
+debug_point_find(const char *name)
+{
+	for (int i = 0; i < table->narmed; i++)
+		if (strcmp(table->armed[i].name, name) == 0)
+			return i;
+	return -1;
+}
+
+/* Is it armed, and with what? */
+static bool
+debug_point_look(const char *name, DebugAction *action)
+{
+	int i;
+
+	LWLockAcquire(table->lock, LW_SHARED);
+	i = debug_point_find(name);
+	if (i >= 0)
+		*action = table->armed[i].action;
+	LWLockRelease(table->lock);
+	return i >= 0;
+}
+
+/* Sleeps until the point is no longer armed; interruptible. */
+static void
+debug_point_wait(const char *name)
+{
+	DebugAction action;
+
+	ConditionVariablePrepareToSleep(&table->cleared);
+	while (debug_point_look(name, &action) && action == DEBUG_ACTION_WAIT)
+		ConditionVariableSleep(&table->cleared, PG_WAIT_EXTENSION);
+	ConditionVariableCancelSleep();
+}
+
+void
+debug_point_reached(const char *name)
+{
+	DebugAction action;
+
+	if (table == NULL || table->narmed == 0 || !debug_point_look(name, &action))
+		return;
+	switch (action)
+	{
+		case DEBUG_ACTION_WAIT:
+			debug_point_wait(name);
+			break;
+		case DEBUG_ACTION_ERROR:
+			ereport(ERROR, (errcode(ERRCODE_EXTERNAL_ROUTINE_EXCEPTION),
+							errmsg("debug point \"%s\" reached", name)));
+			break;
+		case DEBUG_ACTION_EXIT:
+			/* As a crash: no callback runs and the postmaster restarts the server. */
+			_exit(2);
+	}
+}
+
+Datum
+debug_point_arm(PG_FUNCTION_ARGS)
+{
+	char *name = text_to_cstring(PG_GETARG_TEXT_PP(0));
+	char *word = text_to_cstring(PG_GETARG_TEXT_PP(1));
+	DebugAction action;
+	int i;
+
+	if (strcmp(word, "wait") == 0)
+		action = DEBUG_ACTION_WAIT;
+	else if (strcmp(word, "error") == 0)
+		action = DEBUG_ACTION_ERROR;
+	else if (strcmp(word, "exit") == 0)
+		action = DEBUG_ACTION_EXIT;
+	else
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+						errmsg("invalid action \"%s\" for a debug point", word),
+						errhint("Use wait, error or exit.")));
+
+	LWLockAcquire(table->lock, LW_EXCLUSIVE);
+	i = debug_point_find(name);
+	if (i < 0 && table->narmed == MAX_ARMED)
+		ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+						errmsg("no more than %d debug points can be armed", MAX_ARMED)));
+	if (i < 0)
+		i = table->narmed++;
+	strlcpy(table->armed[i].name, name, NAMEDATALEN);
+	table->armed[i].action = action;
+	LWLockRelease(table->lock);
+	PG_RETURN_VOID();
+}
+
+Datum
+debug_point_clear(PG_FUNCTION_ARGS)
+{
+	LWLockAcquire(table->lock, LW_EXCLUSIVE);
+	table->narmed = 0;
+	LWLockRelease(table->lock);
+	ConditionVariableBroadcast(&table->cleared);
+	PG_RETURN_VOID();
+}
+
+#else
+
+void
+debug_point_init(void)
+{
+}
+
+static void
+debug_point_absent(void)
+{
+	ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+					errmsg("debug points are not part of this build"),
+					errhint("Build with PANDO_CPPFLAGS=-DPANDO_DEBUG_POINTS.")));
+}
+
+Datum
+debug_point_arm(PG_FUNCTION_ARGS)
+{
+	debug_point_absent();
+	PG_RETURN_VOID();
+}
+
+Datum
+debug_point_clear(PG_FUNCTION_ARGS)
+{
+	debug_point_absent();
+	PG_RETURN_VOID();
+}
+
+#endif
