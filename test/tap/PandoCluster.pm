@@ -1,0 +1,85 @@
+# PandoCluster: a coordinator and workers for a TAP script.
+#
+#   my $cluster = PandoCluster->new('name', workers => 2);
+#   $cluster->coordinator->safe_psql('postgres', ...);
+#   $cluster->worker(1)->stop('immediate');
+package PandoCluster;
+
+use strict;
+use warnings;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+
+# Starts the servers, creates the extension and adds the workers. Options: workers (2),
+# conf (lines for every postgresql.conf), join (1: add the workers).
+sub new
+{
+	my ($class, $name, %options) = @_;
+	my $self = bless { nodes => [] }, $class;
+	my $workers = $options{workers} // 2;
+	foreach my $i (0 .. $workers)
+	{
+		$self->add_server($i == 0 ? "${name}_coordinator" : "${name}_worker$i", $options{conf});
+	}
+	my $coordinator = $self->coordinator;
+	$coordinator->safe_psql('postgres',
+		"SELECT citus_set_coordinator_host('127.0.0.1', " . $coordinator->port . ")");
+	if ($options{join} // 1)
+	{
+		$self->join_worker($_) foreach 1 .. $workers;
+	}
+	return $self;
+}
+
+# One more server with the extension, not yet a member.
+sub add_server
+{
+	my ($self, $name, $conf) = @_;
+	my $node = PostgreSQL::Test::Cluster->new($name, own_host => 0);
+	$node->init;
+	my $library_path = $ENV{PANDO_LIBRARY_PATH} // '';
+	$node->append_conf('postgresql.conf', <<"END");
+listen_addresses = '127.0.0.1'
+shared_preload_libraries = 'pando'
+dynamic_library_path = '$library_path:\$libdir'
+max_prepared_transactions = 100
+max_connections = 100
+wal_level = logical
+log_min_messages = warning
+END
+	$node->append_conf('postgresql.conf', $conf) if defined $conf;
+	$node->append_conf('pg_hba.conf', "host all all 127.0.0.1/32 trust");
+	$node->start;
+	$node->safe_psql('postgres', 'CREATE EXTENSION pando');
+	push @{ $self->{nodes} }, $node;
+	return $node;
+}
+
+sub coordinator { return $_[0]->{nodes}[0]; }
+sub worker { return $_[0]->{nodes}[ $_[1] ]; }
+sub nodes { return @{ $_[0]->{nodes} }; }
+
+sub join_worker
+{
+	my ($self, $i) = @_;
+	$self->coordinator->safe_psql('postgres',
+		"SELECT citus_add_node('127.0.0.1', " . $self->worker($i)->port . ")");
+	return;
+}
+
+# Runs SQL on the coordinator; dies on an error.
+sub sql { return $_[0]->coordinator->safe_psql('postgres', $_[1]); }
+
+# Prepared transactions left on any node, as a count.
+sub prepared_count
+{
+	my ($self) = @_;
+	my $count = 0;
+	$count += $_->safe_psql('postgres', 'SELECT count(*) FROM pg_prepared_xacts') foreach $self->nodes;
+	return $count;
+}
+
+# Stops all servers without ceremony.
+sub stop { $_->stop('immediate') foreach $_[0]->nodes; return; }
+
+1;

@@ -1,0 +1,170 @@
+# lib.sh: what the command ./pando, the demo and the tests share: finding PostgreSQL,
+# installing what is missing, building, and running servers as an unprivileged user.
+# Sourced, never run. Expects ROOT (the repository) to be set.
+
+say()  { printf '%s\n' "$*"; }
+step() { printf '==> %s\n' "$*"; }
+die()  { printf 'pando: %s\n' "$*" >&2; exit 1; }
+
+# Runs a command with administrator rights.
+as_root() {
+	if [ "$(id -u)" = 0 ]; then "$@"
+	elif command -v sudo >/dev/null; then sudo "$@"
+	else die "administrator rights are needed for '$1': run as root or install sudo"
+	fi
+}
+
+# PostgreSQL's servers refuse to run as root: root runs them as the user postgres.
+server_user() { if [ "$(id -u)" = 0 ]; then echo postgres; else id -un; fi; }
+as_server() {
+	if [ "$(id -u)" = 0 ]; then (cd / && runuser -u postgres -- "$@"); else "$@"; fi
+}
+
+# True when everything that building and testing needs is there.
+have_everything() {
+	command -v gcc make perl >/dev/null || return 1
+	[ -n "$PG_CONFIG" ] && [ -x "$PG_CONFIG" ] || return 1
+	[ -f "$("$PG_CONFIG" --pgxs)" ] && [ -f "$("$PG_CONFIG" --includedir-server)/postgres.h" ] &&
+		[ -x "$("$PG_CONFIG" --bindir)/initdb" ] && [ -x "$("$PG_CONFIG" --bindir)/pgbench" ] &&
+		[ -f "$("$PG_CONFIG" --includedir)/libpq-fe.h" ] || return 1
+	perl -MIPC::Run -e 1 2>/dev/null
+}
+
+find_postgres() {
+	PG_CONFIG=${PG_CONFIG:-}
+	if [ -n "$PG_CONFIG" ]; then
+		PG_CONFIG=$(command -v "$PG_CONFIG") || die "PG_CONFIG names no program"
+	elif [ -x /usr/lib/postgresql/15/bin/pg_config ]; then
+		PG_CONFIG=/usr/lib/postgresql/15/bin/pg_config
+	fi
+	if ! have_everything; then install_packages; fi
+	BIN=$("$PG_CONFIG" --bindir)
+	export PG_CONFIG BIN
+}
+
+install_packages() {
+	if ! command -v apt-get >/dev/null; then
+		die "this system has no apt-get: install PostgreSQL 15 with its headers, gcc, make and Perl's IPC::Run, then set PG_CONFIG"
+	fi
+	local packages="gcc make libc6-dev perl libipc-run-perl"
+	if [ -z "$PG_CONFIG" ] || [ "$PG_CONFIG" = /usr/lib/postgresql/15/bin/pg_config ]; then
+		packages="$packages postgresql-15 postgresql-server-dev-15 libpq-dev"
+	fi
+	step "Installing packages: $packages"
+	as_root apt-get update -qq || die "the package lists could not be fetched"
+	if ! as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
+		$packages >/dev/null; then
+		die "the packages could not be installed: where this system's release has no postgresql-15, install it from PostgreSQL's own repository or set PG_CONFIG"
+	fi
+	PG_CONFIG=${PG_CONFIG:-/usr/lib/postgresql/15/bin/pg_config}
+	have_everything || die "PostgreSQL at $PG_CONFIG lacks its server, headers or pgxs"
+}
+
+# Builds the extension in the directory $1 (a copy of the sources or the repository itself).
+build() {
+	local log=$1/build.log
+	if ! make -s -C "$1" -j"$(nproc)" PG_CONFIG="$PG_CONFIG" ${2:+PANDO_CPPFLAGS="$2"} \
+		>"$log" 2>&1; then
+		tail -30 "$log" >&2
+		die "the build failed, see $log"
+	fi
+}
+
+# Builds and installs what the sources say, in a build directory of this user, so that a
+# read-only or foreign checkout works as well.
+build_and_install() {
+	step "Building the extension"
+	BUILD_DIR=${XDG_CACHE_HOME:-${HOME:-/tmp}/.cache}/pando/build
+	copy_sources "$BUILD_DIR"
+	build "$BUILD_DIR"
+	local make_install="make -s -C $BUILD_DIR PG_CONFIG=$PG_CONFIG install"
+	local lib
+	lib=$("$PG_CONFIG" --pkglibdir)
+	if cmp -s "$BUILD_DIR/pando.so" "$lib/pando.so" &&
+		cmp -s "$BUILD_DIR"/pando--1.0.sql "$("$PG_CONFIG" --sharedir)/extension/pando--1.0.sql" &&
+		cmp -s "$BUILD_DIR"/pando.control "$("$PG_CONFIG" --sharedir)/extension/pando.control"; then
+		return
+	fi
+	step "Installing the extension into $lib"
+	if [ -w "$lib" ] && [ -w "$("$PG_CONFIG" --sharedir)/extension" ]; then
+		$make_install >/dev/null
+	else
+		as_root $make_install >/dev/null
+	fi || die "the extension could not be installed into $lib"
+}
+
+# Copies the sources to $1, keeping what was built there before.
+copy_sources() {
+	mkdir -p "$1" || die "cannot create $1"
+	(cd "$ROOT" && tar cf - Makefile pando.control exports.map tools sql pando) |
+		(cd "$1" && rm -rf sql pando.new && mkdir pando.new &&
+			tar xf - --exclude='*.o' --exclude='*.d' --transform='s,^pando/,pando.new/,' &&
+			sync_tree pando.new pando && rm -rf pando.new)
+}
+
+# Makes $2 equal to $1 but for object files; files that did not change keep their times.
+sync_tree() {
+	(cd "$1" && find . -type f) | while read -r file; do
+		if ! cmp -s "$1/$file" "$2/$file"; then
+			mkdir -p "$(dirname "$2/$file")" && cp "$1/$file" "$2/$file"
+		fi
+	done
+	(cd "$2" && find . -name '*.c' -o -name '*.h') | while read -r file; do
+		[ -e "$1/$file" ] || rm -f "$2/$file" "$2/${file%.c}.o" "$2/${file%.c}.d"
+	done
+	return 0
+}
+
+# Is a TCP port of the loopback interface in use?
+port_in_use() { (exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null; }
+
+# First of $1 free ports in a row, from $2 on.
+free_ports() {
+	local base=$2 i
+	while :; do
+		for ((i = 0; i < $1; i++)); do
+			if port_in_use $((base + i)); then base=$((base + i + 1)); continue 2; fi
+		done
+		echo "$base"
+		return
+	done
+}
+
+# ---------------------------------------------------------------------------------------
+# One server: a data directory $1, which starts on port $2.
+
+# Creates the data directory; further arguments are lines for postgresql.conf.
+server_init() {
+	local data=$1 port=$2
+	shift 2
+	as_server "$BIN/initdb" -D "$data" -U postgres -A trust --encoding=UTF8 --locale=C.UTF-8 \
+		--no-sync >/dev/null || die "initdb failed for $data"
+	{
+		echo "port = $port"
+		echo "listen_addresses = '127.0.0.1'"
+		echo "unix_socket_directories = ''"
+		echo "shared_preload_libraries = 'pando'"
+		echo "max_prepared_transactions = 200"
+		echo "max_connections = 200"
+		echo "wal_level = logical"
+		printf '%s\n' "$@"
+	} | as_server tee -a "$data/postgresql.conf" >/dev/null
+}
+
+server_running() { as_server "$BIN/pg_ctl" -D "$1" status >/dev/null 2>&1; }
+
+server_start() {
+	as_server "$BIN/pg_ctl" -D "$1" -l "$1/server.log" -w -t 120 start >/dev/null || {
+		as_server tail -5 "$1/server.log" >&2
+		die "the server in $1 did not start"
+	}
+}
+
+server_stop() { as_server "$BIN/pg_ctl" -D "$1" -m "${2:-fast}" -w -t 60 stop >/dev/null; }
+
+# psql on port $1 without reading the user's own settings; stops at the first error.
+sql() {
+	local port=$1
+	shift
+	PGOPTIONS='' "$BIN/psql" -X -q -v ON_ERROR_STOP=1 -h 127.0.0.1 -p "$port" -U postgres "$@"
+}

@@ -1,0 +1,162 @@
+# test.sh: `./pando test [pattern]`. Sourced by ./pando.
+#
+# Every regress file, isolation spec, TAP script, and the structure check is one test.
+# Servers run on free ports under a temporary directory, from a build of its own that has
+# the debug points compiled in (found through dynamic_library_path, so that the installed
+# library is not touched). Two lanes run side by side: SQL files against one shared
+# cluster, and TAP scripts, which start their own servers.
+
+run_tests() {
+	local pattern=${1:-}
+	find_postgres
+	build_and_install
+	TEST_DIR=$(as_server mktemp -d "${TMPDIR:-/tmp}/pando-test.XXXXXX")
+	chmod 755 "$TEST_DIR" 2>/dev/null || as_root chmod 755 "$TEST_DIR"
+	trap 'tests_end' EXIT
+	step "Building with debug points"
+	as_server mkdir "$TEST_DIR/build"
+	(cd "$ROOT" && tar cf - Makefile pando.control exports.map tools sql src test) |
+		as_server tar xf - -C "$TEST_DIR/build"
+	as_server make -s -C "$TEST_DIR/build" -j"$(nproc)" PG_CONFIG="$PG_CONFIG" \
+		PANDO_CPPFLAGS=-DPANDO_DEBUG_POINTS >"$TEST_DIR/build.log" 2>&1 || {
+		tail -30 "$TEST_DIR/build.log"
+		die "the build for the tests failed"
+	}
+	RESULTS=$TEST_DIR/results
+	: > "$RESULTS"
+	structure_test "$pattern"
+	tap_lane "$pattern" > "$TEST_DIR/tap.out" 2>&1 &
+	local tap=$!
+	sql_lane "$pattern"
+	step "TAP tests"
+	tail -n +1 -f --pid=$tap "$TEST_DIR/tap.out" || true
+	wait $tap || true
+	local passed failed
+	passed=$(grep -c '^ok' "$RESULTS" || true)
+	failed=$(grep -c '^not ok' "$RESULTS" || true)
+	[ "$failed" = 0 ] || grep '^not ok' "$RESULTS"
+	KEEP_TESTS=$failed
+	say "$passed passed, $failed failed"
+	[ "$failed" = 0 ] && [ "$passed" -gt 0 ]
+}
+
+tests_end() {
+	local data
+	for data in "$TEST_DIR"/cluster/*; do
+		[ -f "$data/postmaster.pid" ] && server_stop "$data" immediate
+	done
+	if [ "${KEEP_TESTS:-1}" = 0 ]; then as_server rm -rf "$TEST_DIR"
+	else say "What the tests wrote is in $TEST_DIR"
+	fi
+}
+
+# report NAME STATUS: one line per test, on the screen and in the results.
+report() {
+	if [ "$2" = 0 ]; then say "ok      $1"; else say "not ok  $1"; fi | tee -a "$RESULTS"
+}
+
+matches() { [ -z "$2" ] || [[ $1 == *$2* ]]; }
+
+structure_test() {
+	matches structure "$1" || return 0
+	local status=0
+	sh "$ROOT/tools/check-structure" || status=1
+	report structure $status
+}
+
+# ---------------------------------------------------------------------------------------
+# SQL files and isolation specs, one after the other, against a coordinator and two workers.
+
+sql_lane() {
+	local sqls=() specs=() name
+	while read -r name; do
+		if matches "$name" "$1"; then sqls+=("$name"); fi
+	done < <(grep -v '^#' "$ROOT/test/regress/schedule" | tr ' ' '\n' | grep .)
+	while read -r name; do
+		if matches "$name" "$1"; then specs+=("$name"); fi
+	done < <(grep -v '^#' "$ROOT/test/isolation/schedule" | tr ' ' '\n' | grep .)
+	[ $((${#sqls[@]} + ${#specs[@]})) -gt 0 ] || return 0
+	step "Regress tests"
+	test_cluster 2
+	if [ ${#sqls[@]} -gt 0 ]; then
+		pg_regress_run regress/pg_regress "$TEST_DIR/build/test/regress" "${sqls[@]}"
+	fi
+	if [ ${#specs[@]} -gt 0 ]; then
+		step "Isolation tests"
+		sql "$TEST_PORT" -d regression -c "SELECT citus_internal.replace_isolation_tester_func()" >/dev/null
+		pg_regress_run isolation/pg_isolation_regress "$TEST_DIR/build/test/isolation" "${specs[@]}"
+	fi
+}
+
+# A cluster of $1 workers with the debug build, database regression.
+test_cluster() {
+	local i
+	TEST_PORT=$(free_ports $(($1 + 1)) 29700)
+	as_server mkdir "$TEST_DIR/cluster"
+	for ((i = 0; i <= $1; i++)); do
+		server_init "$TEST_DIR/cluster/n$i" $((TEST_PORT + i)) \
+			"dynamic_library_path = '$TEST_DIR/build:\$libdir'" "fsync = off" \
+			"max_wal_size = 2GB" "shared_buffers = 64MB" "timezone = 'PST8PDT'" "datestyle = 'ISO, MDY'"
+		server_start "$TEST_DIR/cluster/n$i"
+		sql $((TEST_PORT + i)) -d postgres -c "CREATE DATABASE regression" 
+		sql $((TEST_PORT + i)) -d regression -c "CREATE EXTENSION pando"
+	done
+	sql "$TEST_PORT" -d regression -o /dev/null \
+		-c "SELECT citus_set_coordinator_host('127.0.0.1', $TEST_PORT)"
+	for ((i = 1; i <= $1; i++)); do
+		sql "$TEST_PORT" -d regression -o /dev/null \
+			-c "SELECT citus_add_node('127.0.0.1', $((TEST_PORT + i)))"
+	done
+}
+
+# pg_regress_run PROGRAM DIR TEST...: runs them in one go and reports each.
+pg_regress_run() {
+	local program dir=$2 line out
+	program=$(dirname "$("$PG_CONFIG" --pgxs)")/../../src/test/$1
+	shift 2
+	out=$dir/run.out
+	as_server env PGHOST=127.0.0.1 PGPORT="$TEST_PORT" PGUSER=postgres \
+		"$program" --use-existing --host=127.0.0.1 --port="$TEST_PORT" --user=postgres \
+		--dbname=regression --bindir="$BIN" --inputdir="$dir" --outputdir="$dir" \
+		--max-connections=1 "$@" > "$TEST_DIR/$(basename "$dir").out" 2>&1 || true
+	while read -r line; do
+		case $line in
+			test*...*ok*) report "$(echo "$line" | awk '{ print $2 }')" 0 ;;
+			test*...*FAILED*) report "$(echo "$line" | awk '{ print $2 }')" 1 ;;
+		esac
+	done < "$TEST_DIR/$(basename "$dir").out"
+	if ! grep -q '^test ' "$TEST_DIR/$(basename "$dir").out"; then
+		cat "$TEST_DIR/$(basename "$dir").out"
+		report "$(basename "$dir")" 1
+	fi
+	[ ! -s "$dir/regression.diffs" ] || head -300 "$dir/regression.diffs"
+}
+
+# ---------------------------------------------------------------------------------------
+# TAP scripts: each starts its own servers with PostgreSQL::Test::Cluster.
+
+tap_lane() {
+	local perl_dir scripts=() script name
+	perl_dir=$(dirname "$("$PG_CONFIG" --pgxs)")/../../src/test/perl
+	for script in "$ROOT"/test/tap/*.pl; do
+		if matches "tap/$(basename "$script")" "$1"; then scripts+=("$(basename "$script")"); fi
+	done
+	local data=$TEST_DIR/tap
+	as_server mkdir -p "$data"
+	for name in "${scripts[@]}"; do
+		local status=0
+		(cd "$TEST_DIR/build/test/tap" &&
+			as_server_here env PATH="$BIN:$PATH" PGPORT=$((40000 + RANDOM % 10000)) \
+				PG_REGRESS="$(dirname "$("$PG_CONFIG" --pgxs)")/../../src/test/regress/pg_regress" \
+				PANDO_LIBRARY_PATH="$TEST_DIR/build" TESTDATADIR="$data/${name%.pl}" \
+				TESTLOGDIR="$data/${name%.pl}" TESTDIR="$data" PG_TEST_TIMEOUT_DEFAULT=120 \
+				perl -I "$perl_dir" -I . "$name" > "$data/${name%.pl}.out" 2>&1) || status=$?
+		report "tap/$name" $status
+		[ $status = 0 ] || tail -40 "$data/${name%.pl}.out"
+	done
+}
+
+# as_server in the current directory.
+as_server_here() {
+	if [ "$(id -u)" = 0 ]; then runuser -u postgres -- "$@"; else "$@"; fi
+}
