@@ -1,0 +1,81 @@
+# Nodes: added, listed, disabled, removed and added again; every node has all metadata and shell
+# tables, and a client may work through any of them.
+use strict;
+use warnings;
+use Test::More;
+use lib '.';
+use PandoCluster;
+
+my $cluster = PandoCluster->new('nodes', workers => 3, join => 0);
+my ($coordinator, @workers) = $cluster->nodes;
+
+is($cluster->sql('SELECT count(*) FROM citus_get_active_worker_nodes()'), '0', 'no worker at first');
+is($cluster->sql("SELECT citus_add_node('127.0.0.1', " . $workers[0]->port . ")"), '2',
+	'the first worker is node 2');
+is($cluster->sql("SELECT citus_add_node('127.0.0.1', " . $workers[1]->port . ")"), '3',
+	'the second worker is node 3');
+is($cluster->sql("SELECT citus_add_node('127.0.0.1', " . $workers[1]->port . ")"), '3',
+	'adding a node twice returns its id');
+is( $cluster->sql('SELECT node_name, node_port FROM master_get_active_worker_nodes() ORDER BY 2'),
+	join("\n", map { '127.0.0.1|' . $_->port } sort { $a->port <=> $b->port } @workers[ 0, 1 ]),
+	'the old spelling lists the workers');
+
+$cluster->sql(<<'END');
+CREATE TYPE mood AS ENUM ('calm', 'busy');
+CREATE SCHEMA app;
+CREATE TABLE app.kinds (id int PRIMARY KEY, name text);
+SELECT create_reference_table('app.kinds');
+INSERT INTO app.kinds VALUES (1, 'one'), (2, 'two');
+CREATE TABLE app.items (id bigserial, tenant int, kind int REFERENCES app.kinds, state mood, PRIMARY KEY (tenant, id));
+SELECT create_distributed_table('app.items', 'tenant');
+CREATE INDEX items_kind ON app.items (kind);
+INSERT INTO app.items (tenant, kind, state) SELECT i, 1 + i % 2, 'calm' FROM generate_series(1, 100) i;
+END
+
+# A node that comes later gets everything.
+is($cluster->sql("SELECT citus_add_node('127.0.0.1', " . $workers[2]->port . ")"), '4',
+	'a third worker joins a cluster with tables');
+my $summary = 'SELECT count(*), sum(kind), count(DISTINCT id), (SELECT count(*) FROM app.kinds) FROM app.items';
+my $answer = '100|150|100|2';
+is($_->safe_psql('postgres', $summary), $answer, 'rows seen through ' . $_->name) foreach $cluster->nodes;
+foreach my $table (qw(pg_dist_node pg_dist_shard pg_dist_placement pg_dist_colocation))
+{
+	my $query = "SELECT md5(string_agg(t::text, ',' ORDER BY t::text)) FROM $table t";
+	my $expected = $cluster->sql($query);
+	is($_->safe_psql('postgres', $query), $expected, "$table on " . $_->name) foreach @workers;
+}
+is($_->safe_psql('postgres', "SELECT count(*) FROM pg_indexes WHERE indexname = 'items_kind'"), '1',
+	'the shell index is on ' . $_->name)
+  foreach @workers;
+
+# Writes through every node.
+my $i = 0;
+foreach my $node ($cluster->nodes)
+{
+	$i++;
+	$node->safe_psql('postgres',
+		"INSERT INTO app.items (tenant, kind, state) VALUES ($i, 2, 'busy'), (10$i, 2, 'busy')");
+	$node->safe_psql('postgres', "UPDATE app.items SET state = 'calm' WHERE tenant = 10$i");
+	$node->safe_psql('postgres', "INSERT INTO app.kinds VALUES (10 + $i, 'through node')");
+}
+is($_->safe_psql('postgres', $summary), '108|166|108|6', 'all writes seen through ' . $_->name)
+  foreach $cluster->nodes;
+is($cluster->sql("SELECT count(*) FROM app.items WHERE state = 'busy'"), '4', 'and the updates');
+
+# Leaving.
+my ($result, $out, $err) = $coordinator->psql('postgres',
+	"SELECT citus_remove_node('127.0.0.1', " . $workers[0]->port . ")");
+isnt($result, 0, 'a node with the only copy of shards is not removed');
+like($err, qr/placement/, 'and the error says why');
+$cluster->sql("SELECT citus_remove_node('127.0.0.1', " . $workers[2]->port . ")");
+is($cluster->sql('SELECT count(*) FROM pg_dist_node'), '3', 'an empty node is removed');
+is($workers[2]->safe_psql('postgres', 'SELECT count(*) FROM pg_dist_partition'), '0',
+	'and keeps no metadata');
+$cluster->sql("SELECT citus_add_node('127.0.0.1', " . $workers[2]->port . ")");
+is($workers[2]->safe_psql('postgres', $summary), '108|166|108|6', 'it can be added again');
+is($cluster->sql('SELECT count(*) FROM citus_check_cluster_node_health() WHERE NOT result'), '0',
+	'every node reaches every node');
+is($cluster->prepared_count, 0, 'nothing is left prepared');
+
+$cluster->stop;
+done_testing();
