@@ -84,7 +84,10 @@ extern Fragment *fragment_unpack(List *packed);
 typedef enum PlanKind
 {
 	PLAN_FRAGMENT,      /* "Citus Adaptive" */
-	PLAN_INSERT_SELECT, /* "Citus INSERT ... SELECT": rows of a local plan copied to shards */
+	PLAN_INSERT_SELECT, /* "Citus INSERT ... SELECT": rows of a local plan copied to shards.
+						 * custom_plans: that plan; custom_private: list_make2(Oid list with
+						 * the target alone, int list of attribute numbers, one per
+						 * column that is not junk of the plan's output) */
 	PLAN_KINDS
 } PlanKind;
 
