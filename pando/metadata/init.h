@@ -1,10 +1,11 @@
 /*
- * init.h: the metadata module's entry, called when the library is loaded.
+ * init.h: what the metadata module registers when the library is loaded.
  */
 #ifndef PANDO_METADATA_INIT_H
 #define PANDO_METADATA_INIT_H
 
-/* Registers the invalidation callbacks; called from _PG_init only. */
+/* Defines settings; callbacks are registered per backend at first use. From _PG_init
+ * only. */
 extern void metadata_init(void);
 
 #endif

@@ -11,9 +11,9 @@
 
 #define COORDINATOR_GROUP 0
 
-typedef struct Node
+typedef struct DistNode
 {
-	int32 id;    /* pg_dist_node.nodeid */
+	int32 id;	 /* pg_dist_node.nodeid */
 	int32 group; /* 0 is the coordinator */
 	char *host;
 	int port;
@@ -26,32 +26,34 @@ typedef struct Node
 	bool should_have_shards;
 	bool is_clone;
 	int32 primary_id;
-} Node;
+} DistNode;
 
 typedef enum NodeFilter
 {
-	NODES_ALL,		/* every active primary, this node included */
-	NODES_OTHER,	/* every active primary but this node */
-	NODES_WORKERS,	/* every active primary but the coordinator */
+	NODES_ALL,		  /* every active primary, this node included */
+	NODES_OTHER,	  /* every active primary but this node */
+	NODES_WORKERS,	  /* every active primary but the coordinator */
 	NODES_WITH_SHARDS /* those that new shards go to: should_have_shards; the coordinator
 					   * when no node has it */
 } NodeFilter;
 
-/* List of const Node *, in order of group. */
+/* List of const DistNode *, in order of group. */
 extern List *node_list(NodeFilter filter);
 
 /* The primary of a group; raises when there is none. */
-extern const Node *node_by_group(int32 group);
+extern const DistNode *node_by_group(int32 group);
 
 /* NULL when there is none. */
-extern const Node *node_by_id(int32 id);
-extern const Node *node_by_name(const char *host, int port);
+extern const DistNode *node_by_id(int32 id);
+extern const DistNode *node_by_name(const char *host, int port);
 
-/* This server's group (0 also before any node was added) and its own row, NULL if none. */
+/* This server's group (0 also before any node was added) and its own row, NULL if none.
+ */
 extern int32 node_local_group(void);
-extern const Node *node_local(void);
+extern const DistNode *node_local(void);
 
-/* Node id of this server for global pids: its pg_dist_node.nodeid, 0 before it has one. */
+/* Node id of this server for global pids: its pg_dist_node.nodeid, 0 before it has one.
+ */
 extern int32 node_local_id(void);
 
 extern bool node_is_coordinator(void);

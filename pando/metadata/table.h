@@ -1,10 +1,11 @@
 /*
  * table.h: what this node knows of distributed tables and their shards.
  *
- * A DistTable is read from pg_dist_partition, pg_dist_shard and pg_dist_placement once and
- * cached per backend until one of them changes for that table (relcache invalidation of the
- * shell table). A pointer stays valid until the end of the transaction, even when the cache
- * has moved on; what it says is as fresh as the last lock taken on the shell table.
+ * A DistTable is read from pg_dist_partition, pg_dist_shard and pg_dist_placement once
+ * and cached per backend until one of them changes for that table (relcache invalidation
+ * of the shell table). A pointer stays valid until the end of the transaction, even when
+ * the cache has moved on; what it says is as fresh as the last lock taken on the shell
+ * table.
  */
 #ifndef PANDO_METADATA_TABLE_H
 #define PANDO_METADATA_TABLE_H
@@ -16,8 +17,8 @@
 
 typedef enum TableKind
 {
-	TABLE_HASH = 1, /* split by the hash of its distribution column */
-	TABLE_SINGLE,   /* one shard, no distribution column, member of a colocation group */
+	TABLE_HASH = 1,	 /* split by the hash of its distribution column */
+	TABLE_SINGLE,	 /* one shard, no distribution column, member of a colocation group */
 	TABLE_REFERENCE, /* one shard, a placement on every node */
 	TABLE_MANAGED_LOCAL /* a coordinator's table that is in the metadata */
 } TableKind;
@@ -32,9 +33,9 @@ typedef struct Placement
 typedef struct Shard
 {
 	int64 id;
-	int index;       /* position in DistTable.shards, ordered by min; the shard group */
-	int32 min_hash;  /* inclusive; INT32_MIN..INT32_MAX where there is no column */
-	int32 max_hash;  /* inclusive */
+	int index;		 /* position in DistTable.shards, ordered by min; the shard group */
+	int32 min_hash;	 /* inclusive; INT32_MIN..INT32_MAX where there is no column */
+	int32 max_hash;	 /* inclusive */
 	int nplacements; /* active ones only, in order of placement id */
 	Placement *placements;
 } Shard;
@@ -46,7 +47,7 @@ typedef struct DistTable
 	char partmethod; /* as in pg_dist_partition */
 	char repmodel;
 	int32 colocation; /* colocation group */
-	AttrNumber key;   /* distribution column, InvalidAttrNumber where there is none */
+	AttrNumber key;	  /* distribution column, InvalidAttrNumber where there is none */
 	Oid key_type;
 	int32 key_typmod;
 	Oid key_collation;

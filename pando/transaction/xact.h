@@ -30,10 +30,10 @@ typedef enum XactAccess
  * The owner session to a node, with what must go ahead of the next statement in its preamble.
  * Does not wait. The node must not be this one: local work runs in the backend.
  */
-extern Session *xact_session(const Node *node, XactAccess access);
+extern Session *xact_session(const DistNode *node, XactAccess access);
 
 /* One more session for reads, on the owner's snapshot where the node has one exported. */
-extern Session *xact_extra_session(const Node *node);
+extern Session *xact_extra_session(const DistNode *node);
 
 /*
  * Must a statement join a transaction: are we in a transaction block, a subtransaction, a
@@ -51,7 +51,7 @@ extern void xact_wrote_locally(void);
  * Running commands on nodes, in the transaction, and waiting for all of them.
  */
 
-/* One command on each of the nodes (List of const Node *), in parallel; this node's runs
+/* One command on each of the nodes (List of const DistNode *), in parallel; this node's runs
  * inside the backend. Raises the first error. */
 extern void xact_run_on_nodes(List *nodes, const char *sql);
 
@@ -59,7 +59,7 @@ extern void xact_run_on_nodes(List *nodes, const char *sql);
 extern void xact_run_each(List *nodes, List *commands);
 
 /* First column of the first row from one node, as text; NULL when none. */
-extern char *xact_value_from_node(const Node *node, const char *sql);
+extern char *xact_value_from_node(const DistNode *node, const char *sql);
 
 /*
  * Outside the transaction (autocommit on a session of its own): for what must not be rolled

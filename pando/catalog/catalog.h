@@ -1,0 +1,109 @@
+/*
+ * catalog.h: what all the pg_dist_* catalogs have in common.
+ *
+ * A catalog table is described by a Catalog: its name and, per column that we keep, where
+ * the value stands in a C struct (the *row*) and how it is stored. Rows are read and
+ * written whole, through the server's catalog access functions: no SQL, no permissions
+ * checked, the newest committed state seen plus this transaction's own changes up to the
+ * last CommandCounterIncrement(). Callers check rights and increment.
+ *
+ * The files beside this one wrap it per table, and send the invalidations.
+ */
+#ifndef PANDO_CATALOG_CATALOG_H
+#define PANDO_CATALOG_CATALOG_H
+
+#include "pando/compat/compat.h"
+#include "nodes/pg_list.h"
+
+typedef enum ColumnKind
+{
+	COLUMN_INT4,
+	COLUMN_INT4_OR_NULL, /* int32; -1 is SQL NULL */
+	COLUMN_INT8,
+	COLUMN_OID,
+	COLUMN_BOOL,
+	COLUMN_BOOL_OR_NULL, /* int32; -1 is SQL NULL, else 0 or 1 */
+	COLUMN_CHAR,
+	COLUMN_TEXT,	   /* char *; NULL is SQL NULL */
+	COLUMN_NAME,	   /* char * */
+	COLUMN_ENUM,	   /* char *, the label */
+	COLUMN_TEXT_ARRAY, /* List of char *; an SQL NULL reads as NIL */
+	COLUMN_XID8		   /* uint64; 0 is SQL NULL */
+} ColumnKind;
+
+typedef struct CatalogColumn
+{
+	const char *name;
+	ColumnKind kind;
+	size_t offset; /* in the row */
+} CatalogColumn;
+
+typedef struct Catalog
+{
+	const char *name;
+	size_t row_size;
+	int ncolumns;
+	const CatalogColumn *columns;
+} Catalog;
+
+#define CATALOG_OF(name, row, columns)                                                   \
+	{                                                                                    \
+		name, sizeof(row), lengthof(columns), columns                                    \
+	}
+
+/* One condition of a scan: column = value; the index must have the column. */
+typedef struct CatalogKey
+{
+	const char *column;
+	ColumnKind kind; /* INT4, INT8, OID or TEXT */
+	Datum value;
+} CatalogKey;
+
+#define KEY_INT4(column, value)                                                          \
+	{                                                                                    \
+		column, COLUMN_INT4, Int32GetDatum(value)                                        \
+	}
+#define KEY_INT8(column, value)                                                          \
+	{                                                                                    \
+		column, COLUMN_INT8, Int64GetDatum(value)                                        \
+	}
+#define KEY_OID(column, value)                                                           \
+	{                                                                                    \
+		column, COLUMN_OID, ObjectIdGetDatum(value)                                      \
+	}
+#define KEY_TEXT(column, value)                                                          \
+	{                                                                                    \
+		column, COLUMN_TEXT, CStringGetTextDatum(value)                                  \
+	}
+
+/* OID of a relation of ours; raises when the extension isn't there. */
+extern Oid catalog_oid(const char *name);
+
+/*
+ * Rows that match all keys, as a List of row structs in the current memory context, in
+ * order of the index (of the heap when index is NULL).
+ */
+extern List *catalog_scan(const Catalog *catalog, const char *index, int nkeys,
+						  const CatalogKey *keys);
+
+/* The only row that matches; NULL if there is none. */
+extern void *catalog_find(const Catalog *catalog, const char *index, int nkeys,
+						  const CatalogKey *keys);
+
+extern void catalog_insert(const Catalog *catalog, const void *row);
+
+/* Replaces the row that matches; returns false when there is none. */
+extern bool catalog_update(const Catalog *catalog, const char *index, int nkeys,
+						   const CatalogKey *keys, const void *row);
+
+/* Deletes all rows that match; returns how many. */
+extern int catalog_delete(const Catalog *catalog, const char *index, int nkeys,
+						  const CatalogKey *keys);
+
+/* Next value of one of our sequences, whoever the current user is. */
+extern int64 catalog_nextval(const char *sequence);
+
+/* Makes every backend reload what it cached about a relation; nothing if it's gone. */
+extern void catalog_invalidate(Oid relid);
+
+#endif

@@ -1,0 +1,130 @@
+/*
+ * node.c: rows of pg_dist_node and of pg_dist_local_group.
+ */
+#include "pando/compat/compat.h"
+
+#include "pando/catalog/catalog.h"
+#include "pando/catalog/node.h"
+
+static const CatalogColumn node_columns[] = {
+	{"nodeid", COLUMN_INT4, offsetof(NodeRow, nodeid)},
+	{"groupid", COLUMN_INT4, offsetof(NodeRow, groupid)},
+	{"nodename", COLUMN_TEXT, offsetof(NodeRow, nodename)},
+	{"nodeport", COLUMN_INT4, offsetof(NodeRow, nodeport)},
+	{"noderack", COLUMN_TEXT, offsetof(NodeRow, noderack)},
+	{"hasmetadata", COLUMN_BOOL, offsetof(NodeRow, hasmetadata)},
+	{"isactive", COLUMN_BOOL, offsetof(NodeRow, isactive)},
+	{"noderole", COLUMN_ENUM, offsetof(NodeRow, noderole)},
+	{"nodecluster", COLUMN_NAME, offsetof(NodeRow, nodecluster)},
+	{"metadatasynced", COLUMN_BOOL, offsetof(NodeRow, metadatasynced)},
+	{"shouldhaveshards", COLUMN_BOOL, offsetof(NodeRow, shouldhaveshards)},
+	{"nodeisclone", COLUMN_BOOL, offsetof(NodeRow, nodeisclone)},
+	{"nodeprimarynodeid", COLUMN_INT4, offsetof(NodeRow, nodeprimarynodeid)},
+};
+static const Catalog node_catalog = CATALOG_OF("pg_dist_node", NodeRow, node_columns);
+static const char *const node_key_index = "pg_dist_node_pkey";
+
+typedef struct LocalGroupRow
+{
+	int32 groupid;
+} LocalGroupRow;
+
+static const CatalogColumn local_group_columns[] = {
+	{"groupid", COLUMN_INT4, offsetof(LocalGroupRow, groupid)},
+};
+static const Catalog local_group_catalog =
+	CATALOG_OF("pg_dist_local_group", LocalGroupRow, local_group_columns);
+
+NodeRow *
+catalog_node_new(const char *host, int port)
+{
+	NodeRow *row = palloc0(sizeof(NodeRow));
+
+	row->nodeid = -1;
+	row->groupid = -1;
+	row->nodename = pstrdup(host);
+	row->nodeport = port;
+	row->noderack = "default";
+	row->isactive = true;
+	row->noderole = "primary";
+	row->nodecluster = "default";
+	row->shouldhaveshards = true;
+	return row;
+}
+
+int32
+catalog_node_next_id(void)
+{
+	return (int32) catalog_nextval("pg_dist_node_nodeid_seq");
+}
+
+int32
+catalog_node_next_group(void)
+{
+	return (int32) catalog_nextval("pg_dist_groupid_seq");
+}
+
+List *
+catalog_node_all(void)
+{
+	return catalog_scan(&node_catalog, node_key_index, 0, NULL);
+}
+
+NodeRow *
+catalog_node_by_id(int32 nodeid)
+{
+	CatalogKey key = KEY_INT4("nodeid", nodeid);
+
+	return catalog_find(&node_catalog, node_key_index, 1, &key);
+}
+
+void
+catalog_node_insert(const NodeRow *row)
+{
+	catalog_insert(&node_catalog, row);
+	catalog_node_invalidate();
+}
+
+bool
+catalog_node_update(const NodeRow *row)
+{
+	CatalogKey key = KEY_INT4("nodeid", row->nodeid);
+	bool found = catalog_update(&node_catalog, node_key_index, 1, &key, row);
+
+	catalog_node_invalidate();
+	return found;
+}
+
+bool
+catalog_node_delete(int32 nodeid)
+{
+	CatalogKey key = KEY_INT4("nodeid", nodeid);
+	bool found = catalog_delete(&node_catalog, node_key_index, 1, &key) > 0;
+
+	catalog_node_invalidate();
+	return found;
+}
+
+int32
+catalog_local_group(void)
+{
+	LocalGroupRow *row = catalog_find(&local_group_catalog, NULL, 0, NULL);
+
+	return row != NULL ? row->groupid : 0;
+}
+
+void
+catalog_local_group_set(int32 groupid)
+{
+	LocalGroupRow row = {groupid};
+
+	if (!catalog_update(&local_group_catalog, NULL, 0, NULL, &row))
+		catalog_insert(&local_group_catalog, &row);
+	catalog_node_invalidate();
+}
+
+void
+catalog_node_invalidate(void)
+{
+	catalog_invalidate(catalog_oid("pg_dist_node"));
+}

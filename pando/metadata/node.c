@@ -1,0 +1,228 @@
+/*
+ * node.c: the cache of the cluster's nodes and of this server's place among them.
+ *
+ * There are few nodes and they change rarely, so all of them are read at once and lists
+ * are made by walking an array. An invalidation of pg_dist_node stands for every change,
+ * also of pg_dist_local_group.
+ */
+#include "pando/compat/compat.h"
+
+#include "catalog/pg_namespace.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+
+#include "pando/catalog/node.h"
+#include "pando/metadata/cache.h"
+#include "pando/metadata/node.h"
+#include "pando/metadata/table.h"
+
+/* What is known while the extension is not there. */
+static const struct NodeMap
+{
+	int32 local_group;
+	int nnodes;
+	DistNode *nodes; /* in order of group, then primaries first, then id */
+	const DistNode *local;
+} no_nodes = {0, 0, NULL, NULL};
+
+typedef struct NodeMap NodeMap;
+
+static CacheState map_state = CACHE_EMPTY;
+static NodeMap *map = NULL;
+static MemoryContext map_context = NULL;
+static Oid map_relid = InvalidOid; /* pg_dist_node */
+
+void
+node_cache_invalidated(Oid relid)
+{
+	if (!OidIsValid(relid) || relid == map_relid)
+		map_state = CACHE_EMPTY;
+}
+
+static void
+node_from_row(DistNode *node, const NodeRow *row)
+{
+	node->id = row->nodeid;
+	node->group = row->groupid;
+	node->host = row->nodename;
+	node->port = row->nodeport;
+	node->rack = row->noderack;
+	node->has_metadata = row->hasmetadata;
+	node->active = row->isactive;
+	node->primary = strcmp(row->noderole, "primary") == 0;
+	node->cluster = row->nodecluster;
+	node->metadata_synced = row->metadatasynced;
+	node->should_have_shards = row->shouldhaveshards;
+	node->is_clone = row->nodeisclone;
+	node->primary_id = row->nodeprimarynodeid;
+}
+
+static int
+compare_nodes(const void *a, const void *b)
+{
+	const DistNode *x = a;
+	const DistNode *y = b;
+
+	if (x->group != y->group)
+		return x->group < y->group ? -1 : 1;
+	if (x->primary != y->primary)
+		return x->primary ? -1 : 1;
+	return x->id < y->id ? -1 : x->id > y->id;
+}
+
+/* Reads all nodes into the current memory context. */
+static NodeMap *
+node_map_load(void)
+{
+	NodeMap *loaded = palloc0(sizeof(NodeMap));
+	List *rows = catalog_node_all();
+
+	loaded->local_group = catalog_local_group();
+	loaded->nodes = palloc0(sizeof(DistNode) * Max(list_length(rows), 1));
+	foreach_ptr (NodeRow, row, rows)
+		node_from_row(&loaded->nodes[loaded->nnodes++], row);
+	qsort(loaded->nodes, loaded->nnodes, sizeof(DistNode), compare_nodes);
+
+	for (int i = 0; i < loaded->nnodes && loaded->local == NULL; i++)
+		if (loaded->nodes[i].group == loaded->local_group && loaded->nodes[i].primary)
+			loaded->local = &loaded->nodes[i];
+	return loaded;
+}
+
+static const NodeMap *
+node_map(void)
+{
+	if (!metadata_active())
+		return &no_nodes;
+	while (map_state != CACHE_VALID)
+	{
+		MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "pando nodes",
+													  ALLOCSET_SMALL_SIZES);
+		MemoryContext old = MemoryContextSwitchTo(context);
+		NodeMap *loaded;
+
+		map_state = CACHE_LOADING;
+		map_relid = get_relname_relid("pg_dist_node", PG_CATALOG_NAMESPACE);
+		loaded = node_map_load();
+		MemoryContextSwitchTo(old);
+		MemoryContextSetParent(context, metadata_cache_context());
+		if (map_context != NULL)
+			metadata_cache_retire(map_context);
+		map = loaded;
+		map_context = context;
+		if (map_state == CACHE_LOADING)
+			map_state = CACHE_VALID;
+	}
+	return map;
+}
+
+static bool
+node_usable(const DistNode *node)
+{
+	return node->active && node->primary;
+}
+
+List *
+node_list(NodeFilter filter)
+{
+	const NodeMap *all = node_map();
+	const DistNode *coordinator = NULL;
+	List *list = NIL;
+
+	for (int i = 0; i < all->nnodes; i++)
+	{
+		const DistNode *node = &all->nodes[i];
+		bool wanted = true;
+
+		if (!node_usable(node))
+			continue;
+		if (node->group == COORDINATOR_GROUP)
+			coordinator = node;
+		if (filter == NODES_OTHER)
+			wanted = node->group != all->local_group;
+		else if (filter == NODES_WORKERS)
+			wanted = node->group != COORDINATOR_GROUP;
+		else if (filter == NODES_WITH_SHARDS)
+			wanted = node->should_have_shards;
+		if (wanted)
+			list = lappend(list, (void *) node);
+	}
+	if (filter == NODES_WITH_SHARDS && list == NIL && coordinator != NULL)
+		list = list_make1((void *) coordinator);
+	return list;
+}
+
+const DistNode *
+node_by_group(int32 group)
+{
+	const NodeMap *all = node_map();
+
+	for (int i = 0; i < all->nnodes; i++)
+		if (all->nodes[i].group == group && all->nodes[i].primary)
+			return &all->nodes[i];
+	ereport(ERROR, (errcode(ERRCODE_UNDEFINED_OBJECT),
+					errmsg("there is no primary node for group %d", group)));
+}
+
+const DistNode *
+node_by_id(int32 id)
+{
+	const NodeMap *all = node_map();
+
+	for (int i = 0; i < all->nnodes; i++)
+		if (all->nodes[i].id == id)
+			return &all->nodes[i];
+	return NULL;
+}
+
+const DistNode *
+node_by_name(const char *host, int port)
+{
+	const NodeMap *all = node_map();
+
+	for (int i = 0; i < all->nnodes; i++)
+		if (all->nodes[i].port == port && strcmp(all->nodes[i].host, host) == 0)
+			return &all->nodes[i];
+	return NULL;
+}
+
+int32
+node_local_group(void)
+{
+	return node_map()->local_group;
+}
+
+const DistNode *
+node_local(void)
+{
+	return node_map()->local;
+}
+
+int32
+node_local_id(void)
+{
+	const DistNode *local = node_local();
+
+	return local != NULL ? local->id : 0;
+}
+
+bool
+node_is_coordinator(void)
+{
+	return node_local_group() == COORDINATOR_GROUP;
+}
+
+void
+node_require_coordinator(void)
+{
+	if (!node_is_coordinator())
+		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+						errmsg("operation is not allowed on this node"),
+						errhint("Connect to the coordinator and run it again.")));
+}
+
+void
+node_invalidate(void)
+{
+	catalog_node_invalidate();
+}

@@ -1,0 +1,421 @@
+/*
+ * table.c: the cache of distributed tables and their shards.
+ *
+ * One hash table by relation, where an entry without a table is the knowledge that the
+ * relation is not distributed: that answer is the one most statements of a local workload
+ * need. Each table lives in a memory context of its own, made complete before it is put
+ * in the cache. A second hash table leads from a shard id to its table; it is a hint,
+ * checked at each use.
+ */
+#include "pando/compat/compat.h"
+
+#include "access/htup_details.h"
+#include "access/transam.h"
+#include "catalog/pg_type.h"
+#include "utils/builtins.h"
+#include "utils/hsearch.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/typcache.h"
+
+#include "pando/catalog/catalog.h"
+#include "pando/catalog/partition.h"
+#include "pando/catalog/placement.h"
+#include "pando/catalog/shard.h"
+#include "pando/metadata/cache.h"
+#include "pando/metadata/table.h"
+
+typedef struct TableEntry
+{
+	Oid relid; /* hash key */
+	CacheState state;
+	DistTable *table;	   /* NULL: not distributed */
+	MemoryContext context; /* of table; NULL without one */
+} TableEntry;
+
+typedef struct ShardEntry
+{
+	int64 id; /* hash key */
+	Oid relid;
+	int index;
+} ShardEntry;
+
+static HTAB *table_cache = NULL;
+static HTAB *shard_hints = NULL;
+
+static void
+table_cache_create(void)
+{
+	HASHCTL ctl = {0};
+
+	ctl.keysize = sizeof(Oid);
+	ctl.entrysize = sizeof(TableEntry);
+	ctl.hcxt = metadata_cache_context();
+	table_cache =
+		hash_create("pando tables", 256, &ctl, HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+
+	ctl.keysize = sizeof(int64);
+	ctl.entrysize = sizeof(ShardEntry);
+	shard_hints =
+		hash_create("pando shards", 256, &ctl, HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+}
+
+void
+table_cache_invalidated(Oid relid)
+{
+	HASH_SEQ_STATUS scan;
+	TableEntry *entry;
+
+	if (table_cache == NULL)
+		return;
+	if (OidIsValid(relid))
+	{
+		entry = hash_search(table_cache, &relid, HASH_FIND, NULL);
+		if (entry == NULL)
+			return;
+		/* Temporary tables come and go: don't keep that they are not distributed. */
+		if (entry->state == CACHE_VALID && entry->table == NULL)
+			hash_search(table_cache, &relid, HASH_REMOVE, NULL);
+		else
+			entry->state = CACHE_EMPTY;
+		return;
+	}
+	hash_seq_init(&scan, table_cache);
+	while ((entry = hash_seq_search(&scan)) != NULL)
+		entry->state = CACHE_EMPTY;
+}
+
+/* ------------------------------------------------------------------------------------
+ * Loading a table.
+ */
+
+static TableKind
+table_kind(const PartitionRow *row)
+{
+	if (row->partmethod == PARTMETHOD_HASH)
+		return TABLE_HASH;
+	if (row->partmethod == PARTMETHOD_NONE)
+	{
+		if (row->repmodel == REPMODEL_REFERENCE)
+			return TABLE_REFERENCE;
+		return row->colocationid > 0 ? TABLE_SINGLE : TABLE_MANAGED_LOCAL;
+	}
+	ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+					errmsg("distribution method '%c' of table \"%s\" is not supported",
+						   row->partmethod, get_rel_name(row->logicalrelid))));
+}
+
+static int
+compare_placements(const ListCell *a, const ListCell *b)
+{
+	const PlacementRow *x = lfirst(a);
+	const PlacementRow *y = lfirst(b);
+
+	return x->placementid < y->placementid ? -1 : x->placementid > y->placementid;
+}
+
+static void
+table_load_placements(Shard *shard)
+{
+	List *rows = catalog_placement_by_shard(shard->id);
+
+	list_sort(rows, compare_placements);
+	shard->placements = palloc(sizeof(Placement) * Max(list_length(rows), 1));
+	foreach_ptr (PlacementRow, row, rows)
+	{
+		Placement *placement = &shard->placements[shard->nplacements];
+
+		if (row->shardstate != PLACEMENT_ACTIVE)
+			continue;
+		placement->id = row->placementid;
+		placement->group = row->groupid;
+		placement->state = row->shardstate;
+		shard->nplacements++;
+	}
+	list_free_deep(rows);
+}
+
+static int
+compare_shards(const void *a, const void *b)
+{
+	const Shard *x = a;
+	const Shard *y = b;
+
+	if (x->min_hash != y->min_hash)
+		return x->min_hash < y->min_hash ? -1 : 1;
+	return x->id < y->id ? -1 : x->id > y->id;
+}
+
+static void
+table_load_shards(DistTable *table)
+{
+	List *rows = catalog_shard_by_relid(table->relid);
+
+	table->shards = palloc0(sizeof(Shard) * Max(list_length(rows), 1));
+	foreach_ptr (ShardRow, row, rows)
+	{
+		Shard *shard = &table->shards[table->nshards++];
+
+		shard->id = row->shardid;
+		shard->min_hash =
+			row->shardminvalue != NULL ? pg_strtoint32(row->shardminvalue) : PG_INT32_MIN;
+		shard->max_hash =
+			row->shardmaxvalue != NULL ? pg_strtoint32(row->shardmaxvalue) : PG_INT32_MAX;
+		table_load_placements(shard);
+	}
+	list_free_deep(rows);
+
+	qsort(table->shards, table->nshards, sizeof(Shard), compare_shards);
+	for (int i = 0; i < table->nshards; i++)
+		table->shards[i].index = i;
+}
+
+static void
+table_load_key(DistTable *table, const char *column)
+{
+	TypeCacheEntry *type;
+
+	table->key = get_attnum(table->relid, column);
+	if (table->key == InvalidAttrNumber)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_COLUMN),
+				 errmsg("distribution column \"%s\" of table \"%s\" does not exist",
+						column, get_rel_name(table->relid))));
+	get_atttypetypmodcoll(table->relid, table->key, &table->key_type, &table->key_typmod,
+						  &table->key_collation);
+
+	type = lookup_type_cache(table->key_type, TYPECACHE_HASH_PROC);
+	if (!OidIsValid(type->hash_proc))
+		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_FUNCTION),
+						errmsg("could not identify a hash function for type %s",
+							   format_type_be(table->key_type))));
+	fmgr_info_cxt(type->hash_proc, &table->hash, CurrentMemoryContext);
+}
+
+/* Reads a table into the current memory context; NULL when it is not distributed. */
+static DistTable *
+table_load(Oid relid)
+{
+	PartitionRow *row = catalog_partition_by_relid(relid);
+	DistTable *table;
+
+	/* A row may outlive its table until the end of the command that drops it. */
+	if (row == NULL || get_rel_relkind(relid) == '\0')
+		return NULL;
+
+	table = palloc0(sizeof(DistTable));
+	table->relid = relid;
+	table->kind = table_kind(row);
+	table->partmethod = row->partmethod;
+	table->repmodel = row->repmodel;
+	table->colocation = row->colocationid;
+	if (row->partkey != NULL)
+		table_load_key(table, row->partkey);
+	table_load_shards(table);
+	return table;
+}
+
+/* Replaces what an entry holds; takes over the context, NULL when there is no table. */
+static void
+table_entry_set(TableEntry *entry, DistTable *table, MemoryContext context)
+{
+	if (entry->context != NULL)
+		metadata_cache_retire(entry->context);
+	entry->table = table;
+	entry->context = context;
+}
+
+static void
+table_entry_load(TableEntry *entry)
+{
+	do
+	{
+		MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "pando table",
+													  ALLOCSET_SMALL_SIZES);
+		MemoryContext old = MemoryContextSwitchTo(context);
+		DistTable *table;
+
+		entry->state = CACHE_LOADING;
+		table = table_load(entry->relid);
+		MemoryContextSwitchTo(old);
+
+		if (table == NULL)
+			MemoryContextDelete(context);
+		else
+			MemoryContextSetParent(context, metadata_cache_context());
+		table_entry_set(entry, table, table != NULL ? context : NULL);
+	} while (entry->state != CACHE_LOADING);
+	entry->state = CACHE_VALID;
+}
+
+const DistTable *
+dist_table(Oid relid)
+{
+	TableEntry *entry;
+	bool found;
+
+	if (relid < FirstNormalObjectId || !metadata_active())
+		return NULL;
+	if (table_cache == NULL)
+		table_cache_create();
+
+	entry = hash_search(table_cache, &relid, HASH_ENTER, &found);
+	if (!found)
+	{
+		entry->state = CACHE_EMPTY;
+		entry->table = NULL;
+		entry->context = NULL;
+	}
+	if (entry->state != CACHE_VALID)
+		table_entry_load(entry);
+	return entry->table;
+}
+
+const DistTable *
+dist_table_require(Oid relid)
+{
+	const DistTable *table = dist_table(relid);
+
+	if (table == NULL)
+	{
+		char *name = get_rel_name(relid);
+
+		if (name == NULL)
+			ereport(ERROR, (errcode(ERRCODE_UNDEFINED_TABLE),
+							errmsg("relation with OID %u does not exist", relid)));
+		ereport(ERROR, (errcode(ERRCODE_INVALID_OBJECT_DEFINITION),
+						errmsg("table %s is not distributed", name)));
+	}
+	return table;
+}
+
+bool
+dist_table_colocated(const DistTable *a, const DistTable *b)
+{
+	if (a->relid == b->relid)
+		return true;
+	return a->colocation > 0 && a->colocation == b->colocation && a->kind == b->kind;
+}
+
+static List *
+table_rows_to_oids(List *rows)
+{
+	List *oids = NIL;
+
+	foreach_ptr (PartitionRow, row, rows)
+		oids = lappend_oid(oids, row->logicalrelid);
+	return oids;
+}
+
+List *
+dist_table_oids(void)
+{
+	return metadata_active() ? table_rows_to_oids(catalog_partition_all()) : NIL;
+}
+
+List *
+dist_table_oids_of_colocation(int32 colocation)
+{
+	return metadata_active()
+			   ? table_rows_to_oids(catalog_partition_by_colocation(colocation))
+			   : NIL;
+}
+
+void
+dist_table_invalidate(Oid relid)
+{
+	catalog_invalidate(relid);
+}
+
+/* ------------------------------------------------------------------------------------
+ * Shards.
+ */
+
+int32
+shard_hash(const DistTable *table, Datum value)
+{
+	/* The function's own cache is part of the table's memory: not const for it. */
+	return DatumGetInt32(
+		FunctionCall1Coll((FmgrInfo *) &table->hash, table->key_collation, value));
+}
+
+int
+shard_index_of_hash(const DistTable *table, int32 hash)
+{
+	int low = 0;
+	int high = table->nshards - 1;
+
+	while (low <= high)
+	{
+		int middle = (low + high) / 2;
+		const Shard *shard = &table->shards[middle];
+
+		if (hash < shard->min_hash)
+			high = middle - 1;
+		else if (hash > shard->max_hash)
+			low = middle + 1;
+		else
+			return middle;
+	}
+	ereport(ERROR, (errcode(ERRCODE_INTERNAL_ERROR),
+					errmsg("no shard of table \"%s\" holds the hash value %d",
+						   get_rel_name(table->relid), hash)));
+}
+
+int
+shard_index_of_value(const DistTable *table, Datum value)
+{
+	return shard_index_of_hash(table, shard_hash(table, value));
+}
+
+/* Finds it in the table that a hint or the catalog names; NULL if it isn't there. */
+static const Shard *
+shard_in_table(int64 shard_id, Oid relid, int index, const DistTable **table)
+{
+	const DistTable *candidate = dist_table(relid);
+
+	if (candidate == NULL)
+		return NULL;
+	if (table != NULL)
+		*table = candidate;
+	if (index >= 0 && index < candidate->nshards &&
+		candidate->shards[index].id == shard_id)
+		return &candidate->shards[index];
+	for (int i = 0; i < candidate->nshards; i++)
+		if (candidate->shards[i].id == shard_id)
+			return &candidate->shards[i];
+	return NULL;
+}
+
+const Shard *
+shard_by_id(int64 shard_id, const DistTable **table)
+{
+	ShardEntry *hint = NULL;
+	const Shard *shard = NULL;
+	ShardRow *row;
+	bool found;
+
+	if (table != NULL)
+		*table = NULL;
+	if (!metadata_active())
+		return NULL;
+	if (table_cache == NULL)
+		table_cache_create();
+
+	hint = hash_search(shard_hints, &shard_id, HASH_FIND, NULL);
+	if (hint != NULL)
+		shard = shard_in_table(shard_id, hint->relid, hint->index, table);
+	if (shard != NULL)
+		return shard;
+
+	row = catalog_shard_by_id(shard_id);
+	if (row == NULL)
+		return NULL;
+	shard = shard_in_table(shard_id, row->logicalrelid, -1, table);
+	if (shard == NULL)
+		return NULL;
+	hint = hash_search(shard_hints, &shard_id, HASH_ENTER, &found);
+	hint->relid = row->logicalrelid;
+	hint->index = shard->index;
+	return shard;
+}
