@@ -49,11 +49,10 @@ foreach my $case (@points)
 		$run++;
 		my $action = $fault eq 'error' ? 'error' : 'wait';
 		$cluster->sql("SELECT pando.debug_point_arm('$point', '$action')");
-		my $session = $coordinator->background_psql('postgres', on_error_stop => 0) if $coordinator->can('background_psql');
 		my ($in, $out, $err) = ('', '', '');
 		my $handle = IPC::Run::start(
 			[ 'psql', '-X', '-h', '127.0.0.1', '-p', $coordinator->port, '-d', 'postgres', '-c',
-			  "BEGIN; INSERT INTO t VALUES ($key1 + 1000000 * 0, $run) ON CONFLICT (k) DO UPDATE SET run = $run; INSERT INTO t VALUES ($key2, $run) ON CONFLICT (k) DO UPDATE SET run = $run; COMMIT" ],
+			  "BEGIN; INSERT INTO t VALUES ($key1, $run) ON CONFLICT (k) DO UPDATE SET run = $run; INSERT INTO t VALUES ($key2, $run) ON CONFLICT (k) DO UPDATE SET run = $run; COMMIT" ],
 			'<', \$in, '>', \$out, '2>', \$err, IPC::Run::timeout(60));
 		if ($fault ne 'error')
 		{
