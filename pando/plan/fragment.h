@@ -34,7 +34,9 @@ typedef struct Fragment
 	ShardChoice choice;
 	List *keys;        /* SHARDS_BY_KEY: Exprs of anchor's key type over external Params and
 						* stable functions only; a NULL value matches no shard. The union of
-						* their shard groups is run; NIL: no shard at all */
+						* their shard groups is run. When none is left (all keys NULL) a SELECT
+						* runs on the first shard group all the same: count(*) of nothing is a
+						* row, and the filter on the key keeps other rows out */
 	List *relations;   /* Oids: distributed tables by slot number of the template */
 	Template *template;
 	List *params;      /* Exprs, evaluated once per execution; $1.. of the template */
