@@ -30,4 +30,7 @@ typedef enum ShardStage
 	SHARD_STAGE_FOREIGN_KEYS /* to colocated shards and reference tables */
 } ShardStage;
 
+/* Commands of one stage for a shard, naming the shell table; shard_ddl.h renames them. */
+extern List *table_def_shard_commands(Oid relid, ShardStage stage);
+
 #endif

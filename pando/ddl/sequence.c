@@ -1,0 +1,172 @@
+/*
+ * sequence.c: sequences whose values are unique over the cluster (see sequence.h).
+ */
+#include "pando/compat/compat.h"
+
+#include "access/htup_details.h"
+#include "catalog/pg_sequence.h"
+#include "catalog/pg_type.h"
+#include "commands/sequence.h"
+#include "fmgr.h"
+#include "miscadmin.h"
+#include "utils/acl.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/syscache.h"
+
+#include "pando/base/name.h"
+#include "pando/base/sql.h"
+#include "pando/ddl/sequence.h"
+#include "pando/ddl/utility.h"
+#include "pando/metadata/node.h"
+#include "pando/metadata/table.h"
+#include "pando/transaction/xact.h"
+
+PG_FUNCTION_INFO_V1(sequence_adjust);
+PG_FUNCTION_INFO_V1(sequence_next);
+
+/* Values of one node: 2^48 of them. */
+#define RANGE_BITS 48
+#define RANGE_FIRST(group) (((int64) (group) << RANGE_BITS) + 1)
+#define RANGE_LAST(group) ((((int64) (group) + 1) << RANGE_BITS) - 1)
+
+static FormData_pg_sequence
+sequence_form(Oid seqid)
+{
+	FormData_pg_sequence form;
+	HeapTuple tuple = SearchSysCache1(SEQRELID, ObjectIdGetDatum(seqid));
+
+	if (!HeapTupleIsValid(tuple))
+		ereport(ERROR, (errcode(ERRCODE_WRONG_OBJECT_TYPE),
+						errmsg("relation with OID %u is not a sequence", seqid)));
+	form = *(Form_pg_sequence) GETSTRUCT(tuple);
+	ReleaseSysCache(tuple);
+	return form;
+}
+
+/* Is there room for a range per node? */
+static bool
+sequence_is_wide(const FormData_pg_sequence *form)
+{
+	return form->seqtypid == INT8OID && form->seqincrement > 0 && !form->seqcycle &&
+		   form->seqmax == PG_INT64_MAX;
+}
+
+static void
+sequence_fit_range(Oid seqid, const FormData_pg_sequence *form, int32 group)
+{
+	int64 start = RANGE_FIRST(group);
+
+	if (form->seqstart > 0 && form->seqstart < RANGE_LAST(0))
+		start += form->seqstart - 1;
+	sql_run("ALTER SEQUENCE %s MINVALUE " INT64_FORMAT " MAXVALUE " INT64_FORMAT
+			" START " INT64_FORMAT " RESTART",
+			name_qualified(seqid), RANGE_FIRST(group), RANGE_LAST(group), start);
+}
+
+/* Defaults that call nextval() of the sequence ask the coordinator from now on. */
+static void
+sequence_replace_defaults(Oid seqid)
+{
+	List *commands = sql_column(
+		"SELECT format('ALTER TABLE %%s ALTER COLUMN %%I SET DEFAULT %%s', a.attrelid::regclass, "
+		"a.attname, regexp_replace(pg_get_expr(ad.adbin, ad.adrelid), "
+		"'\\m(pg_catalog\\.)?nextval\\(', 'pando.sequence_next(', 'g')) "
+		"FROM pg_depend d JOIN pg_attrdef ad ON ad.oid = d.objid "
+		"JOIN pg_attribute a ON a.attrelid = ad.adrelid AND a.attnum = ad.adnum "
+		"WHERE d.classid = 'pg_attrdef'::regclass AND d.refclassid = 'pg_class'::regclass "
+		"AND d.refobjid = %u AND pg_get_expr(ad.adbin, ad.adrelid) ~ '\\mnextval\\('",
+		seqid);
+
+	foreach_ptr(char, command, commands)
+		sql_run("%s", command);
+}
+
+static bool
+sequence_is_identity(Oid seqid)
+{
+	return sql_value("SELECT 1 FROM pg_depend WHERE classid = 'pg_class'::regclass AND "
+					 "objid = %u AND deptype = 'i' AND refclassid = 'pg_class'::regclass",
+					 seqid) != NULL;
+}
+
+void
+sequence_fit(Oid seqid)
+{
+	int32 group = node_local_group();
+	FormData_pg_sequence form = sequence_form(seqid);
+
+	if (group == COORDINATOR_GROUP)
+		return;
+
+	utility_apply_enter();
+	if (sequence_is_wide(&form))
+		sequence_fit_range(seqid, &form, group);
+	else if (form.seqtypid == INT8OID && form.seqmin == RANGE_FIRST(group))
+		; /* done before */
+	else if (sequence_is_identity(seqid))
+	{
+		if (form.seqcycle)
+			sql_run("ALTER SEQUENCE %s NO CYCLE", name_qualified(seqid));
+		sql_run("SELECT setval(%u::oid::regclass, " INT64_FORMAT ")", seqid,
+				form.seqincrement > 0 ? form.seqmax : form.seqmin);
+	}
+	else
+		sequence_replace_defaults(seqid);
+	utility_apply_leave();
+}
+
+void
+sequence_fit_table(Oid relid)
+{
+	foreach_ptr(char, seqid, sql_column("SELECT seq FROM pando.table_sequences(%u)", relid))
+		sequence_fit(atooid(seqid));
+}
+
+Oid
+sequence_distributed_table(Oid seqid)
+{
+	List *tables =
+		sql_column("SELECT refobjid FROM pg_depend WHERE classid = 'pg_class'::regclass AND "
+				   "objid = %u AND refclassid = 'pg_class'::regclass AND deptype IN ('a', 'i') "
+				   "UNION SELECT ad.adrelid FROM pg_depend d JOIN pg_attrdef ad ON ad.oid = d.objid "
+				   "WHERE d.classid = 'pg_attrdef'::regclass AND "
+				   "d.refclassid = 'pg_class'::regclass AND d.refobjid = %u",
+				   seqid, seqid);
+
+	foreach_ptr(char, table, tables)
+	{
+		if (dist_table(atooid(table)) != NULL)
+			return atooid(table);
+	}
+	return InvalidOid;
+}
+
+/* SQL: makes a sequence of this node fit its role. */
+Datum
+sequence_adjust(PG_FUNCTION_ARGS)
+{
+	Oid seqid = PG_GETARG_OID(0);
+
+	if (!pg_class_ownercheck(seqid, GetUserId()))
+		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_SEQUENCE, get_rel_name(seqid));
+	sequence_fit(seqid);
+	PG_RETURN_VOID();
+}
+
+/* nextval() of the coordinator's sequence, from any node. */
+Datum
+sequence_next(PG_FUNCTION_ARGS)
+{
+	Oid seqid = PG_GETARG_OID(0);
+	char *value;
+
+	if (node_is_coordinator())
+		PG_RETURN_INT64(nextval_internal(seqid, true));
+
+	ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+					errmsg("sequence \"%s\" gives values on the coordinator only",
+						   get_rel_name(seqid))));
+	value = NULL;
+	PG_RETURN_INT64(DatumGetInt64(DirectFunctionCall1(int8in, CStringGetDatum(value))));
+}

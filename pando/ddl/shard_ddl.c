@@ -1,0 +1,210 @@
+/*
+ * shard_ddl.c: shards made from, changed like and dropped with their shell table.
+ *
+ * A node makes shards from its own shell table: the shell's definition as text
+ * (table_def.c), parsed once, renamed per shard (shard_name.c) and run. All of it happens
+ * inside the backend, as the current user, who must own the table.
+ */
+#include "pando/compat/compat.h"
+
+#include "access/xact.h"
+#include "catalog/dependency.h"
+#include "catalog/namespace.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_type.h"
+#include "fmgr.h"
+#include "miscadmin.h"
+#include "nodes/makefuncs.h"
+#include "parser/parser.h"
+#include "tcop/utility.h"
+#include "utils/acl.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+#include "utils/guc.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+
+#include "pando/base/name.h"
+#include "pando/ddl/shard_ddl.h"
+#include "pando/ddl/table_def.h"
+#include "pando/ddl/utility.h"
+
+PG_FUNCTION_INFO_V1(shards_create);
+PG_FUNCTION_INFO_V1(shards_drop);
+PG_FUNCTION_INFO_V1(worker_apply_shard_ddl_command);
+
+void
+shard_require_owner(Oid relid)
+{
+	if (!pg_class_ownercheck(relid, GetUserId()))
+		aclcheck_error(ACLCHECK_NOT_OWNER, get_relkind_objtype(get_rel_relkind(relid)),
+					   get_rel_name(relid));
+}
+
+List *
+shard_parse(const char *sql)
+{
+	List *statements = NIL;
+
+	foreach_ptr(RawStmt, raw, raw_parser(sql, RAW_PARSE_DEFAULT))
+		statements = lappend(statements, raw->stmt);
+	return statements;
+}
+
+void
+shard_run(Node *stmt, const char *source)
+{
+	PlannedStmt *wrapper = makeNode(PlannedStmt);
+
+	wrapper->commandType = CMD_UTILITY;
+	wrapper->canSetTag = false;
+	wrapper->utilityStmt = stmt;
+	wrapper->stmt_location = -1;
+	utility_apply_enter();
+	ProcessUtility(wrapper, source, false, PROCESS_UTILITY_SUBCOMMAND, NULL, NULL,
+				   None_Receiver, NULL);
+	utility_apply_leave();
+	CommandCounterIncrement();
+}
+
+void
+shard_drop_tables(List *names)
+{
+	ObjectAddresses *objects = new_object_addresses();
+	bool any = false;
+
+	foreach_ptr(char, name, names)
+	{
+		RangeVar *relation = makeRangeVarFromNameList(stringToQualifiedNameList(name));
+		ObjectAddress address;
+
+		ObjectAddressSet(address, RelationRelationId,
+						 RangeVarGetRelid(relation, AccessExclusiveLock, true));
+		if (OidIsValid(address.objectId))
+		{
+			add_exact_object_address(&address, objects);
+			any = true;
+		}
+	}
+	if (any)
+		performMultipleDeletions(objects, DROP_CASCADE, PERFORM_DELETION_QUIETLY);
+	CommandCounterIncrement();
+	free_object_addresses(objects);
+}
+
+/* bigint[] without NULLs. */
+static int
+shard_ids(ArrayType *array, int64 **ids)
+{
+	if (ARR_NDIM(array) > 1 || array_contains_nulls(array))
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+						errmsg("shard ids must be a one-dimensional array without nulls")));
+	*ids = (int64 *) ARR_DATA_PTR(array);
+	return ArrayGetNItems(ARR_NDIM(array), ARR_DIMS(array));
+}
+
+/* Stages by name; 'all' is every one of them. */
+static const char *const stage_names[] = {
+	[SHARD_STAGE_TABLE] = "table",
+	[SHARD_STAGE_INDEXES] = "indexes",
+	[SHARD_STAGE_FOREIGN_KEYS] = "foreign_keys",
+};
+
+/* Commands of one stage, for all of the shards. */
+static void
+shards_create_stage(Oid relid, ShardStage stage, const int64 *ids, int nids)
+{
+	foreach_ptr(char, command, table_def_shard_commands(relid, stage))
+	{
+		foreach_ptr(Node, stmt, shard_parse(command))
+		{
+			for (int i = 0; i < nids; i++)
+			{
+				ShardMap map = {.relid = relid, .shard_id = ids[i]};
+				Node *copy = copyObject(stmt);
+
+				CHECK_FOR_INTERRUPTS();
+				if (shard_rename_statement(copy, &map))
+					shard_run(copy, command);
+			}
+		}
+	}
+}
+
+/* Makes this node's shards out of its shell table, in one stage or all of them. */
+Datum
+shards_create(PG_FUNCTION_ARGS)
+{
+	Oid relid = PG_GETARG_OID(0);
+	char *stage_name = text_to_cstring(PG_GETARG_TEXT_PP(2));
+	bool all = strcmp(stage_name, "all") == 0;
+	bool known = all;
+	int64 *ids;
+	int nids = shard_ids(PG_GETARG_ARRAYTYPE_P(1), &ids);
+	int guc_level;
+
+	shard_require_owner(relid);
+	guc_level = NewGUCNestLevel();
+	set_config_option("search_path", "pg_catalog", PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE,
+					  true, 0, false);
+	for (int stage = 0; stage < lengthof(stage_names); stage++)
+	{
+		if (!all && strcmp(stage_name, stage_names[stage]) != 0)
+			continue;
+		known = true;
+		shards_create_stage(relid, stage, ids, nids);
+	}
+	AtEOXact_GUC(true, guc_level);
+	if (!known)
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+						errmsg("unknown stage \"%s\"", stage_name),
+						errhint("Stages are table, indexes, foreign_keys and all.")));
+	PG_RETURN_VOID();
+}
+
+/* Drops this node's shards, if they are there. */
+Datum
+shards_drop(PG_FUNCTION_ARGS)
+{
+	Oid relid = PG_GETARG_OID(0);
+	List *names = NIL;
+	int64 *ids;
+	int nids = shard_ids(PG_GETARG_ARRAYTYPE_P(1), &ids);
+
+	shard_require_owner(relid);
+	for (int i = 0; i < nids; i++)
+		names = lappend(names, name_shard_qualified(relid, ids[i]));
+	shard_drop_tables(names);
+	PG_RETURN_VOID();
+}
+
+/* Applies statements that name the shell table to one of its shards on this node. */
+Datum
+worker_apply_shard_ddl_command(PG_FUNCTION_ARGS)
+{
+	bool with_schema = PG_NARGS() == 3;
+	char *command = text_to_cstring(PG_GETARG_TEXT_PP(with_schema ? 2 : 1));
+	ShardMap map = {.shard_id = PG_GETARG_INT64(0)};
+	const DistTable *table = NULL;
+	int guc_level = NewGUCNestLevel();
+
+	if (shard_by_id(map.shard_id, &table) == NULL)
+		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_OBJECT),
+						errmsg("shard " INT64_FORMAT " does not exist", map.shard_id)));
+	map.relid = table->relid;
+	shard_require_owner(map.relid);
+	if (with_schema)
+	{
+		char *schema = text_to_cstring(PG_GETARG_TEXT_PP(1));
+
+		set_config_option("search_path", quote_identifier(schema), PGC_USERSET, PGC_S_SESSION,
+						  GUC_ACTION_SAVE, true, 0, false);
+	}
+	foreach_ptr(Node, stmt, shard_parse(command))
+	{
+		if (shard_rename_statement(stmt, &map))
+			shard_run(stmt, command);
+	}
+	AtEOXact_GUC(true, guc_level);
+	PG_RETURN_VOID();
+}

@@ -1,0 +1,495 @@
+/*
+ * shard_name.c: renames a raw parse tree from shell table to shard.
+ *
+ * One row per kind of statement says which of its parts carry names. What is renamed:
+ * tables, indexes, constraints and statistics objects; what lives inside its table
+ * (columns, policies, triggers) keeps its name. A shard has neither identity nor sequence
+ * defaults: its values come from the node that runs the INSERT.
+ */
+#include "pando/compat/compat.h"
+
+#include "access/htup_details.h"
+#include "catalog/index.h"
+#include "catalog/namespace.h"
+#include "catalog/pg_class.h"
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "utils/lsyscache.h"
+
+#include "pando/base/name.h"
+#include "pando/ddl/shard_ddl.h"
+
+char *
+shard_rename(const char *name, const ShardMap *map)
+{
+	return name == NULL ? NULL : name_shard(name, map->shard_id);
+}
+
+/* The shard that stands for a table in this shard group. */
+static int64
+shard_map_find(const ShardMap *map, Oid relid)
+{
+	const DistTable *own;
+	const DistTable *other;
+
+	if (relid == map->relid)
+		return map->shard_id;
+
+	other = dist_table(relid);
+	if (other != NULL && other->kind == TABLE_REFERENCE)
+		return other->shards[0].id;
+
+	own = dist_table(map->relid);
+	if (own != NULL && other != NULL && dist_table_colocated(own, other))
+	{
+		for (int i = 0; i < own->nshards; i++)
+		{
+			if (own->shards[i].id == map->shard_id)
+				return other->shards[i].id;
+		}
+	}
+
+	ereport(ERROR,
+			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+			 errmsg("table \"%s\" cannot refer to table \"%s\"", get_rel_name(map->relid),
+					get_rel_name(relid)),
+			 errdetail("A distributed table can refer to tables that are colocated with it and "
+					   "to reference tables."),
+			 errhint("Distribute \"%s\" with colocate_with, or make it a reference table.",
+					 get_rel_name(relid))));
+	return 0;
+}
+
+void
+shard_rename_range_var(RangeVar *relation, const ShardMap *map)
+{
+	Oid relid = RangeVarGetRelid(relation, NoLock, false);
+	Oid table = relid;
+	int64 shard_id;
+
+	if (get_rel_relkind(relid) == RELKIND_INDEX)
+		table = IndexGetRelation(relid, false);
+	shard_id = shard_map_find(map, table);
+	relation->catalogname = NULL;
+	relation->schemaname = get_namespace_name(get_rel_namespace(relid));
+	relation->relname = name_shard(relation->relname, shard_id);
+}
+
+static void
+rename_range_vars(List *relations, const ShardMap *map)
+{
+	foreach_ptr(RangeVar, relation, relations)
+		shard_rename_range_var(relation, map);
+}
+
+/* A name as a list of strings, of an object in the shell table's schema unless it says. */
+static void
+rename_name_list(List *names, const ShardMap *map)
+{
+	String *last = llast(names);
+
+	last->sval = shard_rename(last->sval, map);
+}
+
+/* Tables in subqueries of an expression. */
+static bool
+rename_expression_walker(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, RangeVar))
+	{
+		shard_rename_range_var((RangeVar *) node, context);
+		return false;
+	}
+	return raw_expression_tree_walker(node, rename_expression_walker, context);
+}
+
+static bool
+nextval_walker(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, FuncCall))
+	{
+		String *name = llast(((FuncCall *) node)->funcname);
+
+		if (strcmp(name->sval, "nextval") == 0 || strcmp(name->sval, "sequence_next") == 0)
+			return true;
+	}
+	return raw_expression_tree_walker(node, nextval_walker, context);
+}
+
+bool
+shard_default_is_sequence(Node *expr)
+{
+	return nextval_walker(expr, NULL);
+}
+
+/* ------------------------------------------------------------------------------------
+ * Columns and constraints
+ */
+
+static const struct
+{
+	const char *serial;
+	const char *type;
+} serial_types[] = {{"smallserial", "int2"}, {"serial2", "int2"}, {"serial", "int4"},
+					{"serial4", "int4"},	 {"bigserial", "int8"}, {"serial8", "int8"}};
+
+/* serial becomes its integer type; returns whether it was one. */
+static bool
+column_replace_serial(ColumnDef *column)
+{
+	TypeName *type = column->typeName;
+
+	if (type == NULL || list_length(type->names) != 1 || type->pct_type)
+		return false;
+	for (int i = 0; i < lengthof(serial_types); i++)
+	{
+		if (strcmp(strVal(linitial(type->names)), serial_types[i].serial) == 0)
+		{
+			column->typeName = SystemTypeName(pstrdup(serial_types[i].type));
+			return true;
+		}
+	}
+	return false;
+}
+
+static void
+rename_constraint(Constraint *constraint, const ShardMap *map)
+{
+	constraint->conname = shard_rename(constraint->conname, map);
+	constraint->indexname = shard_rename(constraint->indexname, map);
+	if (constraint->pktable != NULL)
+		shard_rename_range_var(constraint->pktable, map);
+}
+
+static void
+rename_column(ColumnDef *column, const ShardMap *map)
+{
+	List *constraints = NIL;
+	bool not_null = column_replace_serial(column);
+
+	foreach_ptr(Constraint, constraint, column->constraints)
+	{
+		if (constraint->contype == CONSTR_IDENTITY)
+			not_null = true;
+		else if (constraint->contype == CONSTR_DEFAULT &&
+				 shard_default_is_sequence(constraint->raw_expr))
+			continue;
+		else
+		{
+			rename_constraint(constraint, map);
+			constraints = lappend(constraints, constraint);
+		}
+	}
+	if (not_null)
+	{
+		Constraint *constraint = makeNode(Constraint);
+
+		constraint->contype = CONSTR_NOTNULL;
+		constraint->location = -1;
+		constraints = lappend(constraints, constraint);
+	}
+	column->constraints = constraints;
+}
+
+static void
+rename_elements(List *elements, const ShardMap *map)
+{
+	foreach_ptr(Node, element, elements)
+	{
+		if (IsA(element, ColumnDef))
+			rename_column((ColumnDef *) element, map);
+		else if (IsA(element, Constraint))
+			rename_constraint((Constraint *) element, map);
+	}
+}
+
+/* ------------------------------------------------------------------------------------
+ * ALTER TABLE
+ */
+
+typedef enum CommandName
+{
+	NAME_KEPT,
+	NAME_RENAMED, /* of a constraint or index */
+	NAME_NOWHERE  /* the sub-command does nothing to a shard */
+} CommandName;
+
+/* Sub-commands whose name is renamed or which are the shell's alone; others keep theirs. */
+static const struct
+{
+	AlterTableType subtype;
+	CommandName name;
+} alter_commands[] = {
+	{AT_DropConstraint, NAME_RENAMED}, {AT_ValidateConstraint, NAME_RENAMED},
+	{AT_ClusterOn, NAME_RENAMED},	   {AT_AddIdentity, NAME_NOWHERE},
+	{AT_SetIdentity, NAME_NOWHERE},	   {AT_DropIdentity, NAME_NOWHERE},
+};
+
+static bool
+rename_alter_command(AlterTableCmd *command, const ShardMap *map)
+{
+	for (int i = 0; i < lengthof(alter_commands); i++)
+	{
+		if (alter_commands[i].subtype != command->subtype)
+			continue;
+		if (alter_commands[i].name == NAME_NOWHERE)
+			return false;
+		command->name = shard_rename(command->name, map);
+	}
+	if (command->subtype == AT_ColumnDefault && command->def != NULL &&
+		shard_default_is_sequence(command->def))
+	{
+		command->def = NULL; /* a default it had is gone, too */
+		return true;
+	}
+	if (command->def == NULL)
+		return true;
+	if (IsA(command->def, ColumnDef) && command->subtype == AT_AddColumn)
+		rename_column((ColumnDef *) command->def, map);
+	else if (IsA(command->def, Constraint))
+		rename_constraint((Constraint *) command->def, map);
+	else if (IsA(command->def, ReplicaIdentityStmt))
+	{
+		ReplicaIdentityStmt *identity = (ReplicaIdentityStmt *) command->def;
+
+		identity->name = shard_rename(identity->name, map);
+	}
+	return true;
+}
+
+static bool
+rename_alter_table(Node *node, const ShardMap *map)
+{
+	AlterTableStmt *stmt = (AlterTableStmt *) node;
+	List *commands = NIL;
+
+	foreach_ptr(AlterTableCmd, command, stmt->cmds)
+	{
+		if (rename_alter_command(command, map))
+			commands = lappend(commands, command);
+	}
+	stmt->cmds = commands;
+	shard_rename_range_var(stmt->relation, map);
+	return commands != NIL;
+}
+
+/* ------------------------------------------------------------------------------------
+ * The other statements
+ */
+
+static bool
+rename_create_table(Node *node, const ShardMap *map)
+{
+	CreateStmt *stmt = (CreateStmt *) node;
+
+	shard_rename_range_var(stmt->relation, map);
+	rename_elements(stmt->tableElts, map);
+	return true;
+}
+
+static bool
+rename_index(Node *node, const ShardMap *map)
+{
+	IndexStmt *stmt = (IndexStmt *) node;
+
+	Assert(stmt->idxname != NULL);
+	stmt->idxname = shard_rename(stmt->idxname, map);
+	shard_rename_range_var(stmt->relation, map);
+	return true;
+}
+
+static bool
+rename_create_policy(Node *node, const ShardMap *map)
+{
+	CreatePolicyStmt *stmt = (CreatePolicyStmt *) node;
+
+	shard_rename_range_var(stmt->table, map);
+	rename_expression_walker(stmt->qual, (void *) map);
+	rename_expression_walker(stmt->with_check, (void *) map);
+	return true;
+}
+
+static bool
+rename_alter_policy(Node *node, const ShardMap *map)
+{
+	AlterPolicyStmt *stmt = (AlterPolicyStmt *) node;
+
+	shard_rename_range_var(stmt->table, map);
+	rename_expression_walker(stmt->qual, (void *) map);
+	rename_expression_walker(stmt->with_check, (void *) map);
+	return true;
+}
+
+static bool
+rename_create_trigger(Node *node, const ShardMap *map)
+{
+	CreateTrigStmt *stmt = (CreateTrigStmt *) node;
+
+	shard_rename_range_var(stmt->relation, map);
+	if (stmt->constrrel != NULL)
+		shard_rename_range_var(stmt->constrrel, map);
+	return true;
+}
+
+static bool
+rename_create_statistics(Node *node, const ShardMap *map)
+{
+	CreateStatsStmt *stmt = (CreateStatsStmt *) node;
+
+	rename_name_list(stmt->defnames, map);
+	rename_range_vars(stmt->relations, map);
+	return true;
+}
+
+static bool
+rename_alter_statistics(Node *node, const ShardMap *map)
+{
+	rename_name_list(((AlterStatsStmt *) node)->defnames, map);
+	return true;
+}
+
+static bool
+rename_grant(Node *node, const ShardMap *map)
+{
+	rename_range_vars(((GrantStmt *) node)->objects, map);
+	return true;
+}
+
+static bool
+rename_truncate(Node *node, const ShardMap *map)
+{
+	rename_range_vars(((TruncateStmt *) node)->relations, map);
+	return true;
+}
+
+static bool
+rename_reindex(Node *node, const ShardMap *map)
+{
+	shard_rename_range_var(((ReindexStmt *) node)->relation, map);
+	return true;
+}
+
+static bool
+rename_cluster(Node *node, const ShardMap *map)
+{
+	ClusterStmt *stmt = (ClusterStmt *) node;
+
+	stmt->indexname = shard_rename(stmt->indexname, map);
+	shard_rename_range_var(stmt->relation, map);
+	return true;
+}
+
+static bool
+rename_rename(Node *node, const ShardMap *map)
+{
+	RenameStmt *stmt = (RenameStmt *) node;
+
+	switch (stmt->renameType)
+	{
+		case OBJECT_TABLE:
+		case OBJECT_INDEX:
+			stmt->newname = shard_rename(stmt->newname, map);
+			break;
+		case OBJECT_TABCONSTRAINT:
+			stmt->subname = shard_rename(stmt->subname, map);
+			stmt->newname = shard_rename(stmt->newname, map);
+			break;
+		case OBJECT_STATISTIC_EXT:
+			rename_name_list((List *) stmt->object, map);
+			stmt->newname = shard_rename(stmt->newname, map);
+			return true;
+		default: /* columns, policies and triggers keep their names */
+			break;
+	}
+	shard_rename_range_var(stmt->relation, map);
+	return true;
+}
+
+static bool
+rename_set_schema(Node *node, const ShardMap *map)
+{
+	AlterObjectSchemaStmt *stmt = (AlterObjectSchemaStmt *) node;
+
+	if (stmt->objectType == OBJECT_STATISTIC_EXT)
+		rename_name_list((List *) stmt->object, map);
+	else
+		shard_rename_range_var(stmt->relation, map);
+	return true;
+}
+
+static bool
+rename_owner(Node *node, const ShardMap *map)
+{
+	rename_name_list((List *) ((AlterOwnerStmt *) node)->object, map);
+	return true;
+}
+
+/* schema.table.object: names of what is on the table, with the shard's name put in. */
+static List *
+rename_attached(List *names, const ShardMap *map)
+{
+	RangeVar *relation =
+		makeRangeVarFromNameList(list_truncate(list_copy(names), list_length(names) - 1));
+
+	shard_rename_range_var(relation, map);
+	return list_make3(makeString(relation->schemaname), makeString(relation->relname),
+					  llast(names));
+}
+
+static bool
+rename_drop(Node *node, const ShardMap *map)
+{
+	DropStmt *stmt = (DropStmt *) node;
+	ListCell *cell;
+
+	foreach(cell, stmt->objects)
+	{
+		List *names = lfirst(cell);
+
+		if (stmt->removeType == OBJECT_POLICY || stmt->removeType == OBJECT_TRIGGER ||
+			stmt->removeType == OBJECT_RULE)
+			lfirst(cell) = rename_attached(names, map);
+		else
+			rename_name_list(names, map);
+	}
+	return true;
+}
+
+static const struct
+{
+	NodeTag tag;
+	bool (*rename)(Node *stmt, const ShardMap *map);
+} renamers[] = {
+	{T_AlterTableStmt, rename_alter_table},
+	{T_CreateStmt, rename_create_table},
+	{T_IndexStmt, rename_index},
+	{T_CreatePolicyStmt, rename_create_policy},
+	{T_AlterPolicyStmt, rename_alter_policy},
+	{T_CreateTrigStmt, rename_create_trigger},
+	{T_CreateStatsStmt, rename_create_statistics},
+	{T_AlterStatsStmt, rename_alter_statistics},
+	{T_GrantStmt, rename_grant},
+	{T_TruncateStmt, rename_truncate},
+	{T_ReindexStmt, rename_reindex},
+	{T_ClusterStmt, rename_cluster},
+	{T_RenameStmt, rename_rename},
+	{T_AlterObjectSchemaStmt, rename_set_schema},
+	{T_AlterOwnerStmt, rename_owner},
+	{T_DropStmt, rename_drop},
+};
+
+bool
+shard_rename_statement(Node *stmt, const ShardMap *map)
+{
+	for (int i = 0; i < lengthof(renamers); i++)
+	{
+		if (nodeTag(stmt) == renamers[i].tag)
+			return renamers[i].rename(stmt, map);
+	}
+	elog(ERROR, "cannot apply statement of type %d to a shard", (int) nodeTag(stmt));
+	return false;
+}

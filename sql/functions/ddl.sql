@@ -1,0 +1,18 @@
+-- Shards from shell tables, and schema changes on this node. Internal: nodes call these on
+-- each other.
+
+CREATE OR REPLACE FUNCTION pando.shards_create(rel regclass, shardids bigint[],
+		stage text DEFAULT 'all') RETURNS void
+	LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'shards_create';
+CREATE OR REPLACE FUNCTION pando.shards_drop(rel regclass, shardids bigint[]) RETURNS void
+	LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'shards_drop';
+CREATE OR REPLACE FUNCTION pando.sequence_adjust(seq regclass) RETURNS void
+	LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'sequence_adjust';
+CREATE OR REPLACE FUNCTION pando.sequence_next(seq regclass) RETURNS bigint
+	LANGUAGE c STRICT VOLATILE AS 'MODULE_PATHNAME', 'sequence_next';
+
+CREATE OR REPLACE FUNCTION pg_catalog.worker_apply_shard_ddl_command(bigint, text) RETURNS void
+	LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'worker_apply_shard_ddl_command';
+CREATE OR REPLACE FUNCTION pg_catalog.worker_apply_shard_ddl_command(bigint, text, text)
+	RETURNS void
+	LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'worker_apply_shard_ddl_command';
