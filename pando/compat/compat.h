@@ -19,12 +19,11 @@
 /* foreach_ptr is PostgreSQL 17's: iterate over a list of pointers of one type. */
 #ifndef foreach_ptr
 #define foreach_ptr(type, var, lst)                                                      \
-	for (ListCell *var##_cell = list_head(lst),                                          \
-				  *var##_once = (ListCell *) 1;                                          \
-		 var##_cell != NULL && var##_once != NULL;                                       \
-		 var##_cell = lnext(lst, var##_cell))                                            \
-		for (type *var = ((var##_once = NULL), (type *) lfirst(var##_cell));             \
-			 var##_once == NULL; var##_once = (ListCell *) 1)
+	for (type *var = NULL, *var##_once = (type *) 1; var##_once != NULL; var##_once = NULL) \
+		for (ForEachState var##_at = {(lst), 0};                                         \
+			 var##_at.l != NIL && var##_at.i < var##_at.l->length &&                      \
+			 ((var = (type *) lfirst(&var##_at.l->elements[var##_at.i])), true);          \
+			 var##_at.i++)
 #endif
 
 #endif

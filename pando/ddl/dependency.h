@@ -1,6 +1,7 @@
 /*
  * dependency.h: objects that distributed tables need (roles, schemas, extensions, types,
- * functions, collations, text search, sequences ...) on every node, recorded in pg_dist_object.
+ * functions, collations, text search, sequences ...) on every node, recorded in
+ * pg_dist_object.
  */
 #ifndef PANDO_DDL_DEPENDENCY_H
 #define PANDO_DDL_DEPENDENCY_H
@@ -10,8 +11,8 @@
 #include "nodes/pg_list.h"
 
 /*
- * Creates on all other nodes, in the transaction, what the relation depends on and is not there
- * yet, in dependency order, and records it in pg_dist_object on all nodes.
+ * Creates on all other nodes, in the transaction, what the relation depends on and is not
+ * there yet, in dependency order, and records it in pg_dist_object on all nodes.
  */
 extern void dependency_ensure(const ObjectAddress *object);
 

@@ -69,16 +69,18 @@ static void
 sequence_replace_defaults(Oid seqid)
 {
 	List *commands = sql_column(
-		"SELECT format('ALTER TABLE %%s ALTER COLUMN %%I SET DEFAULT %%s', a.attrelid::regclass, "
+		"SELECT format('ALTER TABLE %%s ALTER COLUMN %%I SET DEFAULT %%s', "
+		"a.attrelid::regclass, "
 		"a.attname, regexp_replace(pg_get_expr(ad.adbin, ad.adrelid), "
 		"'\\m(pg_catalog\\.)?nextval\\(', 'pando.sequence_next(', 'g')) "
 		"FROM pg_depend d JOIN pg_attrdef ad ON ad.oid = d.objid "
 		"JOIN pg_attribute a ON a.attrelid = ad.adrelid AND a.attnum = ad.adnum "
-		"WHERE d.classid = 'pg_attrdef'::regclass AND d.refclassid = 'pg_class'::regclass "
+		"WHERE d.classid = 'pg_attrdef'::regclass AND d.refclassid = "
+		"'pg_class'::regclass "
 		"AND d.refobjid = %u AND pg_get_expr(ad.adbin, ad.adrelid) ~ '\\mnextval\\('",
 		seqid);
 
-	foreach_ptr(char, command, commands)
+	foreach_ptr (char, command, commands)
 		sql_run("%s", command);
 }
 
@@ -119,22 +121,23 @@ sequence_fit(Oid seqid)
 void
 sequence_fit_table(Oid relid)
 {
-	foreach_ptr(char, seqid, sql_column("SELECT seq FROM pando.table_sequences(%u)", relid))
+	foreach_ptr (char, seqid,
+				 sql_column("SELECT seq FROM pando.table_sequences(%u)", relid))
 		sequence_fit(atooid(seqid));
 }
 
 Oid
 sequence_distributed_table(Oid seqid)
 {
-	List *tables =
-		sql_column("SELECT refobjid FROM pg_depend WHERE classid = 'pg_class'::regclass AND "
-				   "objid = %u AND refclassid = 'pg_class'::regclass AND deptype IN ('a', 'i') "
-				   "UNION SELECT ad.adrelid FROM pg_depend d JOIN pg_attrdef ad ON ad.oid = d.objid "
-				   "WHERE d.classid = 'pg_attrdef'::regclass AND "
-				   "d.refclassid = 'pg_class'::regclass AND d.refobjid = %u",
-				   seqid, seqid);
+	List *tables = sql_column(
+		"SELECT refobjid FROM pg_depend WHERE classid = 'pg_class'::regclass AND "
+		"objid = %u AND refclassid = 'pg_class'::regclass AND deptype IN ('a', 'i') "
+		"UNION SELECT ad.adrelid FROM pg_depend d JOIN pg_attrdef ad ON ad.oid = d.objid "
+		"WHERE d.classid = 'pg_attrdef'::regclass AND "
+		"d.refclassid = 'pg_class'::regclass AND d.refobjid = %u",
+		seqid, seqid);
 
-	foreach_ptr(char, table, tables)
+	foreach_ptr (char, table, tables)
 	{
 		if (dist_table(atooid(table)) != NULL)
 			return atooid(table);

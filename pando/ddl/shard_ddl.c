@@ -23,6 +23,7 @@
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
+#include "utils/regproc.h"
 
 #include "pando/base/name.h"
 #include "pando/ddl/shard_ddl.h"
@@ -46,7 +47,7 @@ shard_parse(const char *sql)
 {
 	List *statements = NIL;
 
-	foreach_ptr(RawStmt, raw, raw_parser(sql, RAW_PARSE_DEFAULT))
+	foreach_ptr (RawStmt, raw, raw_parser(sql, RAW_PARSE_DEFAULT))
 		statements = lappend(statements, raw->stmt);
 	return statements;
 }
@@ -73,7 +74,7 @@ shard_drop_tables(List *names)
 	ObjectAddresses *objects = new_object_addresses();
 	bool any = false;
 
-	foreach_ptr(char, name, names)
+	foreach_ptr (char, name, names)
 	{
 		RangeVar *relation = makeRangeVarFromNameList(stringToQualifiedNameList(name));
 		ObjectAddress address;
@@ -97,8 +98,9 @@ static int
 shard_ids(ArrayType *array, int64 **ids)
 {
 	if (ARR_NDIM(array) > 1 || array_contains_nulls(array))
-		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-						errmsg("shard ids must be a one-dimensional array without nulls")));
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("shard ids must be a one-dimensional array without nulls")));
 	*ids = (int64 *) ARR_DATA_PTR(array);
 	return ArrayGetNItems(ARR_NDIM(array), ARR_DIMS(array));
 }
@@ -114,9 +116,9 @@ static const char *const stage_names[] = {
 static void
 shards_create_stage(Oid relid, ShardStage stage, const int64 *ids, int nids)
 {
-	foreach_ptr(char, command, table_def_shard_commands(relid, stage))
+	foreach_ptr (char, command, table_def_shard_commands(relid, stage))
 	{
-		foreach_ptr(Node, stmt, shard_parse(command))
+		foreach_ptr (Node, stmt, shard_parse(command))
 		{
 			for (int i = 0; i < nids; i++)
 			{
@@ -145,8 +147,8 @@ shards_create(PG_FUNCTION_ARGS)
 
 	shard_require_owner(relid);
 	guc_level = NewGUCNestLevel();
-	set_config_option("search_path", "pg_catalog", PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE,
-					  true, 0, false);
+	set_config_option("search_path", "pg_catalog", PGC_USERSET, PGC_S_SESSION,
+					  GUC_ACTION_SAVE, true, 0, false);
 	for (int stage = 0; stage < lengthof(stage_names); stage++)
 	{
 		if (!all && strcmp(stage_name, stage_names[stage]) != 0)
@@ -197,10 +199,10 @@ worker_apply_shard_ddl_command(PG_FUNCTION_ARGS)
 	{
 		char *schema = text_to_cstring(PG_GETARG_TEXT_PP(1));
 
-		set_config_option("search_path", quote_identifier(schema), PGC_USERSET, PGC_S_SESSION,
-						  GUC_ACTION_SAVE, true, 0, false);
+		set_config_option("search_path", quote_identifier(schema), PGC_USERSET,
+						  PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
 	}
-	foreach_ptr(Node, stmt, shard_parse(command))
+	foreach_ptr (Node, stmt, shard_parse(command))
 	{
 		if (shard_rename_statement(stmt, &map))
 			shard_run(stmt, command);

@@ -1,5 +1,6 @@
 /*
- * shard_ddl.h: a schema change on a shell table, turned into the same change on its shards.
+ * shard_ddl.h: a schema change on a shell table, turned into the same change on its
+ * shards.
  *
  * The raw parse tree is copied once per shard and renamed in place: tables, indexes,
  * constraints and statistics objects of the shell become those of the shard.
@@ -15,16 +16,16 @@
 /* Which shard stands for a table, and with it for the tables that are colocated. */
 typedef struct ShardMap
 {
-	Oid relid;              /* shell table */
-	int64 shard_id;         /* its shard */
+	Oid relid;				/* shell table */
+	int64 shard_id;			/* its shard */
 	const DistTable *table; /* looked up when another table is mentioned */
 } ShardMap;
 
 /*
- * Renames a raw statement in place. Names that PostgreSQL would choose must be there already.
- * Looks up shell tables under the current search_path, so it must run before the shell
- * table is changed. Raises feature_not_supported for a table without a shard in this group.
- * Returns false when nothing is left to do for a shard.
+ * Renames a raw statement in place. Names that PostgreSQL would choose must be there
+ * already. Looks up shell tables under the current search_path, so it must run before the
+ * shell table is changed. Raises feature_not_supported for a table without a shard in
+ * this group. Returns false when nothing is left to do for a shard.
  */
 extern bool shard_rename_statement(Node *stmt, const ShardMap *map);
 
@@ -43,7 +44,8 @@ extern void shard_run(Node *stmt, const char *source);
 /* Parses text (one or more statements) to raw trees (List of Node *). */
 extern List *shard_parse(const char *sql);
 
-/* Drops relations of this node (qualified names), if they exist, with all that needs them. */
+/* Drops relations of this node (qualified names), if they exist, with all that needs
+ * them. */
 extern void shard_drop_tables(List *names);
 
 /* Raises insufficient_privilege unless the current user owns the table. */

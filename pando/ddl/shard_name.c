@@ -14,6 +14,8 @@
 #include "catalog/pg_class.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
+#include "parser/parse_type.h"
+#include "parser/parser.h"
 #include "utils/lsyscache.h"
 
 #include "pando/base/name.h"
@@ -49,14 +51,16 @@ shard_map_find(const ShardMap *map, Oid relid)
 		}
 	}
 
-	ereport(ERROR,
-			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-			 errmsg("table \"%s\" cannot refer to table \"%s\"", get_rel_name(map->relid),
-					get_rel_name(relid)),
-			 errdetail("A distributed table can refer to tables that are colocated with it and "
-					   "to reference tables."),
-			 errhint("Distribute \"%s\" with colocate_with, or make it a reference table.",
-					 get_rel_name(relid))));
+	ereport(
+		ERROR,
+		(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+		 errmsg("table \"%s\" cannot refer to table \"%s\"", get_rel_name(map->relid),
+				get_rel_name(relid)),
+		 errdetail(
+			 "A distributed table can refer to tables that are colocated with it and "
+			 "to reference tables."),
+		 errhint("Distribute \"%s\" with colocate_with, or make it a reference table.",
+				 get_rel_name(relid))));
 	return 0;
 }
 
@@ -78,11 +82,12 @@ shard_rename_range_var(RangeVar *relation, const ShardMap *map)
 static void
 rename_range_vars(List *relations, const ShardMap *map)
 {
-	foreach_ptr(RangeVar, relation, relations)
+	foreach_ptr (RangeVar, relation, relations)
 		shard_rename_range_var(relation, map);
 }
 
-/* A name as a list of strings, of an object in the shell table's schema unless it says. */
+/* A name as a list of strings, of an object in the shell table's schema unless it says.
+ */
 static void
 rename_name_list(List *names, const ShardMap *map)
 {
@@ -114,7 +119,8 @@ nextval_walker(Node *node, void *context)
 	{
 		String *name = llast(((FuncCall *) node)->funcname);
 
-		if (strcmp(name->sval, "nextval") == 0 || strcmp(name->sval, "sequence_next") == 0)
+		if (strcmp(name->sval, "nextval") == 0 ||
+			strcmp(name->sval, "sequence_next") == 0)
 			return true;
 	}
 	return raw_expression_tree_walker(node, nextval_walker, context);
@@ -134,7 +140,7 @@ static const struct
 {
 	const char *serial;
 	const char *type;
-} serial_types[] = {{"smallserial", "int2"}, {"serial2", "int2"}, {"serial", "int4"},
+} serial_types[] = {{"smallserial", "int2"}, {"serial2", "int2"},	{"serial", "int4"},
 					{"serial4", "int4"},	 {"bigserial", "int8"}, {"serial8", "int8"}};
 
 /* serial becomes its integer type; returns whether it was one. */
@@ -171,7 +177,7 @@ rename_column(ColumnDef *column, const ShardMap *map)
 	List *constraints = NIL;
 	bool not_null = column_replace_serial(column);
 
-	foreach_ptr(Constraint, constraint, column->constraints)
+	foreach_ptr (Constraint, constraint, column->constraints)
 	{
 		if (constraint->contype == CONSTR_IDENTITY)
 			not_null = true;
@@ -198,7 +204,7 @@ rename_column(ColumnDef *column, const ShardMap *map)
 static void
 rename_elements(List *elements, const ShardMap *map)
 {
-	foreach_ptr(Node, element, elements)
+	foreach_ptr (Node, element, elements)
 	{
 		if (IsA(element, ColumnDef))
 			rename_column((ColumnDef *) element, map);
@@ -218,7 +224,8 @@ typedef enum CommandName
 	NAME_NOWHERE  /* the sub-command does nothing to a shard */
 } CommandName;
 
-/* Sub-commands whose name is renamed or which are the shell's alone; others keep theirs. */
+/* Sub-commands whose name is renamed or which are the shell's alone; others keep theirs.
+ */
 static const struct
 {
 	AlterTableType subtype;
@@ -267,7 +274,7 @@ rename_alter_table(Node *node, const ShardMap *map)
 	AlterTableStmt *stmt = (AlterTableStmt *) node;
 	List *commands = NIL;
 
-	foreach_ptr(AlterTableCmd, command, stmt->cmds)
+	foreach_ptr (AlterTableCmd, command, stmt->cmds)
 	{
 		if (rename_alter_command(command, map))
 			commands = lappend(commands, command);
@@ -446,7 +453,7 @@ rename_drop(Node *node, const ShardMap *map)
 	DropStmt *stmt = (DropStmt *) node;
 	ListCell *cell;
 
-	foreach(cell, stmt->objects)
+	foreach (cell, stmt->objects)
 	{
 		List *names = lfirst(cell);
 

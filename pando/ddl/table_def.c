@@ -2,8 +2,8 @@
  * table_def.c: a table's definition as SQL commands.
  *
  * The text is composed in SQL (pando.table_definition and its helpers) from the server's
- * own pg_get_*() functions, with search_path set to pg_catalog, so that all names come out
- * qualified. Here is only the way in from C.
+ * own pg_get_*() functions, with search_path set to pg_catalog, so that all names come
+ * out qualified. Here is only the way in from C.
  */
 #include "pando/compat/compat.h"
 
@@ -19,31 +19,34 @@ PG_FUNCTION_INFO_V1(constraint_command);
 List *
 table_def_commands(Oid relid)
 {
-	return sql_column("SELECT command FROM pando.table_definition(%u::oid::regclass, false) "
-					  "WHERE stage < %d",
-					  relid, SHARD_STAGE_FOREIGN_KEYS);
+	return sql_column(
+		"SELECT command FROM pando.table_definition(%u::oid::regclass, false) "
+		"WHERE stage < %d",
+		relid, SHARD_STAGE_FOREIGN_KEYS);
 }
 
 List *
 table_def_foreign_keys(Oid relid)
 {
-	return sql_column("SELECT command FROM pando.table_definition(%u::oid::regclass, false) "
-					  "WHERE stage = %d",
-					  relid, SHARD_STAGE_FOREIGN_KEYS);
+	return sql_column(
+		"SELECT command FROM pando.table_definition(%u::oid::regclass, false) "
+		"WHERE stage = %d",
+		relid, SHARD_STAGE_FOREIGN_KEYS);
 }
 
 List *
 table_def_shard_commands(Oid relid, ShardStage stage)
 {
-	return sql_column("SELECT command FROM pando.table_definition(%u::oid::regclass, true) "
-					  "WHERE stage = %d",
-					  relid, stage);
+	return sql_column(
+		"SELECT command FROM pando.table_definition(%u::oid::regclass, true) "
+		"WHERE stage = %d",
+		relid, stage);
 }
 
-/* ALTER TABLE ... ADD CONSTRAINT with the index's options, which pg_get_constraintdef omits. */
+/* ALTER TABLE ... ADD CONSTRAINT with the index's options, which pg_get_constraintdef
+ * omits. */
 Datum
 constraint_command(PG_FUNCTION_ARGS)
 {
-	PG_RETURN_TEXT_P(
-		cstring_to_text(pg_get_constraintdef_command(PG_GETARG_OID(0))));
+	PG_RETURN_TEXT_P(cstring_to_text(pg_get_constraintdef_command(PG_GETARG_OID(0))));
 }

@@ -8,11 +8,12 @@
 #include "nodes/pg_list.h"
 
 /*
- * Everything that makes the same shell table on another node, in order, as a List of char *:
- * owned sequences, CREATE TABLE (columns with types, collations, defaults, identity, generated,
- * storage, compression; reloptions, access method, persistence), owner, indexes, primary key, unique,
- * check and exclusion constraints, replica identity, clustering, statistics objects, row
- * security, policies, comments, grants. Without foreign keys.
+ * Everything that makes the same shell table on another node, in order, as a List of char
+ * *: owned sequences, CREATE TABLE (columns with types, collations, defaults, identity,
+ * generated, storage, compression; reloptions, access method, persistence), owner,
+ * indexes, primary key, unique, check and exclusion constraints, replica identity,
+ * clustering, statistics objects, row security, policies, comments, grants. Without
+ * foreign keys.
  */
 extern List *table_def_commands(Oid relid);
 
@@ -25,8 +26,9 @@ extern List *table_def_foreign_keys(Oid relid);
  */
 typedef enum ShardStage
 {
-	SHARD_STAGE_TABLE,       /* the bare table: owner, grants, columns, not null */
-	SHARD_STAGE_INDEXES,     /* indexes, constraints, statistics objects, triggers, the rest */
+	SHARD_STAGE_TABLE,	 /* the bare table: owner, grants, columns, not null */
+	SHARD_STAGE_INDEXES, /* indexes, constraints, statistics objects, triggers, the rest
+						  */
 	SHARD_STAGE_FOREIGN_KEYS /* to colocated shards and reference tables */
 } ShardStage;
 
