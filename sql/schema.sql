@@ -117,7 +117,7 @@ CREATE TABLE citus.pg_dist_schema (schemaid oid NOT NULL PRIMARY KEY, colocation
 
 -- Two-phase commit: a row is a decision to commit the prepared transaction of that name.
 CREATE TABLE citus.pg_dist_transaction (groupid int4 NOT NULL, gid text NOT NULL, outer_xid xid8);
-CREATE INDEX pg_dist_transaction_group_index ON citus.pg_dist_transaction (groupid);
+CREATE INDEX pg_dist_transaction_group_index ON citus.pg_dist_transaction (groupid, gid);
 
 -- Things to drop once nothing uses them (placements that moved away).
 CREATE SEQUENCE citus.pg_dist_cleanup_recordid_seq;
@@ -138,6 +138,23 @@ GRANT SELECT ON citus.pg_dist_node, citus.pg_dist_local_group,
 	citus.pg_dist_object, citus.pg_dist_schema, citus.pg_dist_transaction,
 	citus.pg_dist_cleanup
 	TO public;
+
+-- pg_dump keeps the cluster's metadata. Not kept: what is this server's own (its group), or holds
+-- plain OIDs that differ after a restore (pg_dist_object, pg_dist_schema).
+DO $$
+DECLARE
+	name text;
+BEGIN
+	FOREACH name IN ARRAY ARRAY['pg_dist_node', 'pg_dist_authinfo', 'pg_dist_poolinfo',
+		'pg_dist_colocation', 'pg_dist_partition', 'pg_dist_shard', 'pg_dist_placement',
+		'pg_dist_transaction', 'pg_dist_cleanup', 'pg_dist_groupid_seq',
+		'pg_dist_node_nodeid_seq', 'pg_dist_colocationid_seq', 'pg_dist_shardid_seq',
+		'pg_dist_placement_placementid_seq', 'pg_dist_cleanup_recordid_seq',
+		'pg_dist_operationid_seq']
+	LOOP
+		PERFORM pg_catalog.pg_extension_config_dump(('citus.' || name)::regclass, '');
+	END LOOP;
+END $$;
 
 -- A server refuses to create relations in pg_catalog but lets them move there.
 ALTER SEQUENCE citus.pg_dist_groupid_seq SET SCHEMA pg_catalog;

@@ -26,4 +26,11 @@
 			 var##_at.i++)
 #endif
 
+/* One function asks for the owner of any object since PostgreSQL 16; include utils/acl.h. */
+#if PG_VERSION_NUM < 160000
+#define compat_owns_relation(relid, role) pg_class_ownercheck(relid, role)
+#else
+#define compat_owns_relation(relid, role) object_ownercheck(RelationRelationId, relid, role)
+#endif
+
 #endif

@@ -1,0 +1,400 @@
+/*
+ * register.c: SQL functions by which the coordinator makes the same metadata on every
+ * node.
+ *
+ * They run on a node as the user whose statement caused the change. Who may change what
+ * is checked here: a table's rows belong to the table's owner, for catalog writes ask
+ * nobody. Rows that belong to no table (colocation groups, objects) may be added by
+ * anyone, as CREATE TABLE may, but never changed or taken from under something that uses
+ * them.
+ */
+#include "pando/compat/compat.h"
+
+#include "access/xact.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_type.h"
+#include "fmgr.h"
+#include "funcapi.h"
+#include "miscadmin.h"
+#include "utils/acl.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+#include "utils/fmgroids.h"
+#include "utils/lsyscache.h"
+
+#include "pando/catalog/colocation.h"
+#include "pando/catalog/drop.h"
+#include "pando/catalog/object.h"
+#include "pando/catalog/partition.h"
+#include "pando/catalog/placement.h"
+#include "pando/catalog/shard.h"
+
+PG_FUNCTION_INFO_V1(table_register);
+PG_FUNCTION_INFO_V1(table_unregister);
+PG_FUNCTION_INFO_V1(table_set_colocation);
+PG_FUNCTION_INFO_V1(table_set_key);
+PG_FUNCTION_INFO_V1(shards_register);
+PG_FUNCTION_INFO_V1(shards_unregister);
+PG_FUNCTION_INFO_V1(placements_register);
+PG_FUNCTION_INFO_V1(placement_set_group);
+PG_FUNCTION_INFO_V1(placement_unregister);
+PG_FUNCTION_INFO_V1(colocation_register);
+PG_FUNCTION_INFO_V1(colocation_unregister);
+PG_FUNCTION_INFO_V1(object_register);
+PG_FUNCTION_INFO_V1(object_unregister);
+
+/* ------------------------------------------------------------------------------------
+ * Rights and arguments.
+ */
+
+/* Raises unless the current user owns the table; one that is gone has no owner to ask. */
+static void
+register_require_owner(Oid relid)
+{
+	char *name = get_rel_name(relid);
+
+	if (name == NULL)
+		return;
+	if (!compat_owns_relation(relid, GetUserId()))
+		aclcheck_error(ACLCHECK_NOT_OWNER, get_relkind_objtype(get_rel_relkind(relid)),
+					   name);
+}
+
+static PartitionRow *
+register_table_row(Oid relid)
+{
+	PartitionRow *row = catalog_partition_by_relid(relid);
+
+	if (row == NULL)
+		ereport(ERROR, (errcode(ERRCODE_INVALID_OBJECT_DEFINITION),
+						errmsg("table %s is not distributed", get_rel_name(relid))));
+	return row;
+}
+
+static ShardRow *
+register_shard_row(int64 shardid)
+{
+	ShardRow *row = catalog_shard_by_id(shardid);
+
+	if (row == NULL)
+		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_OBJECT),
+						errmsg("shard " INT64_FORMAT " does not exist", shardid)));
+	register_require_owner(row->logicalrelid);
+	return row;
+}
+
+static PlacementRow *
+register_placement_row(int64 placementid)
+{
+	PlacementRow *row = catalog_placement_by_id(placementid);
+
+	if (row == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_OBJECT),
+				 errmsg("placement " INT64_FORMAT " does not exist", placementid)));
+	register_shard_row(row->shardid);
+	return row;
+}
+
+/* For functions that take NULL for some arguments: raises for the others, a bit each. */
+static void
+register_require_arguments(FunctionCallInfo fcinfo, int optional)
+{
+	for (int i = 0; i < PG_NARGS(); i++)
+		if (PG_ARGISNULL(i) && (optional & (1 << i)) == 0)
+			ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+							errmsg("argument %d must not be null", i + 1)));
+}
+
+/* Elements of an array argument; raises unless there are `expected` (-1: any number). */
+static int
+register_array(ArrayType *array, Oid type, int expected, Datum **values, bool **nulls)
+{
+	int16 length;
+	bool byval;
+	char align;
+	int n;
+
+	get_typlenbyvalalign(type, &length, &byval, &align);
+	deconstruct_array(array, type, length, byval, align, values, nulls, &n);
+	if (expected >= 0 && n != expected)
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+						errmsg("array arguments differ in length")));
+	return n;
+}
+
+static char *
+register_text(Datum *values, bool *nulls, int i)
+{
+	return nulls[i] ? NULL : TextDatumGetCString(values[i]);
+}
+
+/* ------------------------------------------------------------------------------------
+ * Tables.
+ */
+
+/* table_register(rel, partmethod, distribution column, colocation id, repmodel) */
+Datum
+table_register(PG_FUNCTION_ARGS)
+{
+	PartitionRow row = {0};
+
+	register_require_arguments(fcinfo, 1 << 2);
+	row.logicalrelid = PG_GETARG_OID(0);
+	row.partmethod = PG_GETARG_CHAR(1);
+	row.partkey = PG_ARGISNULL(2) ? NULL : text_to_cstring(PG_GETARG_TEXT_PP(2));
+	row.colocationid = PG_GETARG_INT32(3);
+	row.repmodel = PG_GETARG_CHAR(4);
+	row.autoconverted = PG_GETARG_BOOL(5);
+
+	register_require_owner(row.logicalrelid);
+	if (row.partkey != NULL &&
+		get_attnum(row.logicalrelid, row.partkey) == InvalidAttrNumber)
+		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_COLUMN),
+						errmsg("column \"%s\" of relation \"%s\" does not exist",
+							   row.partkey, get_rel_name(row.logicalrelid))));
+	if (!catalog_partition_update(&row))
+		catalog_partition_insert(&row);
+	CommandCounterIncrement();
+	PG_RETURN_VOID();
+}
+
+Datum
+table_unregister(PG_FUNCTION_ARGS)
+{
+	Oid relid = PG_GETARG_OID(0);
+
+	register_require_owner(relid);
+	catalog_forget_table(relid);
+	CommandCounterIncrement();
+	PG_RETURN_VOID();
+}
+
+Datum
+table_set_colocation(PG_FUNCTION_ARGS)
+{
+	Oid relid = PG_GETARG_OID(0);
+	PartitionRow *row;
+
+	register_require_owner(relid);
+	row = register_table_row(relid);
+	row->colocationid = PG_GETARG_INT32(1);
+	catalog_partition_update(row);
+	CommandCounterIncrement();
+	PG_RETURN_VOID();
+}
+
+/* After the distribution column was renamed. */
+Datum
+table_set_key(PG_FUNCTION_ARGS)
+{
+	Oid relid = PG_GETARG_OID(0);
+	PartitionRow *row;
+
+	register_require_owner(relid);
+	row = register_table_row(relid);
+	row->partkey = text_to_cstring(PG_GETARG_TEXT_PP(1));
+	catalog_partition_update(row);
+	CommandCounterIncrement();
+	PG_RETURN_VOID();
+}
+
+/* ------------------------------------------------------------------------------------
+ * Shards and placements.
+ */
+
+/* shards_register(rel, shard ids, lowest hash values, highest hash values) */
+Datum
+shards_register(PG_FUNCTION_ARGS)
+{
+	Oid relid = PG_GETARG_OID(0);
+	Datum *ids, *mins, *maxs;
+	bool *id_nulls, *min_nulls, *max_nulls;
+	int n = register_array(PG_GETARG_ARRAYTYPE_P(1), INT8OID, -1, &ids, &id_nulls);
+
+	register_array(PG_GETARG_ARRAYTYPE_P(2), TEXTOID, n, &mins, &min_nulls);
+	register_array(PG_GETARG_ARRAYTYPE_P(3), TEXTOID, n, &maxs, &max_nulls);
+	register_require_owner(relid);
+	register_table_row(relid);
+	for (int i = 0; i < n; i++)
+	{
+		ShardRow row = {0};
+
+		row.logicalrelid = relid;
+		row.shardid = DatumGetInt64(ids[i]);
+		row.shardstorage = SHARDSTORAGE_TABLE;
+		row.shardminvalue = register_text(mins, min_nulls, i);
+		row.shardmaxvalue = register_text(maxs, max_nulls, i);
+		catalog_shard_insert(&row);
+	}
+	CommandCounterIncrement();
+	PG_RETURN_VOID();
+}
+
+Datum
+shards_unregister(PG_FUNCTION_ARGS)
+{
+	Datum *ids;
+	bool *nulls;
+	int n = register_array(PG_GETARG_ARRAYTYPE_P(0), INT8OID, -1, &ids, &nulls);
+
+	for (int i = 0; i < n; i++)
+	{
+		register_shard_row(DatumGetInt64(ids[i]));
+		catalog_forget_shard(DatumGetInt64(ids[i]));
+	}
+	CommandCounterIncrement();
+	PG_RETURN_VOID();
+}
+
+/* placements_register(placement ids, shard ids, groups) */
+Datum
+placements_register(PG_FUNCTION_ARGS)
+{
+	Datum *ids, *shards, *groups;
+	bool *nulls;
+	int n = register_array(PG_GETARG_ARRAYTYPE_P(0), INT8OID, -1, &ids, &nulls);
+
+	register_array(PG_GETARG_ARRAYTYPE_P(1), INT8OID, n, &shards, &nulls);
+	register_array(PG_GETARG_ARRAYTYPE_P(2), INT4OID, n, &groups, &nulls);
+	for (int i = 0; i < n; i++)
+	{
+		PlacementRow row = {0};
+
+		row.placementid = DatumGetInt64(ids[i]);
+		row.shardid = DatumGetInt64(shards[i]);
+		row.groupid = DatumGetInt32(groups[i]);
+		row.shardstate = PLACEMENT_ACTIVE;
+		register_shard_row(row.shardid);
+		catalog_placement_insert(&row);
+	}
+	CommandCounterIncrement();
+	PG_RETURN_VOID();
+}
+
+Datum
+placement_set_group(PG_FUNCTION_ARGS)
+{
+	PlacementRow *row = register_placement_row(PG_GETARG_INT64(0));
+
+	row->groupid = PG_GETARG_INT32(1);
+	catalog_placement_update(row);
+	CommandCounterIncrement();
+	PG_RETURN_VOID();
+}
+
+Datum
+placement_unregister(PG_FUNCTION_ARGS)
+{
+	PlacementRow *row = register_placement_row(PG_GETARG_INT64(0));
+
+	catalog_placement_delete(row->placementid);
+	CommandCounterIncrement();
+	PG_RETURN_VOID();
+}
+
+/* ------------------------------------------------------------------------------------
+ * Colocation groups.
+ */
+
+static bool
+colocation_equal(const ColocationRow *a, const ColocationRow *b)
+{
+	return a->shardcount == b->shardcount &&
+		   a->replicationfactor == b->replicationfactor &&
+		   a->distributioncolumntype == b->distributioncolumntype &&
+		   a->distributioncolumncollation == b->distributioncolumncollation;
+}
+
+/*
+ * colocation_register(id, shard count, replication factor, type, collation): the type and
+ * collation may be NULL. A group that is there already must be the same, or be without
+ * tables, or the caller a superuser.
+ */
+Datum
+colocation_register(PG_FUNCTION_ARGS)
+{
+	ColocationRow row = {0};
+	ColocationRow *present;
+
+	register_require_arguments(fcinfo, 1 << 3 | 1 << 4);
+	row.colocationid = PG_GETARG_INT32(0);
+	row.shardcount = PG_GETARG_INT32(1);
+	row.replicationfactor = PG_GETARG_INT32(2);
+	row.distributioncolumntype = PG_ARGISNULL(3) ? InvalidOid : PG_GETARG_OID(3);
+	row.distributioncolumncollation = PG_ARGISNULL(4) ? InvalidOid : PG_GETARG_OID(4);
+
+	present = catalog_colocation_by_id(row.colocationid);
+	if (present == NULL)
+		catalog_colocation_insert(&row);
+	else if (!colocation_equal(present, &row))
+	{
+		if (!superuser() && catalog_partition_by_colocation(row.colocationid) != NIL)
+			ereport(ERROR, (errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+							errmsg("must be superuser to change colocation group %d",
+								   row.colocationid)));
+		catalog_colocation_update(&row);
+	}
+	CommandCounterIncrement();
+	PG_RETURN_VOID();
+}
+
+Datum
+colocation_unregister(PG_FUNCTION_ARGS)
+{
+	int32 id = PG_GETARG_INT32(0);
+
+	if (catalog_partition_by_colocation(id) != NIL)
+		ereport(ERROR, (errcode(ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST),
+						errmsg("colocation group %d has tables", id)));
+	catalog_colocation_delete(id);
+	CommandCounterIncrement();
+	PG_RETURN_VOID();
+}
+
+/* ------------------------------------------------------------------------------------
+ * Objects.
+ */
+
+/* The address that the names stand for on this server; raises if there is none. */
+static ObjectAddress
+object_resolve(Datum type, Datum names, Datum args)
+{
+	ObjectAddress address;
+	HeapTupleHeader record = DatumGetHeapTupleHeader(
+		OidFunctionCall3(F_PG_GET_OBJECT_ADDRESS, type, names, args));
+	bool isnull;
+
+	address.classId = DatumGetObjectId(GetAttributeByNum(record, 1, &isnull));
+	address.objectId = DatumGetObjectId(GetAttributeByNum(record, 2, &isnull));
+	address.objectSubId = DatumGetInt32(GetAttributeByNum(record, 3, &isnull));
+	return address;
+}
+
+/* object_register(type, names, args): as pg_identify_object_as_address() gives them */
+Datum
+object_register(PG_FUNCTION_ARGS)
+{
+	ObjectAddress address =
+		object_resolve(PG_GETARG_DATUM(0), PG_GETARG_DATUM(1), PG_GETARG_DATUM(2));
+
+	if (catalog_object_find(&address) == NULL)
+		catalog_object_insert(catalog_object_new(&address));
+	CommandCounterIncrement();
+	PG_RETURN_VOID();
+}
+
+/* The same for an object that no longer has to be on every node, but still exists. */
+Datum
+object_unregister(PG_FUNCTION_ARGS)
+{
+	ObjectAddress address =
+		object_resolve(PG_GETARG_DATUM(0), PG_GETARG_DATUM(1), PG_GETARG_DATUM(2));
+
+	if (!superuser())
+		ereport(ERROR, (errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+						errmsg("must be superuser to unregister an object")));
+	catalog_object_delete(&address);
+	CommandCounterIncrement();
+	PG_RETURN_VOID();
+}

@@ -1,0 +1,55 @@
+/*
+ * transaction.c: rows of pg_dist_transaction.
+ */
+#include "pando/compat/compat.h"
+
+#include "utils/builtins.h"
+
+#include "pando/catalog/catalog.h"
+#include "pando/catalog/transaction.h"
+
+static const CatalogColumn transaction_columns[] = {
+	{"groupid", COLUMN_INT4, offsetof(TransactionRow, groupid)},
+	{"gid", COLUMN_TEXT, offsetof(TransactionRow, gid)},
+	{"outer_xid", COLUMN_XID8, offsetof(TransactionRow, outer_xid)},
+};
+static const Catalog transaction_catalog =
+	CATALOG_OF("pg_dist_transaction", TransactionRow, transaction_columns);
+static const char *const transaction_index = "pg_dist_transaction_group_index";
+
+List *
+catalog_transaction_all(void)
+{
+	return catalog_scan(&transaction_catalog, NULL, 0, NULL);
+}
+
+List *
+catalog_transaction_by_group(int32 groupid)
+{
+	CatalogKey key = KEY_INT4("groupid", groupid);
+
+	return catalog_scan(&transaction_catalog, transaction_index, 1, &key);
+}
+
+void
+catalog_transaction_insert(const TransactionRow *row)
+{
+	catalog_insert(&transaction_catalog, row);
+}
+
+bool
+catalog_transaction_delete(int32 groupid, const char *gid)
+{
+	CatalogKey keys[] = {KEY_INT4("groupid", groupid), KEY_TEXT("gid", gid)};
+
+	return catalog_delete(&transaction_catalog, transaction_index, lengthof(keys), keys) >
+		   0;
+}
+
+int
+catalog_transaction_delete_by_group(int32 groupid)
+{
+	CatalogKey key = KEY_INT4("groupid", groupid);
+
+	return catalog_delete(&transaction_catalog, transaction_index, 1, &key);
+}

@@ -1,0 +1,26 @@
+/*
+ * transaction.h: rows of pg_dist_transaction: decisions to commit a prepared transaction.
+ *
+ * A row is written by the initiating transaction itself, so it is there exactly when that
+ * one has committed.
+ */
+#ifndef PANDO_CATALOG_TRANSACTION_H
+#define PANDO_CATALOG_TRANSACTION_H
+
+#include "pando/compat/compat.h"
+#include "nodes/pg_list.h"
+
+typedef struct TransactionRow
+{
+	int32 groupid; /* where it is prepared */
+	char *gid;
+	uint64 outer_xid; /* full xid of the initiating transaction; 0: not known */
+} TransactionRow;
+
+extern List *catalog_transaction_all(void);
+extern List *catalog_transaction_by_group(int32 groupid);
+extern void catalog_transaction_insert(const TransactionRow *row);
+extern bool catalog_transaction_delete(int32 groupid, const char *gid);
+extern int catalog_transaction_delete_by_group(int32 groupid);
+
+#endif
