@@ -45,6 +45,10 @@ metadata_relation_invalidated(Datum arg, Oid relid)
 	if (extension_state == EXTENSION_ABSENT || !OidIsValid(relid) ||
 		relid == extension_catalog)
 		extension_state = EXTENSION_UNKNOWN;
+
+	/* The catalogs may have come or gone as a whole, which no shell table tells. */
+	if (relid == extension_catalog)
+		relid = InvalidOid;
 	table_cache_invalidated(relid);
 	node_cache_invalidated(relid);
 }
