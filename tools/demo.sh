@@ -4,9 +4,9 @@
 # workers two and three added and rebalanced, two copies of each shard. Then events as GitHub's
 # archive has them: COPY of JSON, a trigram index, dashboard query and rollup.
 
-DEMO_SCALE=10     # pgbench's scale factor
-DEMO_SECONDS=8    # of each pgbench run
-DEMO_EVENTS=50000
+DEMO_SCALE=${DEMO_SCALE:-10}     # pgbench's scale factor
+DEMO_SECONDS=${DEMO_SECONDS:-8}    # of each pgbench run
+DEMO_EVENTS=${DEMO_EVENTS:-50000}
 
 demo() {
 	WORKERS=1

@@ -1,0 +1,25 @@
+# The demo runs from start to end, twice, and leaves nothing after ./pando down.
+use strict;
+use warnings;
+use Test::More;
+use File::Temp qw(tempdir);
+
+my $root = '../..';
+my $dir = tempdir(CLEANUP => 1) . '/demo';
+my $port = 20000 + int(rand(5000)) * 4;
+$ENV{XDG_CACHE_HOME} = tempdir(CLEANUP => 1);
+@ENV{qw(DEMO_SCALE DEMO_SECONDS DEMO_EVENTS)} = (1, 2, 2000);
+
+foreach my $round (1 .. 2)
+{
+	my $text = `$root/pando demo --dir $dir --port $port 2>&1`;
+	is($? >> 8, 0, "demo, round $round") or diag substr($text, -3000);
+	unlike($text, qr/ERROR|WARNING/, 'no error and no warning') or diag join "\n", grep { /ERROR|WARNING/ } split /\n/, $text;
+	like($text, qr/Moving shard \d+ from 127\.0\.0\.1:\d+ to 127\.0\.0\.1:\d+ \.\.\./, 'shards move');
+	like($text, qr/Custom Scan \(Citus Adaptive\)/, 'the distributed plan is shown');
+	is(scalar(() = $text =~ /^[1-5]\s+[123]\s+(?:yes|no)\s+[12]\s+\d+$/mg), 5, 'five runs in the table') or diag substr($text, -1500);
+}
+system("$root/pando down --dir $dir >/dev/null");
+ok(!-e $dir, 'down removes it');
+
+done_testing();
