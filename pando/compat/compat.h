@@ -33,4 +33,16 @@
 #define compat_owns_relation(relid, role) object_ownercheck(RelationRelationId, relid, role)
 #endif
 
+/* foreach_int and foreach_oid are PostgreSQL 17's as well. */
+#ifndef foreach_oid
+#define foreach_scalar_(type, var, lst, get)                                             \
+	for (type var = 0, var##_once = 1; var##_once != 0; var##_once = 0)                  \
+		for (ForEachState var##_at = {(lst), 0};                                         \
+			 var##_at.l != NIL && var##_at.i < var##_at.l->length &&                      \
+			 ((var = get(&var##_at.l->elements[var##_at.i])), true);                     \
+			 var##_at.i++)
+#define foreach_oid(var, lst) foreach_scalar_(Oid, var, lst, lfirst_oid)
+#define foreach_int(var, lst) foreach_scalar_(int, var, lst, lfirst_int)
+#endif
+
 #endif

@@ -1,10 +1,10 @@
 /*
  * fragment.h: a fragment as data: all that planner and executor share.
  *
- * A fragment is a part of a query that runs whole on the nodes that hold the shards. It is
- * one statement with slots for shard names (a Template), values that are computed once per
- * execution on this node (params), and a choice of shard groups. At execution it yields one
- * task per chosen shard group; placements are looked up then, never stored.
+ * A fragment is a part of a query that runs whole on the nodes that hold the shards. It
+ * is one statement with slots for shard names (a Template), values that are computed once
+ * per execution on this node (params), and a choice of shard groups. At execution it
+ * yields one task per chosen shard group; placements are looked up then, never stored.
  *
  * In a plan tree a fragment is a CustomScan named "Citus Adaptive" whose custom_private
  * is fragment_pack(fragment): Lists and ordinary nodes, so that PostgreSQL can copy it.
@@ -20,39 +20,39 @@
 
 typedef enum ShardChoice
 {
-	SHARDS_ALL,     /* every shard group of `anchor` */
-	SHARDS_BY_KEY,  /* the shard groups that hold one of the values of `keys` */
+	SHARDS_ALL,		 /* every shard group of `anchor` */
+	SHARDS_BY_KEY,	 /* the shard groups that hold one of the values of `keys` */
 	SHARDS_ANY_COPY, /* reference tables only: one task, on this node if it has a copy */
 	SHARDS_ALL_COPIES, /* a write to a reference table: one task per placement */
-	SHARDS_BY_ROW   /* INSERT: each row's distribution column value decides */
+	SHARDS_BY_ROW	   /* INSERT: each row's distribution column value decides */
 } ShardChoice;
 
 typedef struct Fragment
 {
-	CmdType command;   /* CMD_SELECT, CMD_INSERT, CMD_UPDATE, CMD_DELETE */
-	Oid anchor;        /* table whose shards the tasks follow; the target of a write */
+	CmdType command; /* CMD_SELECT, CMD_INSERT, CMD_UPDATE, CMD_DELETE */
+	Oid anchor;		 /* table whose shards the tasks follow; the target of a write */
 	ShardChoice choice;
-	List *keys;        /* SHARDS_BY_KEY: Exprs of anchor's key type over external Params and
-						* stable functions only; a NULL value matches no shard. The union of
-						* their shard groups is run. When none is left (all keys NULL) a SELECT
-						* runs on the first shard group all the same: count(*) of nothing is a
-						* row, and the filter on the key keeps other rows out */
-	List *relations;   /* Oids: distributed tables by slot number of the template */
+	List *keys;		 /* SHARDS_BY_KEY: Exprs of anchor's key type over external Params and
+					  * stable functions only; a NULL value matches no shard. The union of
+					  * their shard groups is run. When none is left (all keys NULL) a SELECT
+					  * runs on the first shard group all the same: count(*) of nothing is a
+					  * row, and the filter on the key keeps other rows out */
+	List *relations; /* Oids: distributed tables by slot number of the template */
 	Template *template;
-	List *params;      /* Exprs, evaluated once per execution; $1.. of the template */
+	List *params; /* Exprs, evaluated once per execution; $1.. of the template */
 
 	/* What comes out (SELECT, RETURNING); all lists empty when nothing does. */
 	List *column_names; /* String */
 	List *column_types; /* Oid list */
 	List *column_typmods;
 	List *column_collations;
-	double rows;  /* estimate, all tasks together */
+	double rows; /* estimate, all tasks together */
 	int width;
 
 	/* Order in which each task's rows come, for gather-merge; NIL: gather. */
-	List *sort_columns;   /* int list, 1-based output columns */
-	List *sort_operators; /* Oid list */
-	List *sort_collations; /* Oid list */
+	List *sort_columns;		/* int list, 1-based output columns */
+	List *sort_operators;	/* Oid list */
+	List *sort_collations;	/* Oid list */
 	List *sort_nulls_first; /* int list of bool */
 
 	/* SHARDS_BY_ROW: the rows, each a List of Exprs without Vars, all as long as
@@ -62,7 +62,7 @@ typedef struct Fragment
 	List *insert_rows;
 
 	List *subplans; /* SubResult *: what must run first, in this order */
-	bool store;     /* keep rows in a tuplestore: the scan may be repeated */
+	bool store;		/* keep rows in a tuplestore: the scan may be repeated */
 } Fragment;
 
 /*
@@ -79,17 +79,20 @@ typedef struct SubResult
 extern List *fragment_pack(const Fragment *fragment);
 extern Fragment *fragment_unpack(List *packed);
 
+/* Sets `store` in a packed fragment that is in a plan already. */
+extern void fragment_packed_store(List *packed);
+
 /*
- * Kinds of CustomScan. The module that executes a kind registers its methods from its init;
- * the planner makes nodes through plan_scan_methods().
+ * Kinds of CustomScan. The module that executes a kind registers its methods from its
+ * init; the planner makes nodes through plan_scan_methods().
  */
 typedef enum PlanKind
 {
-	PLAN_FRAGMENT,      /* "Citus Adaptive" */
-	PLAN_INSERT_SELECT, /* "Citus INSERT ... SELECT": rows of a local plan copied to shards.
-						 * custom_plans: that plan; custom_private: list_make2(Oid list with
-						 * the target alone, int list of attribute numbers, one per
-						 * column that is not junk of the plan's output) */
+	PLAN_FRAGMENT,		/* "Citus Adaptive" */
+	PLAN_INSERT_SELECT, /* "Citus INSERT ... SELECT": rows of a local plan copied to
+						 * shards. custom_plans: that plan; custom_private: list_make2(Oid
+						 * list with the target alone, int list of attribute numbers, one
+						 * per column that is not junk of the plan's output) */
 	PLAN_KINDS
 } PlanKind;
 

@@ -1,0 +1,158 @@
+/*
+ * fragment.c: a Fragment as Lists, and back; the registry of CustomScan methods.
+ *
+ * A packed fragment is one List with a fixed number of elements in the order of enum
+ * Field. Each element is an ordinary node or a List (a NULL pointer where it is empty),
+ * so that PostgreSQL can copy and print the plan that carries it. Pack and unpack share
+ * the nodes: neither copies what it is given.
+ */
+#include "pando/compat/compat.h"
+
+#include "nodes/makefuncs.h"
+#include "nodes/plannodes.h"
+#include "nodes/value.h"
+#include "utils/float.h"
+
+#include "pando/plan/fragment.h"
+
+typedef enum Field
+{
+	FIELD_NUMBERS, /* int list: command, choice, width, store */
+	FIELD_ANCHOR,  /* Oid list of one */
+	FIELD_KEYS,
+	FIELD_RELATIONS,
+	FIELD_TEMPLATE,
+	FIELD_PARAMS,
+	FIELD_COLUMN_NAMES,
+	FIELD_COLUMN_TYPES,
+	FIELD_COLUMN_TYPMODS,
+	FIELD_COLUMN_COLLATIONS,
+	FIELD_ROWS, /* Float */
+	FIELD_SORT_COLUMNS,
+	FIELD_SORT_OPERATORS,
+	FIELD_SORT_COLLATIONS,
+	FIELD_SORT_NULLS_FIRST,
+	FIELD_INSERT_COLUMNS,
+	FIELD_INSERT_ROWS,
+	FIELD_SUBPLANS, /* List of (Integer, PlannedStmt) */
+	FIELDS
+} Field;
+
+static const CustomScanMethods *scan_methods[PLAN_KINDS];
+
+static List *
+subplans_pack(const List *subplans)
+{
+	List *packed = NIL;
+
+	foreach_ptr (SubResult, sub, subplans)
+	{
+		packed = lappend(packed, list_make2(makeInteger(sub->number), sub->plan));
+	}
+	return packed;
+}
+
+static List *
+subplans_unpack(const List *packed)
+{
+	List *subplans = NIL;
+
+	foreach_ptr (List, pair, packed)
+	{
+		SubResult *sub = palloc(sizeof(SubResult));
+
+		sub->number = intVal(linitial(pair));
+		sub->plan = lsecond_node(PlannedStmt, pair);
+		subplans = lappend(subplans, sub);
+	}
+	return subplans;
+}
+
+/* What custom_private holds. */
+List *
+fragment_pack(const Fragment *fragment)
+{
+	List *packed = NIL;
+
+	packed = lappend(packed, list_make4_int(fragment->command, fragment->choice,
+											fragment->width, fragment->store));
+	packed = lappend(packed, list_make1_oid(fragment->anchor));
+	packed = lappend(packed, fragment->keys);
+	packed = lappend(packed, fragment->relations);
+	packed = lappend(packed, template_pack(fragment->template));
+	packed = lappend(packed, fragment->params);
+	packed = lappend(packed, fragment->column_names);
+	packed = lappend(packed, fragment->column_types);
+	packed = lappend(packed, fragment->column_typmods);
+	packed = lappend(packed, fragment->column_collations);
+	packed = lappend(packed, makeFloat(float8out_internal(fragment->rows)));
+	packed = lappend(packed, fragment->sort_columns);
+	packed = lappend(packed, fragment->sort_operators);
+	packed = lappend(packed, fragment->sort_collations);
+	packed = lappend(packed, fragment->sort_nulls_first);
+	packed = lappend(packed, fragment->insert_columns);
+	packed = lappend(packed, fragment->insert_rows);
+	packed = lappend(packed, subplans_pack(fragment->subplans));
+	Assert(list_length(packed) == FIELDS);
+	return packed;
+}
+
+/* The fragment, in the current memory context; its nodes are those of the packed list. */
+Fragment *
+fragment_unpack(List *packed)
+{
+	Fragment *fragment = palloc0(sizeof(Fragment));
+	List *numbers;
+
+	if (list_length(packed) != FIELDS)
+		elog(ERROR, "packed fragment has %d fields instead of %d", list_length(packed),
+			 (int) FIELDS);
+
+	numbers = list_nth(packed, FIELD_NUMBERS);
+	fragment->command = (CmdType) list_nth_int(numbers, 0);
+	fragment->choice = (ShardChoice) list_nth_int(numbers, 1);
+	fragment->width = list_nth_int(numbers, 2);
+	fragment->store = list_nth_int(numbers, 3) != 0;
+	fragment->anchor = linitial_oid((List *) list_nth(packed, FIELD_ANCHOR));
+	fragment->keys = list_nth(packed, FIELD_KEYS);
+	fragment->relations = list_nth(packed, FIELD_RELATIONS);
+	fragment->template = template_unpack(list_nth(packed, FIELD_TEMPLATE));
+	fragment->params = list_nth(packed, FIELD_PARAMS);
+	fragment->column_names = list_nth(packed, FIELD_COLUMN_NAMES);
+	fragment->column_types = list_nth(packed, FIELD_COLUMN_TYPES);
+	fragment->column_typmods = list_nth(packed, FIELD_COLUMN_TYPMODS);
+	fragment->column_collations = list_nth(packed, FIELD_COLUMN_COLLATIONS);
+	fragment->rows = floatVal(list_nth(packed, FIELD_ROWS));
+	fragment->sort_columns = list_nth(packed, FIELD_SORT_COLUMNS);
+	fragment->sort_operators = list_nth(packed, FIELD_SORT_OPERATORS);
+	fragment->sort_collations = list_nth(packed, FIELD_SORT_COLLATIONS);
+	fragment->sort_nulls_first = list_nth(packed, FIELD_SORT_NULLS_FIRST);
+	fragment->insert_columns = list_nth(packed, FIELD_INSERT_COLUMNS);
+	fragment->insert_rows = list_nth(packed, FIELD_INSERT_ROWS);
+	fragment->subplans = subplans_unpack(list_nth(packed, FIELD_SUBPLANS));
+	return fragment;
+}
+
+void
+fragment_packed_store(List *packed)
+{
+	lfirst_int(list_nth_cell(list_nth(packed, FIELD_NUMBERS), 3)) = true;
+}
+
+/* Called from the init of the module that executes the kind, once. */
+void
+plan_register_methods(PlanKind kind, const CustomScanMethods *methods)
+{
+	Assert(kind < PLAN_KINDS && scan_methods[kind] == NULL);
+	scan_methods[kind] = methods;
+	RegisterCustomScanMethods(methods);
+}
+
+const CustomScanMethods *
+plan_scan_methods(PlanKind kind)
+{
+	if (scan_methods[kind] == NULL)
+		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+						errmsg("this kind of distributed plan cannot be executed yet")));
+	return scan_methods[kind];
+}

@@ -1,0 +1,354 @@
+/*
+ * template.c: cutting a deparsed statement into literal pieces and slots.
+ *
+ * deparse.c gives a text in which every mention of a distributed table reads
+ * `schema.name alias`. The core's scanner reads it once, here, and a slot is cut out
+ * where
+ *
+ *     name . name identifier         FROM, JOIN, UPDATE, DELETE FROM, USING
+ *     INTO name . name AS identifier INSERT
+ *
+ * names such a table. A column reference can't read like that: the deparser puts AS
+ * before every output name, and all other words that follow an expression are keywords.
+ * The number of mentions found is compared with the range table's.
+ *
+ * A template is data of the plan: its text never depends on parameter values.
+ */
+#include "pando/compat/compat.h"
+
+#include "nodes/makefuncs.h"
+#include "nodes/value.h"
+#include "parser/gramparse.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+
+#include "pando/plan/deparse.h"
+#include "pando/plan/template.h"
+
+/* No user can write this constant where it matters: it is not valid as a result's name.
+ */
+#define RESULT_PLACEHOLDER "\001result "
+
+typedef struct Token
+{
+	int kind; /* as the core's grammar numbers them; 0 at the end */
+	int start;
+	int number;		 /* PARAM */
+	const char *str; /* IDENT, SCONST */
+} Token;
+
+#define WINDOW 6 /* tokens looked at together */
+
+typedef struct Cutter
+{
+	core_yyscan_t scanner;
+	core_yy_extra_type extra;
+	Token window[WINDOW]; /* window[0] is the current token */
+	int previous;		  /* kind of the token before it */
+	const char *text;
+	int done; /* the text before this offset is in the template already */
+	int depth;
+	bool rows; /* an INSERT ... VALUES whose row is still to be cut */
+	DeparsedQuery *query;
+	List *names;  /* List of (schema, name) Strings, one per relation */
+	List *counts; /* int list: mentions found */
+	Template *result;
+} Cutter;
+
+static Token
+read_token(Cutter *cutter)
+{
+	Token token = {0};
+	core_YYSTYPE value;
+	YYLTYPE location;
+
+	token.kind = core_yylex(&value, &location, cutter->scanner);
+	token.start = location;
+	if (token.kind == IDENT || token.kind == SCONST)
+		token.str = value.str;
+	else if (token.kind == PARAM)
+		token.number = value.ival;
+	return token;
+}
+
+static void
+advance(Cutter *cutter)
+{
+	cutter->previous = cutter->window[0].kind;
+	if (cutter->previous == 0)
+		return;
+	memmove(cutter->window, cutter->window + 1, sizeof(Token) * (WINDOW - 1));
+	if (cutter->window[WINDOW - 2].kind != 0)
+		cutter->window[WINDOW - 1] = read_token(cutter);
+}
+
+static void
+append_piece(Template *tmpl, TemplatePiece kind, int number, char *text)
+{
+	tmpl->kinds = lappend_int(tmpl->kinds, kind);
+	tmpl->numbers = lappend_int(tmpl->numbers, number);
+	tmpl->texts = lappend(tmpl->texts, makeString(text));
+}
+
+/* Puts the text up to `start` and a slot into the template; goes on after `end`. */
+static void
+cut(Cutter *cutter, TemplatePiece kind, int number, int start, int end)
+{
+	if (start > cutter->done)
+		append_piece(cutter->result, TEMPLATE_TEXT, 0,
+					 pnstrdup(cutter->text + cutter->done, start - cutter->done));
+	append_piece(cutter->result, kind, number, "");
+	cutter->done = end;
+}
+
+/* The end of the token before `next`: the deparser separates by at most one space. */
+static int
+end_before(const Cutter *cutter, const Token *next)
+{
+	int end = next->start;
+
+	while (end > 0 && cutter->text[end - 1] == ' ')
+		end--;
+	return end;
+}
+
+/* The relation that `schema`.`name` is, or -1. */
+static int
+relation_number(const Cutter *cutter, const char *schema, const char *name)
+{
+	int number = 0;
+
+	foreach_ptr (List, pair, cutter->names)
+	{
+		if (strcmp(strVal(linitial(pair)), schema) == 0 &&
+			strcmp(strVal(lsecond(pair)), name) == 0)
+			return number;
+		number++;
+	}
+	return -1;
+}
+
+static bool
+cut_relation(Cutter *cutter)
+{
+	const Token *t = cutter->window;
+	bool into = cutter->previous == INTO && t[3].kind == AS;
+	int number;
+
+	if (t[0].kind != IDENT || t[1].kind != '.' || t[2].kind != IDENT ||
+		t[into ? 4 : 3].kind != IDENT || cutter->previous == '.')
+		return false;
+	number = relation_number(cutter, t[0].str, t[2].str);
+	if (number < 0)
+		return false;
+	cut(cutter, TEMPLATE_RELATION, number, t[0].start, end_before(cutter, &t[3]));
+	lfirst_int(list_nth_cell(cutter->counts, number))++;
+	for (int i = 0; i < 3; i++)
+		advance(cutter);
+	return true;
+}
+
+/* VALUES (...) of an INSERT: the parenthesised row becomes the slot. */
+static bool
+cut_rows(Cutter *cutter)
+{
+	int start;
+	int depth = 0;
+
+	if (!cutter->rows || cutter->depth > 0 || cutter->window[0].kind != VALUES)
+		return false;
+	advance(cutter);
+	start = cutter->window[0].start;
+	do
+	{
+		if (cutter->window[0].kind == '(')
+			depth++;
+		else if (cutter->window[0].kind == ')')
+			depth--;
+		else if (cutter->window[0].kind == 0)
+			elog(ERROR, "unbalanced VALUES in deparsed statement");
+		advance(cutter);
+	} while (depth > 0);
+	cut(cutter, TEMPLATE_ROWS, 0, start,
+		cutter->window[0].kind ? end_before(cutter, &cutter->window[0])
+							   : (int) strlen(cutter->text));
+	cutter->rows = false;
+	return true;
+}
+
+static bool
+cut_result(Cutter *cutter)
+{
+	const Token *t = cutter->window;
+	const size_t length = strlen(RESULT_PLACEHOLDER);
+
+	if (t[0].kind != SCONST || cutter->previous != '(' ||
+		strncmp(t[0].str, RESULT_PLACEHOLDER, length) != 0)
+		return false;
+	cut(cutter, TEMPLATE_RESULT, pg_strtoint32(t[0].str + length), t[0].start,
+		end_before(cutter, &t[1]));
+	advance(cutter);
+	return true;
+}
+
+static bool
+cut_param(Cutter *cutter)
+{
+	const Token *t = cutter->window;
+
+	if (t[0].kind != PARAM)
+		return false;
+	cut(cutter, TEMPLATE_PARAM, t[0].number, t[0].start,
+		t[0].start + 1 + snprintf(NULL, 0, "%d", t[0].number));
+	advance(cutter);
+	return true;
+}
+
+static void
+cut_text(Cutter *cutter)
+{
+	while (cutter->window[0].kind != 0)
+	{
+		if (cut_relation(cutter) || cut_param(cutter) || cut_rows(cutter) ||
+			cut_result(cutter))
+			continue;
+		if (cutter->window[0].kind == '(')
+			cutter->depth++;
+		else if (cutter->window[0].kind == ')')
+			cutter->depth--;
+		advance(cutter);
+	}
+	if (cutter->text[cutter->done] != '\0')
+		append_piece(cutter->result, TEMPLATE_TEXT, 0,
+					 pstrdup(cutter->text + cutter->done));
+}
+
+/* The core's deparser and the range table must agree on what is mentioned how often. */
+static void
+check_mentions(const Cutter *cutter)
+{
+	if (!equal(cutter->counts, cutter->query->mentions))
+		elog(ERROR, "deparsed statement does not mention its tables as expected: %s",
+			 cutter->text);
+	if (cutter->rows)
+		elog(ERROR, "deparsed statement has no VALUES: %s", cutter->text);
+}
+
+static void
+prepare_names(Cutter *cutter)
+{
+	foreach_oid(relid, cutter->query->relations)
+	{
+		char *schema = get_namespace_name(get_rel_namespace(relid));
+		char *name = get_rel_name(relid);
+
+		if (schema == NULL || name == NULL)
+			elog(ERROR, "cache lookup failed for relation %u", relid);
+		cutter->names =
+			lappend(cutter->names, list_make2(makeString(schema), makeString(name)));
+		cutter->counts = lappend_int(cutter->counts, 0);
+	}
+}
+
+static Template *
+cut_template(DeparsedQuery *query, bool rows)
+{
+	Cutter cutter = {.query = query, .text = query->text, .rows = rows};
+
+	cutter.result = palloc0(sizeof(Template));
+	prepare_names(&cutter);
+	cutter.scanner =
+		scanner_init(query->text, &cutter.extra, &ScanKeywords, ScanKeywordTokens);
+	cutter.extra.standard_conforming_strings = true;
+	cutter.extra.escape_string_warning = false;
+	for (int i = 0; i < WINDOW; i++)
+	{
+		cutter.window[i] = read_token(&cutter);
+		if (cutter.window[i].kind == 0)
+			break;
+	}
+	cut_text(&cutter);
+	scanner_finish(cutter.scanner);
+	check_mentions(&cutter);
+	return cutter.result;
+}
+
+static bool
+is_values_insert(const Query *query)
+{
+	return query->commandType == CMD_INSERT && query->jointree->fromlist == NIL;
+}
+
+Template *
+template_from_query(const Query *query, List **relations)
+{
+	DeparsedQuery deparsed = deparse_query(copyObject((Query *) query));
+
+	*relations = deparsed.relations;
+	return cut_template(&deparsed, is_values_insert(query));
+}
+
+char *
+template_result_placeholder(int number)
+{
+	return psprintf(RESULT_PLACEHOLDER "%d", number);
+}
+
+char *
+template_text(const Template *tmpl, List *relation_names, List *param_literals,
+			  const char *rows, const char *result_prefix)
+{
+	StringInfoData text;
+	ListCell *kind;
+	ListCell *number;
+	ListCell *piece;
+
+	initStringInfo(&text);
+	forthree(kind, tmpl->kinds, number, tmpl->numbers, piece, tmpl->texts)
+	{
+		int n = lfirst_int(number);
+
+		switch ((TemplatePiece) lfirst_int(kind))
+		{
+			case TEMPLATE_TEXT:
+				appendStringInfoString(&text, strVal(lfirst(piece)));
+				break;
+			case TEMPLATE_RELATION:
+				appendStringInfoString(&text, list_nth(relation_names, n));
+				break;
+			case TEMPLATE_PARAM:
+				if (param_literals)
+					appendStringInfoString(&text, list_nth(param_literals, n - 1));
+				else
+					appendStringInfo(&text, "$%d", n);
+				break;
+			case TEMPLATE_ROWS:
+				if (rows == NULL)
+					elog(ERROR, "no rows for an INSERT");
+				appendStringInfoString(&text, rows);
+				break;
+			case TEMPLATE_RESULT:
+				appendStringInfoString(
+					&text, quote_literal_cstr(psprintf("%s%d", result_prefix, n)));
+				break;
+		}
+	}
+	return text.data;
+}
+
+List *
+template_pack(const Template *tmpl)
+{
+	return list_make3(tmpl->kinds, tmpl->numbers, tmpl->texts);
+}
+
+Template *
+template_unpack(List *packed)
+{
+	Template *tmpl = palloc(sizeof(Template));
+
+	tmpl->kinds = linitial(packed);
+	tmpl->numbers = lsecond(packed);
+	tmpl->texts = lthird(packed);
+	return tmpl;
+}
