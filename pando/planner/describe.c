@@ -1,0 +1,79 @@
+/*
+ * describe.c: SQL function that tells where a query's rows are, for tests and the
+ * curious.
+ */
+#include "pando/compat/compat.h"
+
+#include "fmgr.h"
+#include "nodes/nodeFuncs.h"
+#include "nodes/print.h"
+#include "pando/planner/distribution.h"
+#include "tcop/tcopprot.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+
+PG_FUNCTION_INFO_V1(query_distribution);
+
+static const char *const kind_names[] = {"anywhere", "sharded", "single", "coordinator"};
+
+static Query *
+analysed(const char *text)
+{
+	List *raw = pg_parse_query(text);
+	List *queries;
+
+	if (list_length(raw) != 1)
+		ereport(ERROR,
+				(errcode(ERRCODE_SYNTAX_ERROR), errmsg("expected one SQL statement")));
+	queries = pg_analyze_and_rewrite_fixedparams(linitial(raw), text, NULL, 0, NULL);
+	if (list_length(queries) != 1 ||
+		((Query *) linitial(queries))->commandType == CMD_UTILITY)
+		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+						errmsg("only one query can be described")));
+	return linitial(queries);
+}
+
+static void
+append_keys(StringInfo out, List *keys)
+{
+	ListCell *cell;
+
+	appendStringInfoString(out, " keys (");
+	foreach (cell, keys)
+	{
+		if (foreach_current_index(cell) > 0)
+			appendStringInfoString(out, ", ");
+		if (IsA(lfirst(cell), Const) && !((Const *) lfirst(cell))->constisnull)
+		{
+			Const *value = lfirst(cell);
+			Oid output;
+			bool varlena;
+
+			getTypeOutputInfo(value->consttype, &output, &varlena);
+			appendStringInfoString(out, OidOutputFunctionCall(output, value->constvalue));
+		}
+		else
+			appendStringInfoString(out, "expression");
+	}
+	appendStringInfoChar(out, ')');
+}
+
+/* query_distribution(query text) returns text */
+Datum
+query_distribution(PG_FUNCTION_ARGS)
+{
+	Query *query = analysed(text_to_cstring(PG_GETARG_TEXT_PP(0)));
+	Distribution distribution = distribution_of_query(query);
+	StringInfoData out;
+	int column = -1;
+
+	initStringInfo(&out);
+	appendStringInfoString(&out, kind_names[distribution.kind]);
+	if (distribution.pruned)
+		append_keys(&out, distribution.keys);
+	while ((column = bms_next_member(distribution.key_columns, column)) >= 0)
+		appendStringInfo(&out, " column %d", column);
+	if (distribution.kind == DIST_COORDINATOR)
+		appendStringInfo(&out, ": %s", distribution.reason);
+	PG_RETURN_TEXT_P(cstring_to_text_with_len(out.data, out.len));
+}

@@ -1,0 +1,1128 @@
+/*
+ * distribution.c: where the rows of a query are: the walk over the tree.
+ *
+ * Every query level is analysed bottom-up: its FROM items, the joins between them, the
+ * sublinks of its expressions, then grouping, windows, DISTINCT and LIMIT. place.h has
+ * the value that is carried, place.c the rules for joins; here are the rules for levels.
+ * Outer levels are visible as a chain, for references to CTEs. Columns of outer queries
+ * are like values: a part may be bound to them, and the outer level checks what they are.
+ */
+#include "pando/compat/compat.h"
+
+#include "catalog/pg_class.h"
+#include "catalog/pg_proc.h"
+#include "miscadmin.h"
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/clauses.h"
+#include "optimizer/optimizer.h"
+#include "optimizer/prep.h"
+#include "optimizer/tlist.h"
+#include "pando/metadata/table.h"
+#include "pando/planner/distribution.h"
+#include "pando/planner/equality.h"
+#include "pando/planner/flatten.h"
+#include "pando/planner/hazard.h"
+#include "pando/planner/key_value.h"
+#include "pando/planner/place.h"
+#include "parser/parse_agg.h"
+#include "parser/parsetree.h"
+#include "rewrite/rewriteManip.h"
+#include "utils/lsyscache.h"
+
+/* What a level puts out: its place, with the keys given as output columns. */
+typedef struct Output
+{
+	Place *place; /* strict and weak are NIL: see below */
+	Bitmapset *strict;
+	Bitmapset *weak;
+} Output;
+
+typedef struct Level
+{
+	Query *query;
+	struct Level *parent;
+	/* While the recursive part of a WITH RECURSIVE query is analysed: what its own name
+	 * yields. */
+	const char *recursive_name;
+	Output *recursive_result;
+} Level;
+
+static Output *analyse_query(Query *query, Level *parent);
+static Place *place_of_from(Level *level, List *items, List *quals);
+
+static Output *
+result_of(Place *place)
+{
+	Output *result = palloc0(sizeof(Output));
+
+	result->place = place;
+	return result;
+}
+
+static Output *
+result_coordinator(const char *reason)
+{
+	return result_of(place_coordinator(reason));
+}
+
+/*
+ * A level's place as its parent sees it: column references lose one level. What was bound
+ * to a column of the parent is now bound to a Var of level 0.
+ */
+static Place *
+place_raised(Place *place)
+{
+	Place *result = place_closed(place);
+
+	result->bound = copyObject(result->bound);
+	IncrementVarSublevelsUp((Node *) result->bound, -1, 1);
+	result->strict = result->weak = NIL;
+	result->relids = NULL;
+	return result;
+}
+
+/* Of a WITH query that is referenced `levels` below the one that defines it. */
+static Place *
+place_lowered(Place *place, int levels)
+{
+	Place *result = place_closed(place);
+
+	result->bound = copyObject(result->bound);
+	IncrementVarSublevelsUp((Node *) result->bound, levels, 1);
+	return result;
+}
+
+/* The place of a FROM item that yields a result's columns. */
+static Place *
+place_of_result(Output *result, Place *place, Index varno, RangeTblEntry *rte,
+				List *targetlist)
+{
+	ListCell *cell;
+
+	place->relids = bms_make_singleton(varno);
+	place->strict = place->weak = NIL;
+	foreach (cell, targetlist)
+	{
+		TargetEntry *entry = lfirst(cell);
+		Var *var;
+
+		if (entry->resjunk)
+			continue;
+		if (!bms_is_member(entry->resno, result->strict) &&
+			!bms_is_member(entry->resno, result->weak))
+			continue;
+		var = makeVar(varno, entry->resno, exprType((Node *) entry->expr),
+					  exprTypmod((Node *) entry->expr),
+					  exprCollation((Node *) entry->expr), 0);
+		if (bms_is_member(entry->resno, result->strict))
+			place->strict = lappend(place->strict, var);
+		else
+			place->weak = lappend(place->weak, var);
+	}
+	return place;
+}
+
+/* Its own query's output, or the RETURNING list of a data-modifying WITH query. */
+static List *
+output_of(Query *query)
+{
+	return query->commandType == CMD_SELECT ? query->targetList : query->returningList;
+}
+
+static bool
+same_place(Output *a, Output *b)
+{
+	return a->place->kind == b->place->kind && a->place->splits == b->place->splits &&
+		   equal(a->place->bound, b->place->bound) && bms_equal(a->strict, b->strict) &&
+		   bms_equal(a->weak, b->weak);
+}
+
+/*
+ * A recursive WITH query: what the non-recursive part yields is assumed for the query's
+ * own name, until the whole yields what was assumed. Each round of the recursion then
+ * finds its rows where it is.
+ */
+static Output *
+analyse_recursive(CommonTableExpr *cte, Level *definer)
+{
+	Query *query = (Query *) cte->ctequery;
+	SetOperationStmt *setop = (SetOperationStmt *) query->setOperations;
+	RangeTblEntry *first;
+	Level level = {0};
+	Output *assumed;
+
+	if (setop == NULL || !IsA(setop->larg, RangeTblRef))
+		return result_coordinator("WITH RECURSIVE");
+	level.query = query;
+	level.parent = definer;
+	first = rt_fetch(((RangeTblRef *) setop->larg)->rtindex, query->rtable);
+	assumed = analyse_query(first->subquery, &level);
+	assumed->place = place_raised(assumed->place);
+	for (int round = 0; round < 8; round++)
+	{
+		Level rounds = *definer;
+		Output *result;
+
+		rounds.recursive_name = cte->ctename;
+		rounds.recursive_result = assumed;
+		result = analyse_query(query, &rounds);
+		if (result->place->kind == PLACE_COORDINATOR || same_place(result, assumed))
+			return result;
+		assumed = result;
+	}
+	return result_coordinator("WITH RECURSIVE");
+}
+
+static Place *
+place_of_cte(Level *level, RangeTblEntry *rte, Index varno)
+{
+	Level *definer = level;
+	CommonTableExpr *cte = NULL;
+	Output *result;
+	ListCell *cell;
+
+	for (Index up = 0; up < rte->ctelevelsup && definer != NULL; up++)
+		definer = definer->parent;
+	if (definer == NULL)
+		return place_coordinator("a WITH query of an outer query");
+	foreach (cell, definer->query->cteList)
+	{
+		CommonTableExpr *candidate = lfirst(cell);
+
+		if (strcmp(candidate->ctename, rte->ctename) == 0)
+			cte = candidate;
+	}
+	if (cte == NULL || cte->search_clause != NULL || cte->cycle_clause != NULL)
+		return place_coordinator("WITH RECURSIVE with SEARCH or CYCLE");
+
+	if (rte->self_reference)
+	{
+		if (definer->recursive_name == NULL ||
+			strcmp(definer->recursive_name, rte->ctename) != 0)
+			return place_coordinator("WITH RECURSIVE");
+		result = definer->recursive_result;
+	}
+	else if (cte->cterecursive)
+		result = analyse_recursive(cte, definer);
+	else
+		result = analyse_query((Query *) cte->ctequery, definer);
+	return place_of_result(result, place_lowered(result->place, rte->ctelevelsup), varno,
+						   rte, output_of((Query *) cte->ctequery));
+}
+
+/* Functions, VALUES and the like have no shards; only what they call matters. */
+static Place *
+place_of_expressions(RangeTblEntry *rte, Node *expressions, Index varno)
+{
+	Place *place = place_anywhere(InvalidOid);
+	const char *hazard = expression_hazard(expressions);
+
+	if (hazard == NULL && rte->rtekind == RTE_FUNCTION)
+	{
+		ListCell *cell;
+
+		foreach (cell, rte->functions)
+		{
+			Node *function = ((RangeTblFunction *) lfirst(cell))->funcexpr;
+
+			/* A set can't become a value that is sent along. */
+			if (IsA(function, FuncExpr) && ((FuncExpr *) function)->funcretset &&
+				func_volatile(((FuncExpr *) function)->funcid) != PROVOLATILE_IMMUTABLE)
+				hazard = psprintf("set-returning function %s",
+								  get_func_name(((FuncExpr *) function)->funcid));
+		}
+	}
+	if (hazard != NULL)
+		return place_coordinator(hazard);
+	place->relids = bms_make_singleton(varno);
+	place->varies = expression_varies(expressions);
+	return place;
+}
+
+static Place *
+place_of_relation(RangeTblEntry *rte, Index varno)
+{
+	Place *place;
+
+	if (rte->securityQuals != NIL)
+		return place_coordinator(
+			psprintf("row-level security of table %s", get_rel_name(rte->relid)));
+	place = place_table(rte->relid, varno);
+	if (rte->tablesample != NULL)
+	{
+		const char *hazard = expression_hazard((Node *) rte->tablesample);
+
+		if (hazard != NULL)
+			return place_coordinator(hazard);
+		place->varies = place->kind == PLACE_ANYWHERE;
+	}
+	return place;
+}
+
+/* With sublinks in the arguments of functions, rows of VALUES and so on. */
+typedef struct SubLinkScan
+{
+	List *sublinks; /* SubLink * of this level's expressions */
+} SubLinkScan;
+
+static bool
+sublink_walker(Node *node, void *context)
+{
+	SubLinkScan *scan = context;
+
+	if (node == NULL || IsA(node, Query))
+		return false;
+	if (IsA(node, SubLink))
+	{
+		scan->sublinks = lappend(scan->sublinks, node);
+		return sublink_walker(((SubLink *) node)->testexpr, context);
+	}
+	return expression_tree_walker(node, sublink_walker, context);
+}
+
+static List *
+sublinks_of(Node *node)
+{
+	SubLinkScan scan = {0};
+
+	sublink_walker(node, &scan);
+	return scan.sublinks;
+}
+
+static Place *
+place_of_item(Level *level, Index varno)
+{
+	RangeTblEntry *rte = rt_fetch(varno, level->query->rtable);
+	Output *result;
+	Place *place;
+
+	switch (rte->rtekind)
+	{
+		case RTE_RELATION:
+			return place_of_relation(rte, varno);
+		case RTE_SUBQUERY:
+			result = analyse_query(rte->subquery, level);
+			place = place_raised(result->place);
+			return place_of_result(result, place, varno, rte, rte->subquery->targetList);
+		case RTE_CTE:
+			return place_of_cte(level, rte, varno);
+		case RTE_FUNCTION:
+		case RTE_VALUES:
+		case RTE_TABLEFUNC:
+			if (sublinks_of((Node *) rte->functions) != NIL ||
+				sublinks_of((Node *) rte->values_lists) != NIL ||
+				sublinks_of((Node *) rte->tablefunc) != NIL)
+				return place_coordinator("a subquery in a function of the FROM clause");
+			return place_of_expressions(
+				rte,
+				rte->rtekind == RTE_FUNCTION ? (Node *) rte->functions
+				: rte->rtekind == RTE_VALUES ? (Node *) rte->values_lists
+											 : (Node *) rte->tablefunc,
+				varno);
+		case RTE_RESULT:
+			place = place_anywhere(InvalidOid);
+			place->relids = bms_make_singleton(varno);
+			return place;
+		default:
+			return place_coordinator("a transition table");
+	}
+}
+
+/* `column IN (SELECT key ...)`: both are keys, and the row's matches are next to it. */
+static bool
+compares_keys(SubLink *sublink, Output *inner, Place *rows, bool strictly)
+{
+	List *tests = NIL;
+	ListCell *cell;
+
+	if (sublink->subLinkType != ANY_SUBLINK || !inner->place->splits)
+		return false;
+	tests = make_ands_implicit((Expr *) sublink->testexpr);
+	foreach (cell, tests)
+	{
+		OpExpr *test = lfirst(cell);
+		Node *param;
+		int column;
+
+		if (!IsA(test, OpExpr) || list_length(test->args) != 2)
+			continue;
+		param = equality_strip(lsecond(test->args));
+		if (!IsA(param, Param) || ((Param *) param)->paramkind != PARAM_SUBLINK)
+			continue;
+		column = ((Param *) param)->paramid;
+		if (equality_family(test->opno, linitial(test->args), test->inputcollid) ==
+				rows->key_family &&
+			rows->key_family == inner->place->key_family &&
+			place_has_key(rows, linitial(test->args), !strictly) &&
+			(bms_is_member(column, inner->strict) ||
+			 (!strictly && bms_is_member(column, inner->weak))))
+			return true;
+	}
+	return false;
+}
+
+/* Does the query refer to columns of the level above it? */
+static bool
+is_correlated(Query *query)
+{
+	return contain_vars_of_level((Node *) query, 1);
+}
+
+/*
+ * Adds one sublink to the rows that it is evaluated for. `is_filter`: it stands alone as
+ * an AND-ed qualification, so that NULL and false are the same.
+ */
+static Place *
+attach_sublink(Level *level, Place *rows, SubLink *sublink, bool is_filter)
+{
+	Query *query = (Query *) sublink->subselect;
+	Output *inner = analyse_query(query, level);
+	Place *place = place_raised(inner->place);
+
+	/* Evaluated for each outer row, which is in one place only. */
+	if (place->kind == PLACE_ANYWHERE && is_correlated(query))
+		place->varies = false;
+	if (rows->kind == PLACE_SHARDS && place->kind == PLACE_SHARDS &&
+		rows->colocation == place->colocation &&
+		compares_keys(sublink, inner, rows, !is_filter))
+		return rows;
+	return place_with_sublink(rows, place);
+}
+
+/* Checks an expression that is evaluated for the rows: functions and sublinks. */
+static Place *
+attach_expression(Level *level, Place *rows, Node *expr, bool is_filter)
+{
+	const char *hazard;
+	ListCell *cell;
+
+	if (expr == NULL || rows->kind == PLACE_COORDINATOR)
+		return rows;
+	if (is_filter && IsA(expr, List))
+	{
+		foreach (cell, (List *) expr)
+			rows = attach_expression(level, rows, lfirst(cell), true);
+		return rows;
+	}
+	hazard = expression_hazard(expr);
+	if (hazard != NULL)
+		return place_coordinator(hazard);
+	if (!level->query->hasSubLinks)
+		return rows;
+	foreach (cell, sublinks_of(expr))
+	{
+		rows =
+			attach_sublink(level, rows, lfirst(cell), is_filter && expr == lfirst(cell));
+		if (rows->kind == PLACE_COORDINATOR)
+			return rows;
+	}
+	return rows;
+}
+
+/* Nested AND lists as one; a copy of the list, not of the expressions. */
+static List *
+flat_quals(Node *quals)
+{
+	List *result = NIL;
+	ListCell *cell;
+
+	if (quals == NULL)
+		return NIL;
+	if (IsA(quals, List))
+	{
+		foreach (cell, (List *) quals)
+			result = list_concat(result, flat_quals(lfirst(cell)));
+		return result;
+	}
+	if (is_andclause(quals))
+		return flat_quals((Node *) ((BoolExpr *) quals)->args);
+	return list_make1(quals);
+}
+
+/* The type of an outer join, given what the qualifications above it refuse. */
+static JoinType
+reduced_join_type(JoinExpr *join, List *quals)
+{
+	Relids refused = find_nonnullable_rels((Node *) quals);
+	bool left = bms_overlap(refused, get_relids_in_jointree(join->larg, false));
+	bool right = bms_overlap(refused, get_relids_in_jointree(join->rarg, false));
+
+	switch (join->jointype)
+	{
+		case JOIN_LEFT:
+			return right ? JOIN_INNER : JOIN_LEFT;
+		case JOIN_RIGHT:
+			return left ? JOIN_INNER : JOIN_RIGHT;
+		case JOIN_FULL:
+			if (left && right)
+				return JOIN_INNER;
+			return left ? JOIN_LEFT : right ? JOIN_RIGHT : JOIN_FULL;
+		default:
+			return join->jointype;
+	}
+}
+
+/*
+ * Takes nested inner joins apart: items are relations and outer joins, quals all the
+ * AND-ed qualifications that hold for the rows.
+ */
+static void
+collect_inner(Node *node, List **items, List **quals)
+{
+	if (IsA(node, JoinExpr))
+	{
+		JoinExpr *join = (JoinExpr *) node;
+
+		if (reduced_join_type(join, *quals) == JOIN_INNER)
+		{
+			*quals = list_concat(*quals, flat_quals(join->quals));
+			collect_inner(join->larg, items, quals);
+			collect_inner(join->rarg, items, quals);
+			return;
+		}
+	}
+	else if (IsA(node, FromExpr))
+	{
+		ListCell *cell;
+
+		*quals = list_concat(*quals, flat_quals(((FromExpr *) node)->quals));
+		foreach (cell, ((FromExpr *) node)->fromlist)
+			collect_inner(lfirst(cell), items, quals);
+		return;
+	}
+	*items = lappend(*items, node);
+}
+
+static Place *
+place_of_outer_join(Level *level, JoinExpr *join, List *above)
+{
+	JoinType type = reduced_join_type(join, above);
+	List *quals = flat_quals(join->quals);
+	Equalities *equalities;
+	Place *place;
+
+	if (type == JOIN_FULL)
+	{
+		equalities = equalities_create();
+		equalities_add(equalities, quals);
+		place = place_full_join(place_of_from(level, list_make1(join->larg), NIL),
+								place_of_from(level, list_make1(join->rarg), NIL),
+								equalities);
+	}
+	else
+	{
+		Node *kept = type == JOIN_LEFT ? join->larg : join->rarg;
+		Node *other = type == JOIN_LEFT ? join->rarg : join->larg;
+
+		place = place_left_join(place_of_from(level, list_make1(kept), above),
+								place_of_from(level, list_make1(other), quals));
+	}
+	/* In an outer join's condition NULL is false as well, so sublinks are filters. */
+	return attach_expression(level, place, (Node *) quals, true);
+}
+
+/*
+ * The place of the inner join of FROM items, for rows for which all of `above` hold.
+ * Those qualifications are the caller's to check; the joins' own are checked here.
+ */
+static Place *
+place_of_from(Level *level, List *from, List *above)
+{
+	List *quals = list_copy(above);
+	List *items = NIL;
+	List *places = NIL;
+	Equalities *equalities;
+	Place *result;
+	ListCell *cell;
+
+	foreach (cell, from)
+		collect_inner(lfirst(cell), &items, &quals);
+	equalities = equalities_create();
+	equalities_add(equalities, quals);
+	foreach (cell, items)
+	{
+		Node *item = lfirst(cell);
+		Place *place;
+
+		if (IsA(item, RangeTblRef))
+			place = place_of_item(level, ((RangeTblRef *) item)->rtindex);
+		else
+			place = place_of_outer_join(level, (JoinExpr *) item, quals);
+		place_restrict(place, equalities, quals);
+		places = lappend(places, place);
+	}
+	result = place_join(places, equalities);
+	place_restrict(result, equalities, quals);
+	quals = list_copy_tail(quals, list_length(above));
+	return attach_expression(level, result, (Node *) quals, true);
+}
+
+static Place *
+place_of_jointree(Level *level)
+{
+	return place_closed(place_of_from(level, list_make1(level->query->jointree), NIL));
+}
+
+static bool
+clause_has_key(List *clause, List *targetlist, const Place *place)
+{
+	ListCell *cell;
+
+	foreach (cell, clause)
+	{
+		if (place_groups_by(place, get_sortgroupclause_expr(lfirst(cell), targetlist)))
+			return true;
+	}
+	return false;
+}
+
+/* With grouping sets, every set must have the key. */
+static bool
+grouping_has_key(Query *query, const Place *place)
+{
+	ListCell *cell;
+
+	if (query->groupingSets == NIL)
+		return clause_has_key(query->groupClause, query->targetList, place);
+	foreach (cell, expand_grouping_sets(query->groupingSets, query->groupDistinct, -1))
+	{
+		bool found = false;
+		ListCell *ref;
+
+		foreach (ref, (List *) lfirst(cell))
+		{
+			if (place_groups_by(place, (Node *) get_sortgroupref_tle(lfirst_int(ref),
+																	 query->targetList)
+										   ->expr))
+				found = true;
+		}
+		if (!found)
+			return false;
+	}
+	return true;
+}
+
+static bool
+windows_have_key(Query *query, const Place *place)
+{
+	ListCell *cell;
+
+	foreach (cell, query->windowClause)
+	{
+		if (!clause_has_key(((WindowClause *) lfirst(cell))->partitionClause,
+							query->targetList, place))
+			return false;
+	}
+	return true;
+}
+
+static bool
+limits(Node *limit)
+{
+	return limit != NULL && !(IsA(limit, Const) && ((Const *) limit)->constisnull);
+}
+
+/* What the level does with rows of several shard groups, NULL when it needs none
+ * together. */
+static const char *
+gathering_clause(Query *query, const Place *place)
+{
+	if ((query->hasAggs || query->groupClause != NIL || query->groupingSets != NIL ||
+		 query->havingQual != NULL) &&
+		!grouping_has_key(query, place))
+		return "grouping without the distribution column";
+	if (query->hasWindowFuncs && !windows_have_key(query, place))
+		return "a window function whose PARTITION BY lacks the distribution column";
+	if (query->distinctClause != NIL &&
+		!clause_has_key(query->distinctClause, query->targetList, place))
+		return "DISTINCT without the distribution column";
+	if (limits(query->limitCount) || limits(query->limitOffset))
+		return "LIMIT over rows of several shards";
+	if (query->rowMarks != NIL)
+		return "row locks on several shards";
+	return NULL;
+}
+
+/* Aggregates that don't depend on the order of rows (floating point aside). */
+static bool
+order_matters_walker(Node *node, void *context)
+{
+	if (node == NULL || IsA(node, Query))
+		return false;
+	if (IsA(node, Aggref))
+	{
+		static const char *const fine[] = {
+			"count", "min",		"max",	  "sum",	 "avg",	   "bool_and", "bool_or",
+			"every", "bit_and", "bit_or", "bit_xor", "stddev", "variance"};
+		const char *name = get_func_name(((Aggref *) node)->aggfnoid);
+
+		for (int i = 0; i < lengthof(fine); i++)
+		{
+			if (strcmp(name, fine[i]) == 0)
+				return false;
+		}
+		return true;
+	}
+	return expression_tree_walker(node, order_matters_walker, context);
+}
+
+/* May the level, evaluated on two copies of the same tables, give different rows? */
+static bool
+level_varies(Query *query, Place *place)
+{
+	return place->varies || limits(query->limitCount) || limits(query->limitOffset) ||
+		   query->hasWindowFuncs || query->hasDistinctOn ||
+		   expression_varies((Node *) query->targetList) ||
+		   expression_varies((Node *) query->jointree) ||
+		   expression_varies(query->havingQual) ||
+		   (query->hasAggs && (order_matters_walker((Node *) query->targetList, NULL) ||
+							   order_matters_walker(query->havingQual, NULL)));
+}
+
+/* Which output columns tell the shard group. */
+static void
+name_keys(Output *result, Place *place, List *targetlist)
+{
+	ListCell *cell;
+
+	if (place->kind != PLACE_SHARDS || !OidIsValid(place->key_type))
+		return;
+	foreach (cell, targetlist)
+	{
+		TargetEntry *entry = lfirst(cell);
+		Node *expr = (Node *) entry->expr;
+
+		if (entry->resjunk || hash_family_of_type(exprType(expr)) != place->key_family)
+			continue;
+		if (place_has_key(place, expr, false))
+			result->strict = bms_add_member(result->strict, entry->resno);
+		else if (place_has_key(place, expr, true))
+			result->weak = bms_add_member(result->weak, entry->resno);
+	}
+}
+
+static Place *
+attach_level_expressions(Level *level, Place *place)
+{
+	Query *query = level->query;
+	ListCell *cell;
+
+	place = attach_expression(level, place, (Node *) query->targetList, false);
+	place = attach_expression(level, place, query->havingQual, false);
+	place = attach_expression(level, place, query->limitCount, false);
+	place = attach_expression(level, place, query->limitOffset, false);
+	place = attach_expression(level, place, (Node *) query->returningList, false);
+	place = attach_expression(level, place, (Node *) query->onConflict, false);
+	foreach (cell, query->windowClause)
+	{
+		WindowClause *window = lfirst(cell);
+
+		place = attach_expression(level, place, window->startOffset, false);
+		place = attach_expression(level, place, window->endOffset, false);
+	}
+	return place;
+}
+
+static Output *
+analyse_select(Level *level)
+{
+	Query *query = level->query;
+	Place *place = place_of_jointree(level);
+	Output *result;
+	const char *gathering;
+
+	place = attach_level_expressions(level, place);
+	result = result_of(place);
+	if (place->kind == PLACE_ANYWHERE)
+	{
+		if (query->rowMarks != NIL)
+			return result_coordinator("row locks on reference tables");
+		place->varies = level_varies(query, place);
+		return result;
+	}
+	if (place->kind == PLACE_COORDINATOR)
+		return result;
+	name_keys(result, place, query->targetList);
+	if (query->groupingSets != NIL && !grouping_has_key(query, place))
+	{
+		/* Rows of the sets that lack the key have NULL there. */
+		result->weak = bms_add_members(result->weak, result->strict);
+		result->strict = NULL;
+	}
+	gathering = gathering_clause(query, place);
+	if (gathering != NULL)
+	{
+		if (!place_is_single(place))
+			return result_coordinator(gathering);
+		place->splits = false;
+	}
+	return result;
+}
+
+/* Key columns that all branches have; they must be compared alike, too. */
+static void
+intersect_keys(Output *result, Output *left, Output *right, SetOperationStmt *setop)
+{
+	int column = 0;
+	ListCell *type;
+	ListCell *collation;
+
+	result->strict = bms_intersect(left->strict, right->strict);
+	result->weak = bms_intersect(bms_union(left->strict, left->weak),
+								 bms_union(right->strict, right->weak));
+	result->weak = bms_difference(result->weak, result->strict);
+	forboth(type, setop->colTypes, collation, setop->colCollations)
+	{
+		Oid id = lfirst_oid(collation);
+
+		column++;
+		if (hash_family_of_type(lfirst_oid(type)) == left->place->key_family &&
+			(!OidIsValid(id) || get_collation_isdeterministic(id)))
+			continue;
+		result->strict = bms_del_member(result->strict, column);
+		result->weak = bms_del_member(result->weak, column);
+	}
+}
+
+static List *
+values_of_branch(Place *place)
+{
+	ListCell *cell;
+
+	if (place->pruned)
+		return place->values;
+	foreach (cell, place->bound)
+	{
+		if (!IsA(lfirst(cell), Var))
+			return list_make1(lfirst(cell));
+	}
+	return NIL;
+}
+
+static Output *
+combine_branches(Output *left, Output *right, SetOperationStmt *setop)
+{
+	Place *a = left->place;
+	Place *b = right->place;
+	bool append = setop->op == SETOP_UNION && setop->all;
+	Output *result;
+	Place *place;
+
+	if (a->kind == PLACE_COORDINATOR)
+		return left;
+	if (b->kind == PLACE_COORDINATOR)
+		return right;
+	if (a->kind == PLACE_ANYWHERE && b->kind == PLACE_ANYWHERE)
+	{
+		result = result_of(place_closed(OidIsValid(a->anchor) ? a : b));
+		result->place->varies = a->varies || b->varies;
+		return result;
+	}
+	if (a->kind == PLACE_ANYWHERE || b->kind == PLACE_ANYWHERE)
+	{
+		place = place_closed(a->kind == PLACE_SHARDS ? a : b);
+		place->splits = false;
+		if (!place_is_single(place))
+			return result_coordinator("a set operation of a distributed table and one "
+									  "that is on every node");
+		return result_of(place);
+	}
+	if (a->colocation != b->colocation)
+		return result_coordinator("a set operation of tables that are not colocated");
+
+	place = place_closed(a);
+	result = result_of(place);
+	intersect_keys(result, left, right, setop);
+	place->one_group = a->one_group && b->one_group;
+	place->bound = list_intersection(a->bound, b->bound);
+	place->splits = a->splits && b->splits && (append || !bms_is_empty(result->strict));
+	place->pruned = false;
+	if (values_of_branch(a) != NIL && values_of_branch(b) != NIL)
+	{
+		place->pruned = true;
+		place->values = list_union(values_of_branch(a), values_of_branch(b));
+	}
+	if (!place->splits && !place_is_single(place))
+		return result_coordinator(
+			"a set operation whose branches lack the distribution column");
+	return result;
+}
+
+static Output *
+analyse_branch(Level *level, Node *node)
+{
+	SetOperationStmt *setop;
+
+	if (IsA(node, RangeTblRef))
+	{
+		RangeTblEntry *rte =
+			rt_fetch(((RangeTblRef *) node)->rtindex, level->query->rtable);
+		Output *result = analyse_query(rte->subquery, level);
+
+		/* Branches see the parent's outer columns from one level further down. */
+		result->place = place_raised(result->place);
+		return result;
+	}
+	setop = castNode(SetOperationStmt, node);
+	return combine_branches(analyse_branch(level, setop->larg),
+							analyse_branch(level, setop->rarg), setop);
+}
+
+static Output *
+analyse_setop(Level *level)
+{
+	Query *query = level->query;
+	Output *result = analyse_branch(level, query->setOperations);
+	Place *place = attach_level_expressions(level, place_closed(result->place));
+
+	result->place = place;
+	if (place->kind == PLACE_COORDINATOR)
+		return result;
+	if (query->rowMarks != NIL)
+		return result_coordinator("row locks on a set operation");
+	if (limits(query->limitCount) || limits(query->limitOffset))
+	{
+		if (place->kind == PLACE_ANYWHERE)
+			place->varies = true;
+		else if (!place_is_single(place))
+			return result_coordinator("LIMIT over rows of several shards");
+		place->splits = false;
+	}
+	return result;
+}
+
+/* An assignment to the distribution column that may change a row's shard group. */
+static bool
+moves_rows(Query *query, const DistTable *target, Place *place)
+{
+	ListCell *cell;
+
+	if (!AttributeNumberIsValid(target->key))
+		return false;
+	foreach (cell, query->targetList)
+	{
+		TargetEntry *entry = lfirst(cell);
+
+		if (entry->resno == target->key && !entry->resjunk)
+			return !place_has_key(place, (Node *) entry->expr, false) &&
+				   !list_member(place->bound,
+								key_value((Node *) entry->expr, target->key_type));
+	}
+	return false;
+}
+
+/* Does each row that INSERT ... SELECT makes stay where its source row is? */
+static bool
+insert_stays(Query *query, const DistTable *target, Place *place)
+{
+	ListCell *cell;
+
+	if (place->kind != PLACE_SHARDS || place->colocation != target->colocation)
+		return false;
+	if (!AttributeNumberIsValid(target->key))
+		return place->one_group;
+	foreach (cell, query->targetList)
+	{
+		TargetEntry *entry = lfirst(cell);
+
+		if (entry->resno != target->key)
+			continue;
+		return exprType((Node *) entry->expr) == target->key_type &&
+			   (place_has_key(place, (Node *) entry->expr, false) ||
+				list_member(place->bound,
+							key_value((Node *) entry->expr, target->key_type)));
+	}
+	return false;
+}
+
+static Output *
+analyse_write(Level *level)
+{
+	Query *query = level->query;
+	RangeTblEntry *rte = rt_fetch(query->resultRelation, query->rtable);
+	const DistTable *target = dist_table(rte->relid);
+	Place *place;
+
+	if (query->commandType == CMD_MERGE)
+		return result_coordinator("MERGE");
+	if (target == NULL || target->kind == TABLE_MANAGED_LOCAL)
+		return result_coordinator(psprintf("local table %s", get_rel_name(rte->relid)));
+	if (query->withCheckOptions != NIL)
+		return result_coordinator("a check option");
+	place = place_of_jointree(level);
+	place = attach_level_expressions(level, place);
+	if (place->kind == PLACE_COORDINATOR)
+		return result_of(place);
+	if (target->repmodel == 'c' && level_varies(query, place))
+		return result_coordinator("a volatile function for a shard with several copies");
+	if (target->kind == TABLE_REFERENCE)
+	{
+		if (place->kind != PLACE_ANYWHERE)
+			return result_coordinator(
+				"a write to a reference table from distributed tables");
+		if (level_varies(query, place) ||
+			expression_varies((Node *) query->returningList))
+			return result_coordinator(
+				"a write to a reference table that depends on the node");
+		place->anchor = rte->relid;
+		return result_of(place);
+	}
+	if (query->commandType == CMD_INSERT)
+	{
+		if (!insert_stays(query, target, place))
+			return result_coordinator("rows that go to other shards than they come from");
+	}
+	else if (moves_rows(query, target, place))
+		return result_coordinator("a change of the distribution column");
+	place->anchor = rte->relid;
+	return result_of(place);
+}
+
+/* Data-modifying WITH queries run once, in the same shard group as the statement. */
+static Place *
+attach_writes(Level *level, Place *place)
+{
+	ListCell *cell;
+
+	foreach (cell, level->query->cteList)
+	{
+		Query *query = (Query *) ((CommonTableExpr *) lfirst(cell))->ctequery;
+		Place *write;
+
+		if (query->commandType == CMD_SELECT)
+			continue;
+		write = place_raised(analyse_query(query, level)->place);
+		if (write->kind == PLACE_ANYWHERE)
+			return place_coordinator("a write to a reference table in WITH");
+		if (write->kind == PLACE_SHARDS && place->kind == PLACE_ANYWHERE)
+			place = place_with_sublink(place, write);
+		else
+		{
+			place = place_join(list_make2(place, write), equalities_create());
+			if (place->kind == PLACE_SHARDS && !place_is_fixed(place))
+				return place_coordinator("a data-modifying WITH on several shards");
+		}
+		if (place->kind == PLACE_COORDINATOR)
+			return place;
+	}
+	return place;
+}
+
+static Output *
+analyse_query(Query *query, Level *parent)
+{
+	Level level = {0};
+	Output *result;
+
+	check_stack_depth();
+	level.query = query;
+	level.parent = parent;
+	if (query->utilityStmt != NULL)
+		return result_coordinator("a utility statement");
+	if (query->commandType != CMD_SELECT)
+		result = analyse_write(&level);
+	else if (query->setOperations != NULL)
+		result = analyse_setop(&level);
+	else
+		result = analyse_select(&level);
+	if (query->hasModifyingCTE && result->place->kind != PLACE_COORDINATOR)
+		result->place = attach_writes(&level, result->place);
+	return result;
+}
+
+static Expr *
+best_value(List *bound)
+{
+	ListCell *cell;
+
+	foreach (cell, bound)
+	{
+		if (IsA(lfirst(cell), Const))
+			return lfirst(cell);
+	}
+	return linitial(bound);
+}
+
+static bool
+outside_walker(Node *node, void *context)
+{
+	Index *depth = context;
+
+	if (node == NULL)
+		return false;
+	if (IsA(node, Var))
+		return ((Var *) node)->varlevelsup > *depth;
+	if (IsA(node, Aggref) && ((Aggref *) node)->agglevelsup > *depth)
+		return true;
+	if (IsA(node, Query))
+	{
+		bool found;
+
+		++*depth;
+		found = query_tree_walker((Query *) node, outside_walker, context, 0);
+		--*depth;
+		return found;
+	}
+	return expression_tree_walker(node, outside_walker, context);
+}
+
+/* Does any part use columns of a query above the whole? (WITH queries: see place_of_cte.)
+ */
+static bool
+refers_outside(Query *query)
+{
+	Index depth = 0;
+
+	return query_tree_walker(query, outside_walker, &depth, QTW_IGNORE_JOINALIASES);
+}
+
+Distribution
+distribution_of_query(Query *query)
+{
+	Distribution distribution = {0};
+	Output *result;
+	Place *place;
+
+	query = query_without_join_columns(query);
+	result = analyse_query(query, NULL);
+	place = result->place;
+	distribution.anchor = place->anchor;
+	distribution.colocation = place->colocation;
+	distribution.reason = place->reason;
+	switch (place->kind)
+	{
+		case PLACE_ANYWHERE:
+			distribution.kind = DIST_ANYWHERE;
+			break;
+		case PLACE_COORDINATOR:
+			distribution.kind = DIST_COORDINATOR;
+			break;
+		case PLACE_SHARDS:
+			distribution.kind = place_is_single(place) ? DIST_SINGLE : DIST_SHARDED;
+			distribution.key_columns = result->strict;
+			if (place->bound != NIL)
+			{
+				distribution.pruned = true;
+				distribution.keys = list_make1(best_value(place->bound));
+			}
+			else if (place->pruned)
+			{
+				distribution.pruned = true;
+				distribution.keys = place->values;
+			}
+			break;
+	}
+	if (distribution.kind == DIST_SHARDED && query->commandType == CMD_SELECT &&
+		query->sortClause != NIL)
+	{
+		distribution.kind = DIST_COORDINATOR;
+		distribution.reason = "ORDER BY over rows of several shards";
+	}
+	if (distribution.kind != DIST_COORDINATOR && refers_outside(query))
+	{
+		distribution.kind = DIST_COORDINATOR;
+		distribution.reason = "columns of an outer query";
+	}
+	return distribution;
+}

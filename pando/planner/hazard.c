@@ -1,0 +1,231 @@
+/*
+ * hazard.c: what an expression holds that may not be evaluated on another node.
+ *
+ * Immutable functions run anywhere. A stable one without Vars is computed once per
+ * statement by the client's backend and sent as a value. With Vars it runs where the row
+ * is; that is right for the server's own functions that depend on settings only (nodes
+ * follow the client's), not for those that look at catalogs, and not for functions in SQL
+ * or a procedural language, which may read tables. Volatile functions may do anything,
+ * except those known to give a fresh value only.
+ */
+#include "pando/compat/compat.h"
+
+#include "access/htup_details.h"
+#include "access/transam.h"
+#include "catalog/pg_language.h"
+#include "catalog/pg_proc.h"
+#include "catalog/pg_type.h"
+#include "nodes/nodeFuncs.h"
+#include "nodes/parsenodes.h"
+#include "pando/planner/hazard.h"
+#include "utils/fmgroids.h"
+#include "utils/lsyscache.h"
+#include "utils/syscache.h"
+
+/* Volatile ones that give a fresh value wherever they run. */
+static bool
+is_free_volatile(Oid function)
+{
+	return function == F_RANDOM || function == F_CLOCK_TIMESTAMP ||
+		   function == F_TIMEOFDAY || function == F_GEN_RANDOM_UUID;
+}
+
+/* Do the first letters say that a built-in function looks at this node's catalogs? */
+static bool
+looks_at_catalogs(const char *name)
+{
+	static const char *const prefixes[] = {
+		"pg_get_",		   "pg_relation",	 "pg_stat_",	 "has_",
+		"to_reg",		   "format_type",	 "pg_describe",	 "pg_identify",
+		"obj_description", "col_desc",		 "table_to_",	 "query_to_",
+		"schema_to_",	   "database_to",	 "row_security", "pg_table_is",
+		"pg_type_is",	   "pg_function_is", "inet_",		 "pg_my_temp",
+		"shobj_"};
+
+	for (int i = 0; i < lengthof(prefixes); i++)
+	{
+		if (strncmp(name, prefixes[i], strlen(prefixes[i])) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* A stable function whose arguments come from rows: does it matter where it runs? */
+static bool
+stable_is_hazard(Oid function)
+{
+	HeapTuple tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
+	Form_pg_proc form;
+	bool hazard;
+
+	if (!HeapTupleIsValid(tuple))
+		return true;
+	form = (Form_pg_proc) GETSTRUCT(tuple);
+	if (function < FirstNormalObjectId)
+		hazard = looks_at_catalogs(NameStr(form->proname));
+	else
+		hazard = form->prolang != INTERNALlanguageId && form->prolang != ClanguageId;
+	ReleaseSysCache(tuple);
+	return hazard;
+}
+
+typedef struct HazardScan
+{
+	bool has_vars; /* of the expression node being looked at */
+	const char *reason;
+} HazardScan;
+
+static bool
+check_function(Oid function, void *context)
+{
+	HazardScan *scan = context;
+	char volatility = func_volatile(function);
+
+	if (volatility == PROVOLATILE_IMMUTABLE)
+		return false;
+	if (volatility == PROVOLATILE_VOLATILE)
+	{
+		if (is_free_volatile(function))
+			return false;
+		scan->reason = psprintf("volatile function %s", get_func_name(function));
+		return true;
+	}
+	if (scan->has_vars && stable_is_hazard(function))
+	{
+		scan->reason =
+			psprintf("stable function %s of a row's values", get_func_name(function));
+		return true;
+	}
+	return false;
+}
+
+static bool
+is_catalog_name_type(Oid type)
+{
+	switch (type)
+	{
+		case REGPROCOID:
+		case REGPROCEDUREOID:
+		case REGOPEROID:
+		case REGOPERATOROID:
+		case REGCLASSOID:
+		case REGTYPEOID:
+		case REGCONFIGOID:
+		case REGDICTIONARYOID:
+		case REGROLEOID:
+		case REGNAMESPACEOID:
+		case REGCOLLATIONOID:
+			return true;
+		default:
+			return false;
+	}
+}
+
+/* Vars of any level, aggregates and sublinks: all that is not computed beforehand. */
+static bool
+rows_walker(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, Var) || IsA(node, Aggref) || IsA(node, WindowFunc) ||
+		IsA(node, GroupingFunc) || IsA(node, SubLink))
+		return true;
+	return expression_tree_walker(node, rows_walker, context);
+}
+
+static bool
+depends_on_rows(Node *node)
+{
+	return rows_walker(node, NULL);
+}
+
+static bool
+hazard_walker(Node *node, void *context)
+{
+	HazardScan *scan = context;
+
+	if (node == NULL || IsA(node, Query))
+		return false;
+	switch (nodeTag(node))
+	{
+		case T_NextValueExpr:
+			scan->reason = "nextval";
+			return true;
+		case T_CurrentOfExpr:
+			scan->reason = "WHERE CURRENT OF";
+			return true;
+		case T_CoerceViaIO:
+			if (is_catalog_name_type(((CoerceViaIO *) node)->resulttype) &&
+				depends_on_rows(node))
+			{
+				scan->reason = "cast to a catalog name type";
+				return true;
+			}
+			break;
+		case T_RelabelType:
+			if (is_catalog_name_type(((RelabelType *) node)->resulttype) &&
+				depends_on_rows(node))
+			{
+				scan->reason = "cast to a catalog name type";
+				return true;
+			}
+			break;
+		default:
+			break;
+	}
+	scan->has_vars = true;
+	if (IsA(node, FuncExpr) || IsA(node, OpExpr) || IsA(node, ScalarArrayOpExpr) ||
+		IsA(node, CoerceViaIO))
+		scan->has_vars = depends_on_rows(node);
+	if (check_functions_in_node(node, check_function, scan))
+		return true;
+	return expression_tree_walker(node, hazard_walker, scan);
+}
+
+const char *
+expression_hazard(Node *node)
+{
+	HazardScan scan = {0};
+
+	hazard_walker(node, &scan);
+	return scan.reason;
+}
+
+static bool
+is_volatile(Oid function, void *context)
+{
+	return func_volatile(function) == PROVOLATILE_VOLATILE;
+}
+
+static bool
+varies_walker(Node *node, void *context)
+{
+	bool *into_queries = context;
+
+	if (node == NULL)
+		return false;
+	if (IsA(node, NextValueExpr))
+		return true;
+	if (check_functions_in_node(node, is_volatile, NULL))
+		return true;
+	if (IsA(node, Query))
+		return *into_queries &&
+			   query_tree_walker((Query *) node, varies_walker, context, 0);
+	return expression_tree_walker(node, varies_walker, context);
+}
+
+bool
+expression_varies(Node *node)
+{
+	bool into_queries = false;
+
+	return varies_walker(node, &into_queries);
+}
+
+bool
+query_varies(Node *node)
+{
+	bool into_queries = true;
+
+	return varies_walker(node, &into_queries);
+}

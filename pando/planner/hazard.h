@@ -1,0 +1,23 @@
+/*
+ * hazard.h: what an expression holds that may not be evaluated on another node.
+ */
+#ifndef PANDO_PLANNER_HAZARD_H
+#define PANDO_PLANNER_HAZARD_H
+
+#include "pando/compat/compat.h"
+#include "nodes/primnodes.h"
+
+/*
+ * Why the expression must be evaluated by the client's backend, in words for a user; NULL
+ * when nodes may do it. Doesn't look into the queries of sublinks.
+ */
+extern const char *expression_hazard(Node *node);
+
+/* Volatile functions of any kind, those that may run anywhere included; no sublinks'
+ * queries. */
+extern bool expression_varies(Node *node);
+
+/* The same for a whole query tree, with sublinks and subqueries. */
+extern bool query_varies(Node *node);
+
+#endif

@@ -1,0 +1,3 @@
+-- Where the rows of a query are (anywhere, sharded, single, coordinator), and why.
+CREATE OR REPLACE FUNCTION pando.query_distribution(query text) RETURNS text
+	LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'query_distribution';
