@@ -1,6 +1,6 @@
 /*
- * fragment_make.h: from an analysed Query to a Fragment, and from a Fragment to a place in
- * a plan.
+ * fragment_make.h: from an analysed Query to a Fragment, and from a Fragment to a place
+ * in a plan.
  */
 #ifndef PANDO_PLANNER_FRAGMENT_MAKE_H
 #define PANDO_PLANNER_FRAGMENT_MAKE_H
@@ -11,10 +11,10 @@
 #include "pando/planner/distribution.h"
 
 /*
- * Makes the fragment that runs the whole of the query (a copy is taken) on the shard groups
- * which its distribution names. Stable expressions without Vars and external Params become
- * the fragment's params. Raises feature_not_supported for what can't be sent (with what).
- * `query` must be DIST_SHARDED, DIST_SINGLE or DIST_ANYWHERE.
+ * Makes the fragment that runs the whole of the query (a copy is taken) on the shard
+ * groups which its distribution names. Stable expressions without Vars and external
+ * Params become the fragment's params. Raises feature_not_supported for what can't be
+ * sent (with what). `query` must be DIST_SHARDED, DIST_SINGLE or DIST_ANYWHERE.
  */
 extern Fragment *fragment_from_query(Query *query, const Distribution *distribution);
 
@@ -24,13 +24,15 @@ extern PlannedStmt *fragment_planned_stmt(Query *original, Fragment *fragment);
 /*
  * A FROM item that stands for the fragment's rows, columns named and typed as the
  * fragment's: the residual query uses it like a subquery. It is an RTE_FUNCTION that the
- * planner's set_rel_pathlist_hook turns into a CustomPath with the fragment's row estimate.
+ * planner's set_rel_pathlist_hook turns into a CustomPath with the fragment's row
+ * estimate.
  */
 extern RangeTblEntry *fragment_rte(Fragment *fragment);
 
 /*
- * Plans a residual query (whose fragment RTEs came from fragment_rte) with standard_planner;
- * adds the relations of `original` to the plan for locks, permission checks and invalidation.
+ * Plans a residual query (whose fragment RTEs came from fragment_rte) with
+ * standard_planner; adds the relations of `original` to the plan for locks, permission
+ * checks and invalidation.
  */
 extern PlannedStmt *residual_planned_stmt(Query *original, Query *residual,
 										  int cursor_options, ParamListInfo params);

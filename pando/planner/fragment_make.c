@@ -1,0 +1,314 @@
+/*
+ * fragment_make.c: from an analysed Query to a Fragment, and from a Fragment to a plan.
+ *
+ * A fragment's plan node is a CustomScan without a relation of its own. It describes its
+ * rows by custom_scan_tlist: Vars of a range table entry named remote_scan, which exists
+ * for EXPLAIN. The plan's range table also has every relation of the original statement,
+ * as standard_planner would have put them there: the executor checks permissions on them,
+ * the plan cache locks them before it runs a plan again, and drops the plan when one
+ * changes. Placements are found at execution, under those locks.
+ */
+#include "pando/compat/compat.h"
+
+#include "catalog/pg_class.h"
+#include "executor/executor.h"
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "nodes/plannodes.h"
+#include "optimizer/cost.h"
+#include "optimizer/optimizer.h"
+#include "optimizer/planmain.h"
+#include "optimizer/planner.h"
+#include "optimizer/tlist.h"
+#include "utils/lsyscache.h"
+
+#include "pando/metadata/table.h"
+#include "pando/planner/fragment_make.h"
+#include "pando/planner/fragment_params.h"
+#include "pando/planner/fragment_path.h"
+#include "pando/planner/hook.h"
+#include "pando/planner/local.h"
+#include "pando/planner/rescan.h"
+
+/* Rows of a fragment of which nothing is known. */
+#define DEFAULT_ROWS 1000
+
+static ShardChoice
+choice_of(const Distribution *distribution, CmdType command)
+{
+	switch (distribution->kind)
+	{
+		case DIST_ANYWHERE:
+			return command == CMD_SELECT ? SHARDS_ANY_COPY : SHARDS_ALL_COPIES;
+		case DIST_SHARDED:
+		case DIST_SINGLE:
+			return distribution->pruned ? SHARDS_BY_KEY : SHARDS_ALL;
+		case DIST_COORDINATOR:
+			break;
+	}
+	elog(ERROR, "a query that must run here can't be a fragment");
+}
+
+List *
+plan_expressions(List *expressions)
+{
+	List *planned = NIL;
+
+	foreach_ptr (Node, expr, expressions)
+	{
+		if (IsA(expr, Const) || IsA(expr, Param))
+			planned = lappend(planned, expr);
+		else
+			planned = lappend(planned, expression_planner((Expr *) copyObject(expr)));
+	}
+	return planned;
+}
+
+void
+fragment_set_columns(Fragment *fragment, List *tlist)
+{
+	foreach_ptr (TargetEntry, tle, tlist)
+	{
+		Node *expr = (Node *) tle->expr;
+
+		if (tle->resjunk)
+			continue;
+		fragment->column_names =
+			lappend(fragment->column_names,
+					makeString(pstrdup(tle->resname ? tle->resname : "?column?")));
+		fragment->column_types = lappend_oid(fragment->column_types, exprType(expr));
+		fragment->column_typmods =
+			lappend_int(fragment->column_typmods, exprTypmod(expr));
+		fragment->column_collations =
+			lappend_oid(fragment->column_collations, exprCollation(expr));
+		fragment->width += get_typavgwidth(exprType(expr), exprTypmod(expr));
+	}
+}
+
+/* The columns that come out: SELECT's, or RETURNING's. */
+static List *
+output_tlist(const Query *query)
+{
+	return query->commandType == CMD_SELECT ? query->targetList : query->returningList;
+}
+
+Fragment *
+fragment_from_query(Query *query, const Distribution *distribution)
+{
+	Fragment *fragment = palloc0(sizeof(Fragment));
+	List *params = NIL;
+	Query *copy = fragment_params_extract(query, &params);
+
+	fragment->command = query->commandType;
+	fragment->anchor = distribution->anchor;
+	fragment->choice = choice_of(distribution, query->commandType);
+	fragment->keys = plan_expressions(distribution->keys);
+	fragment->template = template_from_query(copy, &fragment->relations);
+	fragment->params = plan_expressions(params);
+	fragment->rows = DEFAULT_ROWS;
+	fragment_set_columns(fragment, output_tlist(query));
+	return fragment;
+}
+
+/* ------------------------------------------------------------------------------------
+ * Range table of a plan.
+ */
+
+typedef struct RelationCollector
+{
+	List *rtes;
+	List *oids;
+	bool row_security;
+} RelationCollector;
+
+static void
+collect_relation(const RangeTblEntry *rte, RelationCollector *collector)
+{
+	RangeTblEntry *copy = palloc(sizeof(RangeTblEntry));
+
+	/* The executor uses no more of it, nor does a cached plan. */
+	*copy = *rte;
+	copy->tablesample = NULL;
+	copy->securityQuals = NIL;
+	copy->subquery = NULL;
+	collector->rtes = lappend(collector->rtes, copy);
+	collector->oids = list_append_unique_oid(collector->oids, rte->relid);
+}
+
+static bool
+collect_walker(Node *node, RelationCollector *collector)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, RangeTblEntry))
+	{
+		const RangeTblEntry *rte = (const RangeTblEntry *) node;
+
+		if (rte->rtekind == RTE_RELATION)
+			collect_relation(rte, collector);
+		return false;
+	}
+	if (IsA(node, Query))
+	{
+		Query *query = (Query *) node;
+
+		collector->row_security |= query->hasRowSecurity;
+		return query_tree_walker(query, collect_walker, collector,
+								 QTW_EXAMINE_RTES_BEFORE | QTW_IGNORE_JOINALIASES);
+	}
+	return expression_tree_walker(node, collect_walker, collector);
+}
+
+void
+plan_add_relations(PlannedStmt *stmt, Query *original)
+{
+	RelationCollector collector = {0};
+
+	collect_walker((Node *) original, &collector);
+	stmt->rtable = list_concat(stmt->rtable, collector.rtes);
+	stmt->relationOids = list_concat_unique_oid(stmt->relationOids, collector.oids);
+	stmt->dependsOnRole |= collector.row_security;
+}
+
+/* The entry that names a fragment's columns. */
+static RangeTblEntry *
+remote_scan_rte(const Fragment *fragment)
+{
+	RangeTblEntry *rte = makeNode(RangeTblEntry);
+
+	rte->rtekind = RTE_FUNCTION;
+	rte->eref = makeAlias("remote_scan", fragment->column_names);
+	rte->inFromCl = true;
+	return rte;
+}
+
+List *
+fragment_column_vars(const Fragment *fragment, int varno)
+{
+	List *tlist = NIL;
+	ListCell *type;
+	ListCell *typmod;
+	ListCell *collation;
+	ListCell *name;
+
+	forfour(type, fragment->column_types, typmod, fragment->column_typmods, collation,
+			fragment->column_collations, name, fragment->column_names)
+	{
+		AttrNumber attno = list_length(tlist) + 1;
+		Var *var = makeVar(varno, attno, lfirst_oid(type), lfirst_int(typmod),
+						   lfirst_oid(collation), 0);
+
+		tlist = lappend(
+			tlist, makeTargetEntry((Expr *) var, attno, strVal(lfirst(name)), false));
+	}
+	return tlist;
+}
+
+CustomScan *
+fragment_custom_scan(Fragment *fragment)
+{
+	CustomScan *scan = makeNode(CustomScan);
+
+	scan->custom_private = fragment_pack(fragment);
+	scan->methods = plan_scan_methods(PLAN_FRAGMENT);
+	scan->scan.plan.parallel_safe = false;
+	return scan;
+}
+
+void
+fragment_cost(const Fragment *fragment, Cost *startup, Cost *total)
+{
+	/* A round trip, and per row what a foreign table's row costs by default. */
+	*startup = 100.0;
+	*total = *startup + fragment->rows * (cpu_tuple_cost + 0.01);
+}
+
+/* Names and origins of the output columns, as the client's row description has them. */
+static void
+copy_labels(List *tlist, List *labels)
+{
+	ListCell *cell = list_head(tlist);
+
+	foreach_ptr (TargetEntry, label, labels)
+	{
+		TargetEntry *tle;
+
+		if (label->resjunk)
+			continue;
+		tle = lfirst_node(TargetEntry, cell);
+		tle->resname = label->resname;
+		tle->resorigtbl = label->resorigtbl;
+		tle->resorigcol = label->resorigcol;
+		cell = lnext(tlist, cell);
+	}
+}
+
+PlannedStmt *
+planned_stmt_for(Query *original, Plan *plan)
+{
+	PlannedStmt *stmt = makeNode(PlannedStmt);
+
+	stmt->commandType = original->commandType;
+	stmt->queryId = original->queryId;
+	stmt->hasReturning = original->returningList != NIL;
+	stmt->hasModifyingCTE = original->hasModifyingCTE;
+	stmt->canSetTag = original->canSetTag;
+	stmt->planTree = plan;
+	stmt->stmt_location = original->stmt_location;
+	stmt->stmt_len = original->stmt_len;
+	return stmt;
+}
+
+PlannedStmt *
+fragment_planned_stmt(Query *original, Fragment *fragment)
+{
+	CustomScan *scan = fragment_custom_scan(fragment);
+	PlannedStmt *stmt = planned_stmt_for(original, &scan->scan.plan);
+
+	scan->scan.plan.targetlist = fragment_column_vars(fragment, INDEX_VAR);
+	copy_labels(scan->scan.plan.targetlist, output_tlist(original));
+	scan->custom_scan_tlist = fragment_column_vars(fragment, 1);
+	scan->custom_relids = bms_make_singleton(1);
+	fragment_cost(fragment, &scan->scan.plan.startup_cost, &scan->scan.plan.total_cost);
+	scan->scan.plan.plan_rows = fragment->rows;
+	scan->scan.plan.plan_width = fragment->width;
+
+	stmt->rtable = list_make1(remote_scan_rte(fragment));
+	plan_add_relations(stmt, original);
+	return stmt;
+}
+
+/* The name of a distributed table that the residual reads itself, or NULL. */
+static const char *
+shell_in_residual(Query *residual)
+{
+	RelationCollector collector = {0};
+
+	collect_walker((Node *) residual, &collector);
+	foreach_oid(relid, collector.oids)
+	{
+		const DistTable *table = dist_table(relid);
+
+		if (table && table->kind != TABLE_MANAGED_LOCAL)
+			return get_rel_name(relid);
+	}
+	return NULL;
+}
+
+PlannedStmt *
+residual_planned_stmt(Query *original, Query *residual, int cursor_options,
+					  ParamListInfo params)
+{
+	PlannedStmt *stmt;
+
+	/* It would be read as an empty table. */
+	if (!query_use_local_copies(residual) || shell_in_residual(residual) != NULL)
+		elog(ERROR, "distributed table \"%s\" is left in the residual query",
+			 shell_in_residual(residual));
+
+	/* The copy of the query that planning scribbles on is the residual. */
+	stmt = plan_locally(residual, NULL, cursor_options, params);
+	rescan_mark_fragments(stmt);
+	plan_add_relations(stmt, original);
+	return stmt;
+}

@@ -1,0 +1,268 @@
+/*
+ * fragment_path.c: fragments as FROM items of a residual query.
+ *
+ * A fragment stands in the residual query as
+ *
+ *     (SELECT * FROM pando.fragment(n) AS remote_scan(c1 type1, ...))
+ *
+ * where n is its number in the current *scope*. The subquery around it makes whole-row
+ * references mean what they should: PostgreSQL expands them when it pulls the subquery
+ * up. The function's support function tells the planner the number of rows; then
+ * set_rel_pathlist_hook replaces the function scan by a CustomPath. The function itself
+ * is never called.
+ *
+ * A scope lasts for one call of the planner hook. Planning can call itself (a function is
+ * evaluated that plans a query), so scopes nest.
+ */
+#include "pando/compat/compat.h"
+
+#include "access/stratnum.h"
+#include "catalog/pg_type.h"
+#include "fmgr.h"
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "nodes/supportnodes.h"
+#include "optimizer/cost.h"
+#include "optimizer/optimizer.h"
+#include "optimizer/pathnode.h"
+#include "optimizer/paths.h"
+#include "optimizer/restrictinfo.h"
+#include "parser/parse_func.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+
+#include "pando/planner/fragment_make.h"
+#include "pando/planner/fragment_path.h"
+
+PG_FUNCTION_INFO_V1(fragment);
+PG_FUNCTION_INFO_V1(fragment_support);
+
+static set_rel_pathlist_hook_type next_pathlist_hook;
+static List *scope; /* Fragment *, by number from 1 */
+
+List *
+fragment_scope_enter(void)
+{
+	List *outer = scope;
+
+	scope = NIL;
+	return outer;
+}
+
+void
+fragment_scope_leave(List *outer)
+{
+	scope = outer;
+}
+
+static Oid
+fragment_function(void)
+{
+	Oid argument = INT4OID;
+
+	return LookupFuncName(list_make2(makeString("pando"), makeString("fragment")), 1,
+						  &argument, false);
+}
+
+/* The fragment whose number the call has, or NULL if it is another function's call. */
+static Fragment *
+fragment_of_call(Node *call)
+{
+	FuncExpr *function = (FuncExpr *) call;
+	Const *number;
+
+	if (scope == NIL || !IsA(call, FuncExpr) || list_length(function->args) != 1 ||
+		function->funcresulttype != RECORDOID)
+		return NULL;
+	if (function->funcid != fragment_function())
+		return NULL;
+	number = linitial_node(Const, function->args);
+	if (DatumGetInt32(number->constvalue) < 1 ||
+		DatumGetInt32(number->constvalue) > list_length(scope))
+		elog(ERROR, "no fragment %d", DatumGetInt32(number->constvalue));
+	return list_nth(scope, DatumGetInt32(number->constvalue) - 1);
+}
+
+/* pando.fragment(n) AS remote_scan(...) */
+static RangeTblEntry *
+call_rte(const Fragment *fragment, int number)
+{
+	RangeTblEntry *rte = makeNode(RangeTblEntry);
+	RangeTblFunction *function = makeNode(RangeTblFunction);
+	Const *argument = makeConst(INT4OID, -1, InvalidOid, sizeof(int32),
+								Int32GetDatum(number), false, true);
+	FuncExpr *call = makeFuncExpr(fragment_function(), RECORDOID, list_make1(argument),
+								  InvalidOid, InvalidOid, COERCE_EXPLICIT_CALL);
+
+	call->funcretset = true;
+	function->funcexpr = (Node *) call;
+	function->funccolcount = list_length(fragment->column_types);
+	function->funccolnames = copyObject(fragment->column_names);
+	function->funccoltypes = list_copy(fragment->column_types);
+	function->funccoltypmods = list_copy(fragment->column_typmods);
+	function->funccolcollations = list_copy(fragment->column_collations);
+
+	rte->rtekind = RTE_FUNCTION;
+	rte->functions = list_make1(function);
+	rte->alias = makeAlias("remote_scan", NIL);
+	rte->eref = makeAlias("remote_scan", copyObject(fragment->column_names));
+	rte->inFromCl = true;
+	return rte;
+}
+
+RangeTblEntry *
+fragment_rte(Fragment *fragment)
+{
+	Query *query = makeNode(Query);
+	RangeTblEntry *rte = makeNode(RangeTblEntry);
+	RangeTblRef *ref = makeNode(RangeTblRef);
+
+	scope = lappend(scope, fragment);
+	ref->rtindex = 1;
+	query->commandType = CMD_SELECT;
+	query->querySource = QSRC_ORIGINAL;
+	query->canSetTag = true;
+	query->rtable = list_make1(call_rte(fragment, list_length(scope)));
+	query->jointree = makeFromExpr(list_make1(ref), NULL);
+	query->targetList = fragment_column_vars(fragment, 1);
+
+	rte->rtekind = RTE_SUBQUERY;
+	rte->subquery = query;
+	rte->eref = makeAlias("remote_scan", copyObject(fragment->column_names));
+	rte->inFromCl = true;
+	return rte;
+}
+
+/* ------------------------------------------------------------------------------------
+ * Path and plan.
+ */
+
+static Plan *
+plan_fragment_path(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist,
+				   List *clauses, List *custom_plans)
+{
+	Fragment *fragment = linitial(path->custom_private);
+	CustomScan *scan = fragment_custom_scan(fragment);
+
+	scan->scan.plan.targetlist = tlist;
+	scan->scan.plan.qual = extract_actual_clauses(clauses, false);
+	scan->custom_scan_tlist = fragment_column_vars(fragment, rel->relid);
+	scan->flags = path->flags;
+	return &scan->scan.plan;
+}
+
+static const CustomPathMethods path_methods = {
+	.CustomName = "Citus Adaptive",
+	.PlanCustomPath = plan_fragment_path,
+};
+
+/* The order in which gather-merge delivers rows, as far as path keys can tell it. */
+static List *
+fragment_pathkeys(PlannerInfo *root, RelOptInfo *rel, const Fragment *fragment)
+{
+	List *pathkeys = NIL;
+	List *vars = fragment_column_vars(fragment, rel->relid);
+	ListCell *column;
+	ListCell *operator;
+	ListCell *collation;
+	ListCell *nulls_first;
+
+	forfour(column, fragment->sort_columns, operator, fragment->sort_operators, collation,
+			fragment->sort_collations, nulls_first, fragment->sort_nulls_first)
+	{
+		TargetEntry *tle = list_nth(vars, lfirst_int(column) - 1);
+		Oid opfamily;
+		Oid opcintype;
+		int16 strategy;
+		List *keys;
+
+		if (lfirst_oid(collation) != exprCollation((Node *) tle->expr) ||
+			!get_ordering_op_properties(lfirst_oid(operator), &opfamily, &opcintype,
+										&strategy) ||
+			(strategy == BTGreaterStrategyNumber) != (lfirst_int(nulls_first) != 0))
+			break;
+		keys = build_expression_pathkey(root, tle->expr, NULL, lfirst_oid(operator),
+										rel->relids, false);
+		if (keys == NIL)
+			break;
+		/* A key that is there already adds no order. */
+		if (!list_member_ptr(pathkeys, linitial(keys)))
+			pathkeys = lappend(pathkeys, linitial(keys));
+	}
+	return pathkeys;
+}
+
+static void
+use_fragment_path(PlannerInfo *root, RelOptInfo *rel, Fragment *fragment)
+{
+	CustomPath *path = makeNode(CustomPath);
+
+	path->path.pathtype = T_CustomScan;
+	path->path.parent = rel;
+	path->path.pathtarget = rel->reltarget;
+	path->path.rows = rel->rows;
+	path->path.pathkeys = fragment_pathkeys(root, rel, fragment);
+	fragment_cost(fragment, &path->path.startup_cost, &path->path.total_cost);
+	path->path.startup_cost += rel->baserestrictcost.startup;
+	path->path.total_cost +=
+		rel->baserestrictcost.startup + rel->baserestrictcost.per_tuple * fragment->rows;
+	path->flags = CUSTOMPATH_SUPPORT_PROJECTION;
+	path->custom_private = list_make1(fragment);
+	path->methods = &path_methods;
+
+	rel->pathlist = NIL;
+	rel->partial_pathlist = NIL;
+	add_path(rel, &path->path);
+}
+
+static void
+fragment_pathlist(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *rte)
+{
+	if (next_pathlist_hook)
+		next_pathlist_hook(root, rel, rti, rte);
+	if (scope != NIL && rte->rtekind == RTE_FUNCTION && list_length(rte->functions) == 1)
+	{
+		RangeTblFunction *function = linitial(rte->functions);
+		Fragment *fragment = fragment_of_call(function->funcexpr);
+
+		if (fragment)
+			use_fragment_path(root, rel, fragment);
+	}
+}
+
+void
+fragment_path_init(void)
+{
+	next_pathlist_hook = set_rel_pathlist_hook;
+	set_rel_pathlist_hook = fragment_pathlist;
+}
+
+/* pando.fragment(int): stands in a query tree only. */
+Datum
+fragment(PG_FUNCTION_ARGS)
+{
+	ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+					errmsg("pando.fragment() stands for rows in a distributed plan and "
+						   "cannot be called")));
+	PG_RETURN_NULL();
+}
+
+/* Tells the planner how many rows a fragment has. */
+Datum
+fragment_support(PG_FUNCTION_ARGS)
+{
+	Node *request = (Node *) PG_GETARG_POINTER(0);
+
+	if (IsA(request, SupportRequestRows))
+	{
+		SupportRequestRows *rows = (SupportRequestRows *) request;
+		Fragment *found = fragment_of_call(rows->node);
+
+		if (found)
+		{
+			rows->rows = clamp_row_est(found->rows);
+			PG_RETURN_POINTER(request);
+		}
+	}
+	PG_RETURN_POINTER(NULL);
+}

@@ -1,0 +1,44 @@
+/*
+ * fragment_path.h: fragments as FROM items of a residual query, and their plan nodes.
+ *
+ * Internal to the planner module; others use fragment_make.h.
+ */
+#ifndef PANDO_PLANNER_FRAGMENT_PATH_H
+#define PANDO_PLANNER_FRAGMENT_PATH_H
+
+#include "pando/compat/compat.h"
+#include "nodes/plannodes.h"
+#include "pando/plan/fragment.h"
+
+/* Installs set_rel_pathlist_hook. */
+extern void fragment_path_init(void);
+
+/*
+ * Fragments made by fragment_rte() belong to the scope entered last, and live as long as
+ * the memory context they were made in. Returns the outer scope for the leave; call leave
+ * after an error as well.
+ */
+extern List *fragment_scope_enter(void);
+extern void fragment_scope_leave(List *outer);
+
+/* Vars of range table entry varno for each output column, as a target list. */
+extern List *fragment_column_vars(const Fragment *fragment, int varno);
+
+/* The plan node, without target list and costs. */
+extern CustomScan *fragment_custom_scan(Fragment *fragment);
+
+extern void fragment_cost(const Fragment *fragment, Cost *startup, Cost *total);
+
+/* Sets the fragment's output columns from a target list's columns that are not junk. */
+extern void fragment_set_columns(Fragment *fragment, List *tlist);
+
+/* Copies as the executor evaluates them: function defaults expanded, constants folded. */
+extern List *plan_expressions(List *expressions);
+
+/* A PlannedStmt for the statement with that plan and an empty range table. */
+extern PlannedStmt *planned_stmt_for(Query *original, Plan *plan);
+
+/* Adds the original's relations: permission checks, locks, invalidation. */
+extern void plan_add_relations(PlannedStmt *stmt, Query *original);
+
+#endif

@@ -1,0 +1,246 @@
+/*
+ * hook.c: the planner hook: where a statement goes.
+ *
+ * A query without distributed tables leaves at once. Otherwise, cheapest first:
+ *
+ * - only reference tables, read: their copies here, by PostgreSQL itself (local.c);
+ * - a write: insert.c and modify.c;
+ * - one distribution for the whole query: one fragment;
+ * - else: distribute_query() cuts fragments out and PostgreSQL plans the residual.
+ *
+ * PostgreSQL inlines set-returning SQL functions while it plans, too late for us: what
+ * they read would be the empty shell tables. So a query that calls such functions in FROM
+ * has them inlined first, by PostgreSQL's own inline_set_returning_function().
+ */
+#include "pando/compat/compat.h"
+
+#include "executor/executor.h"
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/clauses.h"
+#include "optimizer/planmain.h"
+#include "optimizer/planner.h"
+#include "optimizer/optimizer.h"
+
+#include "pando/metadata/node.h"
+#include "pando/metadata/table.h"
+#include "pando/planner/distribute.h"
+#include "pando/planner/distribution.h"
+#include "pando/planner/fragment_make.h"
+#include "pando/planner/fragment_path.h"
+#include "pando/planner/hook.h"
+#include "pando/planner/init.h"
+#include "pando/planner/local.h"
+#include "pando/planner/write.h"
+
+/* Until that part of the planner is there. */
+#pragma weak distribute_query
+static planner_hook_type next_planner;
+
+PlannedStmt *
+plan_locally(Query *query, const char *source, int cursor_options, ParamListInfo params)
+{
+	return next_planner ? next_planner(query, source, cursor_options, params)
+						: standard_planner(query, source, cursor_options, params);
+}
+
+static void
+refuse_locks(Query *query, const Distribution *distribution)
+{
+	if (!query->hasForUpdate)
+		return;
+	if (distribution->kind == DIST_COORDINATOR ||
+		(distribution->kind == DIST_SHARDED &&
+		 !(distribution->pruned && list_length(distribution->keys) <= 1)))
+		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+						errmsg("SELECT FOR UPDATE or FOR SHARE over more than one shard "
+							   "group is not supported yet"),
+						errhint("Filter by the distribution column.")));
+}
+
+/* A SELECT, or a change of a local table. */
+static PlannedStmt *
+plan_read(Query *query, int cursor_options, ParamListInfo params, DistRelations found)
+{
+	Distribution distribution = distribution_of_query(query);
+
+	if (found.modified && distribution.kind != DIST_SINGLE)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("a data-modifying statement in WITH is only supported when "
+						"the whole statement is for one shard group"),
+				 distribution.reason ? errdetail("%s", distribution.reason) : 0));
+	refuse_locks(query, &distribution);
+	if (distribution.kind == DIST_COORDINATOR)
+	{
+		Query *residual;
+
+		if (distribute_query == NULL)
+			ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+							errmsg("this query cannot be cut into fragments yet")));
+		residual = distribute_query(query);
+
+		return residual_planned_stmt(query, residual, cursor_options, params);
+	}
+	return fragment_planned_stmt(query, fragment_from_query(query, &distribution));
+}
+
+/* Reads reference tables only. */
+static PlannedStmt *
+plan_reference_read(Query *query, const char *source, int cursor_options,
+					ParamListInfo params)
+{
+	Query *copy = copyObject(query);
+	PlannedStmt *stmt;
+
+	if (query->hasForUpdate && !node_is_coordinator())
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("locking rows of a reference table is only supported on the "
+						"coordinator")));
+	if (!query_use_local_copies(copy))
+		return NULL;
+	stmt = plan_locally(copy, source, cursor_options, params);
+	plan_add_relations(stmt, query);
+	return stmt;
+}
+
+static PlannedStmt *
+plan_distributed(Query *query, const char *source, int cursor_options,
+				 ParamListInfo params, DistRelations found)
+{
+	PlannedStmt *stmt = NULL;
+
+	if (!found.sharded && !found.modified)
+		stmt = plan_reference_read(query, source, cursor_options, params);
+	if (stmt == NULL && query->commandType != CMD_SELECT)
+		stmt = plan_write(query, cursor_options, params);
+	if (stmt == NULL)
+		stmt = plan_read(query, cursor_options, params, found);
+
+	if ((cursor_options & CURSOR_OPT_SCROLL) && !ExecSupportsBackwardScan(stmt->planTree))
+		stmt->planTree = materialize_finished_plan(stmt->planTree);
+	return stmt;
+}
+
+PlannedStmt *
+plan_query(Query *query, const char *source, int cursor_options, ParamListInfo params)
+{
+	PlannedStmt *stmt;
+	List *outer = fragment_scope_enter();
+
+	PG_TRY();
+	{
+		stmt = plan_distributed(query, source, cursor_options, params,
+								query_dist_relations(query));
+	}
+	PG_FINALLY();
+	{
+		fragment_scope_leave(outer);
+	}
+	PG_END_TRY();
+	return stmt;
+}
+
+/* ------------------------------------------------------------------------------------
+ * Set-returning SQL functions that read distributed tables.
+ */
+
+static bool
+inline_walker(Node *node, PlannerInfo *root)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, RangeTblEntry))
+	{
+		RangeTblEntry *rte = (RangeTblEntry *) node;
+
+		if (rte->rtekind == RTE_FUNCTION)
+		{
+			Query *body;
+
+			/* As preprocess_function_rtes() does it. */
+			rte->functions =
+				(List *) eval_const_expressions(root, (Node *) rte->functions);
+			body = inline_set_returning_function(root, rte);
+			if (body)
+			{
+				rte->rtekind = RTE_SUBQUERY;
+				rte->subquery = body;
+				rte->security_barrier = false;
+				rte->funcordinality = false;
+			}
+		}
+		return false;
+	}
+	if (IsA(node, Query))
+	{
+		root->parse = (Query *) node;
+		return query_tree_walker((Query *) node, inline_walker, root,
+								 QTW_EXAMINE_RTES_BEFORE);
+	}
+	return expression_tree_walker(node, inline_walker, root);
+}
+
+/* A copy of the query in which all that PostgreSQL would inline in FROM is a subquery. */
+static Query *
+inline_functions(Query *query, PlannerGlobal *glob)
+{
+	PlannerInfo *root = makeNode(PlannerInfo);
+	Query *copy = copyObject(query);
+
+	root->glob = glob;
+	root->parse = copy;
+	root->query_level = 1;
+	inline_walker((Node *) copy, root);
+	return copy;
+}
+
+static PlannedStmt *
+plan_found(Query *query, const char *source, int cursor_options, ParamListInfo params,
+		   DistRelations found)
+{
+	if (!found.any)
+		return plan_locally(query, source, cursor_options, params);
+	return plan_query(query, source, cursor_options, params);
+}
+
+PlannedStmt *
+plan_any_query(Query *query, int cursor_options, ParamListInfo params)
+{
+	return plan_found(query, NULL, cursor_options, params, query_dist_relations(query));
+}
+
+static PlannedStmt *
+plan_inlined(Query *query, const char *source, int cursor_options, ParamListInfo params)
+{
+	PlannerGlobal *glob = makeNode(PlannerGlobal);
+	PlannedStmt *stmt;
+
+	query = inline_functions(query, glob);
+	stmt = plan_found(query, source, cursor_options, params, query_dist_relations(query));
+	stmt->invalItems = list_concat(stmt->invalItems, glob->invalItems);
+	stmt->dependsOnRole |= glob->dependsOnRole;
+	return stmt;
+}
+
+static PlannedStmt *
+plan_hook(Query *query, const char *source, int cursor_options, ParamListInfo params)
+{
+	DistRelations found;
+
+	if (query->commandType == CMD_UTILITY || !metadata_active())
+		return plan_locally(query, source, cursor_options, params);
+	found = query_dist_relations(query);
+	if (found.sql_functions)
+		return plan_inlined(query, source, cursor_options, params);
+	return plan_found(query, source, cursor_options, params, found);
+}
+
+void
+planner_init(void)
+{
+	next_planner = planner_hook;
+	planner_hook = plan_hook;
+	fragment_path_init();
+}

@@ -1,0 +1,27 @@
+/*
+ * hook.h: planning within the planner module.
+ */
+#ifndef PANDO_PLANNER_HOOK_H
+#define PANDO_PLANNER_HOOK_H
+
+#include "pando/compat/compat.h"
+#include "nodes/params.h"
+#include "nodes/parsenodes.h"
+#include "nodes/plannodes.h"
+
+/*
+ * Plans a query with distributed tables, as the planner hook does; the query may be
+ * scribbled on. For parts of a statement that become plans of their own.
+ */
+extern PlannedStmt *plan_query(Query *query, const char *source, int cursor_options,
+							   ParamListInfo params);
+
+/* Plans a query with or without distributed tables. */
+extern PlannedStmt *plan_any_query(Query *query, int cursor_options,
+								   ParamListInfo params);
+
+/* Plans a query without distributed tables by PostgreSQL itself. */
+extern PlannedStmt *plan_locally(Query *query, const char *source, int cursor_options,
+								 ParamListInfo params);
+
+#endif

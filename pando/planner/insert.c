@@ -1,0 +1,291 @@
+/*
+ * insert.c: INSERT with rows written in the statement.
+ *
+ * The rewriter has put column defaults into the target list. Every expression of a row is
+ * evaluated on this node, row by row, so that a sequence gives each value once and all
+ * copies of a row agree; the template has a slot for the rows and the executor decides
+ * where each goes. ON CONFLICT and RETURNING are evaluated with the row in its shard.
+ *
+ * Rows with a subquery in them come from a plan: see insert_select.c.
+ */
+#include "pando/compat/compat.h"
+
+#include "access/table.h"
+#include "catalog/pg_attribute.h"
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/optimizer.h"
+#include "parser/parsetree.h"
+#include "rewrite/rewriteManip.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+
+#include "pando/planner/fragment_make.h"
+#include "pando/planner/fragment_params.h"
+#include "pando/planner/fragment_path.h"
+#include "pando/planner/hazard.h"
+#include "pando/planner/write.h"
+
+/* Replaces the columns of a VALUES list by what one of its rows has there. */
+typedef struct RowSubstitution
+{
+	int varno;
+	List *row;
+} RowSubstitution;
+
+static Node *
+substitute_mutator(Node *node, RowSubstitution *substitution)
+{
+	if (node == NULL)
+		return NULL;
+	if (IsA(node, Var))
+	{
+		Var *var = (Var *) node;
+
+		if (var->varno == substitution->varno && var->varlevelsup == 0)
+			return list_nth(substitution->row, var->varattno - 1);
+	}
+	return expression_tree_mutator(node, substitute_mutator, substitution);
+}
+
+/* The VALUES list that the rows come from, or NULL if the target list is the one row. */
+static RangeTblEntry *
+values_rte(Query *query, int *varno)
+{
+	Node *item;
+	RangeTblEntry *rte;
+
+	if (query->jointree->fromlist == NIL)
+		return NULL;
+	item = linitial(query->jointree->fromlist);
+	*varno = castNode(RangeTblRef, item)->rtindex;
+	rte = rt_fetch(*varno, query->rtable);
+	return rte->rtekind == RTE_VALUES ? rte : NULL;
+}
+
+static Expr *
+plan_value(Node *expr)
+{
+	if (IsA(expr, Const))
+		return (Expr *) expr;
+	return expression_planner((Expr *) copyObject(expr));
+}
+
+static List *
+plan_row(List *tlist, RowSubstitution *substitution)
+{
+	List *row = NIL;
+
+	foreach_ptr (TargetEntry, tle, tlist)
+	{
+		Node *expr = (Node *) tle->expr;
+
+		if (tle->resjunk)
+			continue;
+		if (substitution)
+			expr = substitute_mutator(expr, substitution);
+		row = lappend(row, plan_value(expr));
+	}
+	return row;
+}
+
+/* Sets the rows and their columns. */
+static void
+set_rows(Fragment *fragment, Query *query, List *tlist)
+{
+	RowSubstitution substitution;
+	RangeTblEntry *values = values_rte(query, &substitution.varno);
+
+	foreach_ptr (TargetEntry, tle, tlist)
+	{
+		if (!tle->resjunk)
+			fragment->insert_columns = lappend_int(fragment->insert_columns, tle->resno);
+	}
+	if (values == NULL)
+		fragment->insert_rows = list_make1(plan_row(tlist, NULL));
+	else
+		foreach_ptr (List, row, values->values_lists)
+		{
+			substitution.row = row;
+			fragment->insert_rows =
+				lappend(fragment->insert_rows, plan_row(tlist, &substitution));
+		}
+}
+
+/* A NULL for each column of the target list: the template's row, to be cut out of it. */
+static List *
+null_tlist(Oid relid, List *tlist)
+{
+	List *nulls = NIL;
+
+	foreach_ptr (TargetEntry, tle, tlist)
+	{
+		Oid type;
+		int32 typmod;
+		Oid collation;
+
+		if (tle->resjunk)
+			continue;
+		get_atttypetypmodcoll(relid, tle->resno, &type, &typmod, &collation);
+		nulls = lappend(nulls,
+						makeTargetEntry((Expr *) makeNullConst(type, typmod, collation),
+										tle->resno, tle->resname, false));
+	}
+	return nulls;
+}
+
+/* INSERT of DEFAULT VALUES where no column has one: some column's NULL makes the row. */
+static List *
+first_column_null(Oid relid)
+{
+	Relation relation = table_open(relid, NoLock);
+	TupleDesc desc = RelationGetDescr(relation);
+	List *tlist = NIL;
+
+	for (int i = 0; i < desc->natts && tlist == NIL; i++)
+	{
+		Form_pg_attribute attr = TupleDescAttr(desc, i);
+
+		if (attr->attisdropped || attr->attgenerated)
+			continue;
+		tlist = list_make1(makeTargetEntry(
+			(Expr *) makeNullConst(attr->atttypid, attr->atttypmod, attr->attcollation),
+			i + 1, pstrdup(NameStr(attr->attname)), false));
+	}
+	table_close(relation, NoLock);
+	if (tlist == NIL)
+		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+						errmsg("INSERT into a distributed table without columns is not "
+							   "supported")));
+	return tlist;
+}
+
+/* The statement with one row of NULLs and nothing that was done with it here. */
+static Query *
+template_query(Query *query, List *tlist)
+{
+	Query *copy = copyObject(query);
+	Oid relid = rt_fetch(query->resultRelation, query->rtable)->relid;
+
+	foreach_ptr (RangeTblEntry, rte, copy->rtable)
+	{
+		if (rte->rtekind == RTE_VALUES)
+		{
+			rte->rtekind = RTE_RESULT;
+			rte->values_lists = NIL;
+		}
+	}
+	copy->jointree = makeFromExpr(NIL, NULL);
+	copy->cteList = NIL;
+	/* Shards have no identity columns. */
+	copy->override = OVERRIDING_NOT_SET;
+	copy->targetList = null_tlist(relid, tlist);
+	return copy;
+}
+
+void
+check_on_shard(Query *query, const DistTable *target)
+{
+	OnConflictExpr *conflict = query->onConflict;
+	Node *parts = (Node *) list_make2(conflict, query->returningList);
+	const char *hazard;
+
+	if (checkExprHasSubLink(parts))
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("a subquery in ON CONFLICT or RETURNING of an INSERT into a "
+						"distributed table is not supported yet")));
+	hazard = expression_hazard(parts);
+	if (hazard)
+		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+						errmsg("ON CONFLICT or RETURNING of an INSERT into a distributed "
+							   "table cannot be evaluated on a shard"),
+						errdetail("%s.", hazard)));
+	if (table_has_copies(target) && expression_varies(parts))
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("a volatile function in ON CONFLICT or RETURNING of an INSERT "
+						"into table \"%s\", which has several copies, is not "
+						"supported yet",
+						get_rel_name(target->relid))));
+	if (conflict)
+		refuse_key_change(target, conflict->onConflictSet, query->resultRelation,
+						  conflict->exclRelIndex, NIL);
+}
+
+static ShardChoice
+insert_choice(const DistTable *target)
+{
+	switch (target->kind)
+	{
+		case TABLE_HASH:
+			return SHARDS_BY_ROW;
+		case TABLE_SINGLE:
+			return SHARDS_ALL;
+		case TABLE_REFERENCE:
+			return SHARDS_ALL_COPIES;
+		case TABLE_MANAGED_LOCAL:
+			break;
+	}
+	elog(ERROR, "unexpected kind of table %u", target->relid);
+}
+
+static bool
+tlist_has_column(List *tlist, AttrNumber column)
+{
+	foreach_ptr (TargetEntry, tle, tlist)
+	{
+		if (!tle->resjunk && tle->resno == column)
+			return true;
+	}
+	return false;
+}
+
+static PlannedStmt *
+plan_insert_rows(Query *query, const DistTable *target)
+{
+	Fragment *fragment = palloc0(sizeof(Fragment));
+	List *tlist = query->targetList;
+	List *params = NIL;
+	Query *text;
+
+	if (target->key != InvalidAttrNumber && !tlist_has_column(tlist, target->key))
+		refuse_missing_key(target);
+	check_on_shard(query, target);
+	if (tlist == NIL)
+		tlist = first_column_null(target->relid);
+
+	fragment->command = CMD_INSERT;
+	fragment->anchor = target->relid;
+	fragment->choice = insert_choice(target);
+	set_rows(fragment, query, tlist);
+	text = fragment_params_extract(template_query(query, tlist), &params);
+	fragment->template = template_from_query(text, &fragment->relations);
+	fragment->params = plan_expressions(params);
+	fragment->rows = query->returningList ? list_length(fragment->insert_rows) : 0;
+	fragment_set_columns(fragment, query->returningList);
+	return fragment_planned_stmt(query, fragment);
+}
+
+PlannedStmt *
+plan_insert(Query *query, const DistTable *target, int cursor_options,
+			ParamListInfo params)
+{
+	int varno;
+
+	if (query->hasModifyingCTE)
+		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+						errmsg("a data-modifying statement in WITH of an INSERT into a "
+							   "distributed table is not supported yet")));
+	if (query->jointree->fromlist != NIL && values_rte(query, &varno) == NULL)
+		return plan_insert_select(query, target, cursor_options, params);
+	if (query->hasSubLinks)
+	{
+		RangeTblEntry *values = values_rte(query, &varno);
+
+		if (checkExprHasSubLink((Node *) query->targetList) ||
+			(values && checkExprHasSubLink((Node *) values->values_lists)))
+			return plan_insert_select(query, target, cursor_options, params);
+	}
+	return plan_insert_rows(query, target);
+}

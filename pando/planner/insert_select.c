@@ -1,0 +1,214 @@
+/*
+ * insert_select.c: INSERT whose rows come from a query.
+ *
+ * The INSERT is split into a SELECT that gives the target's columns, coerced and with
+ * defaults, and the write. Where each row that the SELECT finds in a shard group belongs
+ * to the same shard group of the target, the whole is one fragment and no row leaves its
+ * node. Else the SELECT is planned like any other, and a node on top of it
+ * (PLAN_INSERT_SELECT) sends its rows to the target's shards.
+ */
+#include "pando/compat/compat.h"
+
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "parser/parsetree.h"
+#include "utils/lsyscache.h"
+
+#include "pando/planner/distribution.h"
+#include "pando/planner/fragment_make.h"
+#include "pando/planner/fragment_path.h"
+#include "pando/planner/hook.h"
+#include "pando/planner/local.h"
+#include "pando/planner/write.h"
+
+/* Entries that stay in a range table to keep its numbers, but are nothing. */
+static void
+make_result_rte(RangeTblEntry *rte)
+{
+	rte->rtekind = RTE_RESULT;
+	rte->relid = InvalidOid;
+	rte->relkind = 0;
+	rte->requiredPerms = 0;
+	rte->inh = false;
+}
+
+/* The SELECT of the INSERT: one output column per column that is inserted. */
+static Query *
+select_of_insert(Query *insert)
+{
+	Query *select = copyObject(insert);
+	AttrNumber resno = 0;
+	List *tlist = NIL;
+
+	select->commandType = CMD_SELECT;
+	select->resultRelation = 0;
+	select->onConflict = NULL;
+	select->returningList = NIL;
+	select->override = OVERRIDING_NOT_SET;
+	make_result_rte(rt_fetch(insert->resultRelation, select->rtable));
+	if (insert->onConflict && insert->onConflict->exclRelIndex > 0)
+		make_result_rte(rt_fetch(insert->onConflict->exclRelIndex, select->rtable));
+	foreach_ptr (TargetEntry, tle, select->targetList)
+	{
+		if (tle->resjunk)
+			continue;
+		tle->resno = ++resno;
+		if (tle->resname == NULL)
+			tle->resname = psprintf("column%d", resno);
+		tlist = lappend(tlist, tle);
+	}
+	select->targetList = tlist;
+	return select;
+}
+
+/* Attribute numbers of the columns that are inserted, in the SELECT's order. */
+static List *
+insert_columns(Query *insert)
+{
+	List *columns = NIL;
+
+	foreach_ptr (TargetEntry, tle, insert->targetList)
+	{
+		if (!tle->resjunk)
+			columns = lappend_int(columns, tle->resno);
+	}
+	return columns;
+}
+
+static RangeTblEntry *
+source_rte(Query *select)
+{
+	RangeTblEntry *rte = makeNode(RangeTblEntry);
+
+	rte->rtekind = RTE_SUBQUERY;
+	rte->subquery = select;
+	rte->alias = makeAlias("source", NIL);
+	rte->eref = makeAlias("source", NIL);
+	rte->inFromCl = true;
+	foreach_ptr (TargetEntry, tle, select->targetList)
+	{
+		rte->eref->colnames =
+			lappend(rte->eref->colnames, makeString(pstrdup(tle->resname)));
+	}
+	return rte;
+}
+
+/* The INSERT with that SELECT, whole, as its source. */
+static Query *
+insert_from_select(Query *insert, Query *select)
+{
+	Query *result = copyObject(insert);
+	RangeTblRef *ref = makeNode(RangeTblRef);
+	List *tlist = NIL;
+	int position = 0;
+
+	/* The deparser takes the subquery or VALUES that it finds in the range table. */
+	foreach_ptr (RangeTblEntry, rte, result->rtable)
+	{
+		if (rte->rtekind == RTE_SUBQUERY || rte->rtekind == RTE_VALUES)
+			make_result_rte(rte);
+	}
+	result->rtable = lappend(result->rtable, source_rte(select));
+	ref->rtindex = list_length(result->rtable);
+	foreach_int(column, insert_columns(insert))
+	{
+		TargetEntry *tle = list_nth(select->targetList, position++);
+		Var *var = makeVarFromTargetEntry(ref->rtindex, tle);
+
+		tlist =
+			lappend(tlist, makeTargetEntry((Expr *) var, column, tle->resname, false));
+	}
+	result->cteList = NIL;
+	result->override = OVERRIDING_NOT_SET;
+	result->jointree = makeFromExpr(list_make1(ref), NULL);
+	result->targetList = tlist;
+	return result;
+}
+
+/* Do the rows stay in their shard group? */
+static bool
+rows_stay(const DistTable *target, const Distribution *source, List *columns)
+{
+	int position = 0;
+
+	if (!dist_table_is_sharded(target) || table_has_copies(target) ||
+		(source->kind != DIST_SHARDED && source->kind != DIST_SINGLE) ||
+		source->colocation != target->colocation)
+		return false;
+	if (target->kind == TABLE_SINGLE)
+		return true;
+	foreach_int(column, columns)
+	{
+		position++;
+		if (column == target->key)
+			return bms_is_member(position, source->key_columns);
+	}
+	return false;
+}
+
+static PlannedStmt *
+plan_through_here(Query *insert, const DistTable *target, Query *select, List *columns,
+				  int cursor_options, ParamListInfo params)
+{
+	PlannedStmt *stmt;
+	CustomScan *scan = makeNode(CustomScan);
+	Plan *source;
+
+	if (insert->onConflict)
+		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+						errmsg("ON CONFLICT of an INSERT whose rows come from a query on "
+							   "other shards is not supported yet")));
+	if (insert->returningList)
+		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+						errmsg("RETURNING of an INSERT whose rows come from a query on "
+							   "other shards is not supported yet")));
+
+	/* A plan that writes can't be parallel. */
+	stmt = plan_any_query(select, cursor_options & ~CURSOR_OPT_PARALLEL_OK, params);
+	source = stmt->planTree;
+	scan->custom_plans = list_make1(source);
+	scan->custom_private = list_make2(list_make1_oid(target->relid), columns);
+	scan->methods = plan_scan_methods(PLAN_INSERT_SELECT);
+	scan->scan.plan.startup_cost = source->startup_cost;
+	scan->scan.plan.total_cost = source->total_cost;
+	scan->scan.plan.plan_rows = source->plan_rows;
+	scan->scan.plan.plan_width = source->plan_width;
+	scan->scan.plan.extParam = bms_copy(source->extParam);
+	scan->scan.plan.allParam = bms_copy(source->allParam);
+
+	stmt->planTree = &scan->scan.plan;
+	stmt->commandType = CMD_INSERT;
+	stmt->canSetTag = insert->canSetTag;
+	stmt->queryId = insert->queryId;
+	stmt->stmt_location = insert->stmt_location;
+	stmt->stmt_len = insert->stmt_len;
+	plan_add_relations(stmt, insert);
+	return stmt;
+}
+
+PlannedStmt *
+plan_insert_select(Query *query, const DistTable *target, int cursor_options,
+				   ParamListInfo params)
+{
+	List *columns = insert_columns(query);
+	Query *select = select_of_insert(query);
+
+	if (target->key != InvalidAttrNumber && !list_member_int(columns, target->key))
+		refuse_missing_key(target);
+	if (query_dist_relations(select).any)
+	{
+		Distribution source = distribution_of_query(select);
+
+		if (rows_stay(target, &source, columns))
+		{
+			Query *whole = insert_from_select(query, select);
+			Fragment *fragment;
+
+			check_on_shard(query, target);
+			fragment = fragment_from_query(whole, &source);
+			fragment->anchor = target->relid;
+			return fragment_planned_stmt(query, fragment);
+		}
+	}
+	return plan_through_here(query, target, select, columns, cursor_options, params);
+}

@@ -1,0 +1,32 @@
+/*
+ * local.h: reading this node's own copies of reference tables as plain tables.
+ *
+ * Internal to the planner module.
+ */
+#ifndef PANDO_PLANNER_LOCAL_H
+#define PANDO_PLANNER_LOCAL_H
+
+#include "pando/compat/compat.h"
+#include "nodes/parsenodes.h"
+#include "pando/metadata/table.h"
+
+/* What distributed relations a query has, at all levels. */
+typedef struct DistRelations
+{
+	bool any;
+	bool sharded;		/* hash or single-shard tables */
+	bool modified;		/* one of any kind is the target of a write */
+	bool sql_functions; /* calls a user's SQL function in FROM: may be inlined */
+} DistRelations;
+
+/* Cheap for a query without any: one look at each relation. */
+extern DistRelations query_dist_relations(Query *query);
+
+/*
+ * Points each reference table that is read, and of which this node has an identical copy,
+ * to that copy, in place. Permissions must be checked on the original's relations.
+ * Returns false if a reference table remains that must be read elsewhere.
+ */
+extern bool query_use_local_copies(Query *query);
+
+#endif

@@ -1,0 +1,180 @@
+/*
+ * modify.c: UPDATE and DELETE, and what all writes have in common.
+ *
+ * An UPDATE or DELETE is sent whole where each of the target's rows finds all that it is
+ * compared with in its own shard group: that is distribution_of_query()'s verdict on the
+ * statement. A row never changes its shard: an assignment to the distribution column is
+ * refused unless it can't change the value.
+ *
+ * A table whose rows exist more than once (reference tables) gets the same statement on
+ * every copy, so that nothing in it may come out differently there: no volatile
+ * functions, no LIMIT without a total order.
+ */
+#include "pando/compat/compat.h"
+
+#include "nodes/nodeFuncs.h"
+#include "parser/parsetree.h"
+#include "utils/lsyscache.h"
+
+#include "pando/planner/distribution.h"
+#include "pando/planner/equality.h"
+#include "pando/planner/fragment_make.h"
+#include "pando/planner/hazard.h"
+#include "pando/planner/write.h"
+
+bool
+table_has_copies(const DistTable *table)
+{
+	return table->kind == TABLE_REFERENCE ||
+		   (table->nshards > 0 && table->shards[0].nplacements > 1);
+}
+
+static bool
+keeps_key(const TargetEntry *tle, const DistTable *target, int target_relation,
+		  int conflict_relation, List *keys)
+{
+	Node *expr = equality_strip((Node *) tle->expr);
+
+	if (IsA(expr, Var))
+	{
+		Var *var = (Var *) expr;
+
+		/* In a conflict the existing row has the same key: a unique index includes it. */
+		return var->varlevelsup == 0 && var->varattno == target->key &&
+			   (var->varno == target_relation ||
+				(conflict_relation > 0 && var->varno == conflict_relation));
+	}
+	return list_length(keys) == 1 && equal(expr, equality_strip(linitial(keys)));
+}
+
+void
+refuse_key_change(const DistTable *target, List *assignments, int target_relation,
+				  int conflict_relation, List *keys)
+{
+	if (target->key == InvalidAttrNumber)
+		return;
+	foreach_ptr (TargetEntry, tle, assignments)
+	{
+		if (tle->resjunk || tle->resno != target->key ||
+			keeps_key(tle, target, target_relation, conflict_relation, keys))
+			continue;
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("modifying the distribution column \"%s\" of table \"%s\" is not "
+						"supported yet",
+						get_attname(target->relid, target->key, false),
+						get_rel_name(target->relid)),
+				 errdetail("The row would move to another shard."),
+				 errhint("Delete the row and insert it with the other value.")));
+	}
+}
+
+static bool
+order_walker(Node *node, const char **construct)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, Query))
+	{
+		Query *query = (Query *) node;
+
+		if (query->limitCount || query->limitOffset)
+			*construct = "LIMIT or OFFSET";
+		else if (query->hasDistinctOn)
+			*construct = "DISTINCT ON";
+		else if (query->hasWindowFuncs)
+			*construct = "a window function";
+		return *construct != NULL || query_tree_walker(query, order_walker, construct, 0);
+	}
+	return expression_tree_walker(node, order_walker, construct);
+}
+
+void
+refuse_varying_copies(const DistTable *target, Query *query)
+{
+	const char *construct = NULL;
+
+	if (!table_has_copies(target))
+		return;
+	if (query_varies((Node *) query))
+		construct = "a volatile function";
+	else
+		order_walker((Node *) query, &construct);
+	if (construct)
+		ereport(
+			ERROR,
+			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+			 errmsg("%s in a change of table \"%s\", which has several copies, is not "
+					"supported yet",
+					construct, get_rel_name(target->relid)),
+			 errdetail("The copies might come to differ.")));
+}
+
+void
+refuse_missing_key(const DistTable *target)
+{
+	ereport(
+		ERROR,
+		(errcode(ERRCODE_NOT_NULL_VIOLATION),
+		 errmsg("cannot insert a row without a value of the distribution column \"%s\" "
+				"of table \"%s\"",
+				get_attname(target->relid, target->key, false),
+				get_rel_name(target->relid)),
+		 errdetail("The distribution column decides which shard a row belongs to."),
+		 errhint("Give the column a value or a DEFAULT.")));
+}
+
+static void
+refuse_modification(const DistTable *target, const Distribution *distribution)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+			 errmsg("this change of table \"%s\" cannot be made on its shards and is not "
+					"supported yet",
+					get_rel_name(target->relid)),
+			 errdetail("%s.", distribution->reason
+								  ? distribution->reason
+								  : "It depends on rows of other shards or tables")));
+}
+
+static PlannedStmt *
+plan_modification(Query *query, const DistTable *target)
+{
+	Distribution distribution = distribution_of_query(query);
+	bool whole = distribution.kind == DIST_SINGLE;
+	Fragment *fragment;
+
+	if (target->kind == TABLE_REFERENCE)
+		whole |= distribution.kind == DIST_ANYWHERE;
+	else
+		whole |= distribution.kind == DIST_SHARDED;
+	/* A copy of the row on a node of another shard group would be forgotten. */
+	if (!whole || (target->kind == TABLE_REFERENCE && distribution.kind == DIST_SINGLE))
+		refuse_modification(target, &distribution);
+	if (query->hasModifyingCTE && distribution.kind != DIST_SINGLE)
+		refuse_modification(target, &distribution);
+	refuse_varying_copies(target, query);
+	if (query->commandType == CMD_UPDATE)
+		refuse_key_change(target, query->targetList, query->resultRelation, 0,
+						  distribution.pruned ? distribution.keys : NIL);
+
+	fragment = fragment_from_query(query, &distribution);
+	fragment->anchor = target->relid;
+	return fragment_planned_stmt(query, fragment);
+}
+
+PlannedStmt *
+plan_write(Query *query, int cursor_options, ParamListInfo params)
+{
+	const RangeTblEntry *rte = rt_fetch(query->resultRelation, query->rtable);
+	const DistTable *target = dist_table(rte->relid);
+
+	if (target == NULL || target->kind == TABLE_MANAGED_LOCAL)
+		return NULL;
+	if (query->commandType == CMD_INSERT)
+		return plan_insert(query, target, cursor_options, params);
+	if (query->commandType == CMD_MERGE)
+		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+						errmsg("MERGE into a distributed table is not supported yet")));
+	return plan_modification(query, target);
+}

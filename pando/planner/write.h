@@ -1,0 +1,47 @@
+/*
+ * write.h: plans of INSERT, UPDATE, DELETE and MERGE on distributed tables.
+ *
+ * Internal to the planner module.
+ */
+#ifndef PANDO_PLANNER_WRITE_H
+#define PANDO_PLANNER_WRITE_H
+
+#include "pando/compat/compat.h"
+#include "nodes/params.h"
+#include "nodes/parsenodes.h"
+#include "nodes/plannodes.h"
+#include "pando/metadata/table.h"
+
+/*
+ * A plan for a statement that changes a table; NULL when its target is not distributed:
+ * then what it reads decides, as for a SELECT.
+ */
+extern PlannedStmt *plan_write(Query *query, int cursor_options, ParamListInfo params);
+
+/* INSERT with VALUES or DEFAULT VALUES, with SELECT. */
+extern PlannedStmt *plan_insert(Query *query, const DistTable *target, int cursor_options,
+								ParamListInfo params);
+extern PlannedStmt *plan_insert_select(Query *query, const DistTable *target,
+									   int cursor_options, ParamListInfo params);
+
+/* Raises an error unless ON CONFLICT and RETURNING of the INSERT can be evaluated on
+ * shards. */
+extern void check_on_shard(Query *insert, const DistTable *target);
+
+/* Does each row of the table exist more than once? */
+extern bool table_has_copies(const DistTable *table);
+
+/*
+ * Raises an error if one of the assignments (a target list) changes the distribution
+ * column. `conflict_relation` is the range table index of EXCLUDED or 0; keys: the values
+ * that the statement's rows are known to have, or NIL.
+ */
+extern void refuse_key_change(const DistTable *target, List *assignments,
+							  int target_relation, int conflict_relation, List *keys);
+
+/* Raises an error if the text of a write to copies could give them different rows. */
+extern void refuse_varying_copies(const DistTable *target, Query *query);
+
+extern void refuse_missing_key(const DistTable *target) pg_attribute_noreturn();
+
+#endif

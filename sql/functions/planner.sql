@@ -1,0 +1,10 @@
+-- The planner's own: stands for a fragment's rows in a residual query, never called.
+
+CREATE OR REPLACE FUNCTION pando.fragment_support(internal) RETURNS internal
+	LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'fragment_support';
+REVOKE ALL ON FUNCTION pando.fragment_support(internal) FROM public;
+
+CREATE OR REPLACE FUNCTION pando.fragment(number int) RETURNS SETOF record
+	LANGUAGE c STABLE STRICT PARALLEL UNSAFE
+	SUPPORT pando.fragment_support
+	AS 'MODULE_PATHNAME', 'fragment';
