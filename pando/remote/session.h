@@ -1,16 +1,18 @@
 /*
  * session.h: one connection from this backend to a node, and what runs over it.
  *
- * A session is opened without blocking and kept in the backend's pool between transactions
- * (citus.max_cached_conns_per_worker per node, citus.max_cached_connection_lifetime). At
- * any moment it runs one *flight*: an optional preamble (BEGIN, settings, savepoints, put
- * there by the transaction module) and one statement, sent together. The preamble's results
- * are swallowed here; its errors come out as the statement's.
+ * A session is opened without blocking and kept in the backend's pool between
+ * transactions (citus.max_cached_conns_per_worker per node,
+ * citus.max_cached_connection_lifetime). At any moment it runs one *flight*: an optional
+ * preamble (BEGIN, settings, savepoints, put there by the transaction module) and one
+ * statement, sent together. The preamble's results are swallowed here; its errors come
+ * out as the statement's.
  *
  *   session = xact_session(node, XACT_WRITE);            (transaction/xact.h)
  *   session_send_simple(session, sql);                   (queued while still connecting)
- *   while ((s = session_wait_any(sessions, -1)) != NULL) (progress on all of them at once)
- *       while ((r = session_result(s)) != NULL) ...      (SESSION_IDLE: the flight is over)
+ *   while ((s = session_wait_any(sessions, -1)) != NULL) (progress on all of them at
+ * once) while ((r = session_result(s)) != NULL) ...      (SESSION_IDLE: the flight is
+ * over)
  *
  * Every wait goes through session_wait_any(): sockets, latch, interrupts and postmaster
  * death. A lost or unreachable node is an error that names host and port.
@@ -36,30 +38,30 @@ typedef struct NodeAddress
 typedef enum SessionState
 {
 	SESSION_CONNECTING, /* authentication not finished; a flight may be queued already */
-	SESSION_IDLE,       /* nothing in flight */
-	SESSION_BUSY,       /* a flight is under way */
-	SESSION_COPY_IN,    /* the node waits for COPY data */
-	SESSION_COPY_OUT,   /* the node sends COPY data */
-	SESSION_DEAD        /* lost, or could not be made; see session_raise_lost() */
+	SESSION_IDLE,		/* nothing in flight */
+	SESSION_BUSY,		/* a flight is under way */
+	SESSION_COPY_IN,	/* the node waits for COPY data */
+	SESSION_COPY_OUT,	/* the node sends COPY data */
+	SESSION_DEAD		/* lost, or could not be made; see session_raise_lost() */
 } SessionState;
 
 typedef struct Session
 {
-	dlist_node link; /* in the backend's pool */
+	dlist_node link;	 /* in the backend's pool */
 	NodeAddress address; /* host is the session's own copy */
-	Oid userid;          /* role that was authenticated */
+	Oid userid;			 /* role that was authenticated */
 	PGconn *conn;
 	SessionState state;
 	bool claimed; /* in use by the current transaction */
 
 	/* Owned by the transaction module. */
 	StringInfoData preamble; /* SQL to go ahead of the next statement; empty: none */
-	bool in_xact;            /* BEGIN was sent, or is in the preamble */
-	bool wrote;              /* changed something in this transaction */
-	bool failed;             /* its remote transaction is aborted */
-	int savepoint_depth;     /* subtransaction nesting level reached on the node */
-	char *gid;               /* after PREPARE TRANSACTION */
-	char *settings;          /* client settings the node has, as SQL text; NULL: none */
+	bool in_xact;			 /* BEGIN was sent, or is in the preamble */
+	bool wrote;				 /* changed something in this transaction */
+	bool failed;			 /* its remote transaction is aborted */
+	int savepoint_depth;	 /* subtransaction nesting level reached on the node */
+	char *gid;				 /* after PREPARE TRANSACTION */
+	char *settings;			 /* client settings the node has, as SQL text; NULL: none */
 
 	/* Owned by the remote module. */
 	struct SessionWire *wire;
@@ -100,10 +102,10 @@ extern void session_send_params(Session *session, const char *sql, int nparams,
 extern void session_stream_rows(Session *session);
 
 /*
- * Waits until at least one of the sessions has something to hand over (a result, COPY data,
- * the end of its flight, readiness for COPY data, or its loss) and returns it; NULL when
- * all are idle or dead and were reported, or on timeout (ms; -1: none). Fair: rotates over
- * those that are ready. Handles interrupts; flushes what is queued to send.
+ * Waits until at least one of the sessions has something to hand over (a result, COPY
+ * data, the end of its flight, readiness for COPY data, or its loss) and returns it; NULL
+ * when all are idle or dead and were reported, or on timeout (ms; -1: none). Fair:
+ * rotates over those that are ready. Handles interrupts; flushes what is queued to send.
  */
 extern Session *session_wait_any(List *sessions, long timeout_ms);
 
@@ -117,38 +119,61 @@ extern PGresult *session_result(Session *session);
 extern void session_result_free(PGresult *result);
 
 /*
- * COPY OUT: one row's (or header/trailer's) bytes, valid until the next call. > 0: length;
- * 0: nothing arrived yet; -1: the COPY has ended (go on with session_result).
+ * COPY OUT: one row's (or header/trailer's) bytes, valid until the next call. > 0:
+ * length; 0: nothing arrived yet; -1: the COPY has ended (go on with session_result).
  */
 extern int session_copy_get(Session *session, const char **data);
 
 /*
  * COPY IN: queues bytes; sends when citus.remote_copy_flush_threshold is reached, waiting
- * (on all sessions) only when the socket is full. session_copy_end() ends the data, with an error
- * message to fail the COPY on purpose; its result comes through session_result().
+ * (on all sessions) only when the socket is full. session_copy_end() ends the data, with
+ * an error message to fail the COPY on purpose; its result comes through
+ * session_result().
  */
 extern void session_copy_put(Session *session, const char *data, int length);
 extern void session_copy_end(Session *session, const char *error);
 
-/* Waits for the flight's end, raises its first error, returns its last result (may be NULL). */
+/* Waits for the flight's end, raises its first error, returns its last result (may be
+ * NULL). */
 extern PGresult *session_finish(Session *session);
 
 /* Send and finish in one: for commands between nodes. */
 extern PGresult *session_run(Session *session, const char *sql);
 
 /*
- * Raises the node's error in this backend: SQLSTATE, message, detail, hint and position-free
- * context kept, with "while executing command on host:port" added to the context.
+ * Raises the node's error in this backend: SQLSTATE, message, detail, hint and
+ * position-free context kept, with "while executing command on host:port" added to the
+ * context.
  */
 extern void session_raise(Session *session, const PGresult *result, int elevel);
 
-/* Raises "connection to the remote node host:port failed ..." (or was lost) for SESSION_DEAD. */
+/* Raises "connection to the remote node host:port failed ..." (or was lost) for
+ * SESSION_DEAD. */
 extern void session_raise_lost(Session *session, int elevel);
 
-/* Asks the node to cancel what runs and waits (bounded) until the flight is over, else closes. */
+/* Asks the node to cancel what runs and waits (bounded) until the flight is over, else
+ * closes. */
 extern void session_cancel(Session *session);
 
 /* Can the session be used without waiting for its connection? Errors are not raised. */
 extern bool session_is_alive(Session *session);
+
+/* Closes unclaimed sessions for which keep() says no. */
+extern void session_close_idle(bool (*keep)(const Session *session));
+
+/*
+ * Gives the function that makes the application_name of sessions: "citus_internal
+ * gpid=...". The result must stay valid until the next call; a session with another name
+ * is not reused.
+ */
+extern void session_register_name(const char *(*name)(void) );
+
+/* citus.worker_min_messages: the least level of nodes' messages that is passed on. */
+extern int session_message_level(void);
+
+/*
+ * Registers a check that runs at each wait, before interrupts are handled; it may raise.
+ */
+extern void session_register_interrupt(void (*check)(void));
 
 #endif

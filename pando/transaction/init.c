@@ -4,8 +4,12 @@
 #include "pando/compat/compat.h"
 
 #include "pando/transaction/init.h"
+#include "pando/transaction/member.h"
 
 void
 transaction_init(void)
 {
+	identity_init();
+	nesting_init();
+	finish_register();
 }

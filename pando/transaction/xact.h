@@ -2,9 +2,9 @@
  * xact.h: the distributed transaction of this backend.
  *
  * It follows the local transaction: sessions join when they are first used in it, get
- * the same isolation level, read-only mode, savepoints and client settings, and end with it:
- * nothing remote written, plain end; one node wrote and nothing was written here, COMMIT
- * there; else two-phase commit.
+ * the same isolation level, read-only mode, savepoints and client settings, and end with
+ * it: nothing remote written, plain end; one node wrote and nothing was written here,
+ * COMMIT there; else two-phase commit.
  *
  * One writer per node: xact_session() hands out the same session for a node within a
  * transaction (the *owner*). Extra sessions, for parallel reads by a statement in a
@@ -20,15 +20,15 @@
 
 typedef enum XactAccess
 {
-	XACT_READ,  /* joins the transaction, will not write */
+	XACT_READ,	/* joins the transaction, will not write */
 	XACT_WRITE, /* joins the transaction and writes */
-	XACT_ALONE  /* the statement is one task and its own transaction: no BEGIN is sent. Falls
-				 * back to XACT_WRITE when xact_must_join() */
+	XACT_ALONE	/* the statement is one task and its own transaction: no BEGIN is sent.
+				 * Falls  back to XACT_WRITE when xact_must_join() */
 } XactAccess;
 
 /*
- * The owner session to a node, with what must go ahead of the next statement in its preamble.
- * Does not wait. The node must not be this one: local work runs in the backend.
+ * The owner session to a node, with what must go ahead of the next statement in its
+ * preamble. Does not wait. The node must not be this one: local work runs in the backend.
  */
 extern Session *xact_session(const DistNode *node, XactAccess access);
 
@@ -44,15 +44,16 @@ extern bool xact_must_join(void);
 /* Has the current transaction written to that node (group)? */
 extern bool xact_wrote_on(int32 group);
 
-/* Tells that local shards or metadata were changed in this backend (counts as a writer). */
+/* Tells that local shards or metadata were changed in this backend (counts as a writer).
+ */
 extern void xact_wrote_locally(void);
 
 /* ------------------------------------------------------------------------------------
  * Running commands on nodes, in the transaction, and waiting for all of them.
  */
 
-/* One command on each of the nodes (List of const DistNode *), in parallel; this node's runs
- * inside the backend. Raises the first error. */
+/* One command on each of the nodes (List of const DistNode *), in parallel; this node's
+ * runs inside the backend. Raises the first error. */
 extern void xact_run_on_nodes(List *nodes, const char *sql);
 
 /* The same with a command of its own per node (List of char *, as many as nodes). */
@@ -62,15 +63,16 @@ extern void xact_run_each(List *nodes, List *commands);
 extern char *xact_value_from_node(const DistNode *node, const char *sql);
 
 /*
- * Outside the transaction (autocommit on a session of its own): for what must not be rolled
- * back or can't run in a transaction block, such as CREATE INDEX CONCURRENTLY, VACUUM.
- * Runs in parallel; raises the first error after all have ended.
+ * Outside the transaction (autocommit on a session of its own): for what must not be
+ * rolled back or can't run in a transaction block, such as CREATE INDEX CONCURRENTLY,
+ * VACUUM. Runs in parallel; raises the first error after all have ended.
  */
 extern void xact_run_outside(List *nodes, List *commands);
 
 /*
- * Callbacks by higher layers, called in order of registration. AT_PREPARE: before remote commit
- * starts (may raise); AT_END: transaction over, `committed` says how (must not raise).
+ * Callbacks by higher layers, called in order of registration. AT_PREPARE: before remote
+ * commit starts (may raise); AT_END: transaction over, `committed` says how (must not
+ * raise).
  */
 typedef enum XactMoment
 {
@@ -83,7 +85,8 @@ extern void xact_register(XactMomentCallback callback);
 /* Global pid of this backend: node id * 10^10 + pid. */
 extern uint64 xact_global_pid(void);
 
-/* Settles prepared transactions of crashed ones; returns how many (the SQL function's body). */
+/* Settles prepared transactions of crashed ones; returns how many (the SQL function's
+ * body). */
 extern int xact_recover(void);
 
 #endif

@@ -1,0 +1,191 @@
+/*
+ * connect.c: making the connection of a session, without waiting for it.
+ *
+ * Options: citus.node_conninfo, then the role's entry in pg_dist_authinfo for the node
+ * (read with the rights of the server, since roles may not see passwords), then what must
+ * be as it is: address, role, database, encoding, application_name, and limits that make
+ * a silent network noticed. A connection that is not made within
+ * citus.node_connection_timeout is lost.
+ */
+#include "pando/compat/compat.h"
+
+#include "access/genam.h"
+#include "access/htup_details.h"
+#include "access/table.h"
+#include "catalog/namespace.h"
+#include "catalog/pg_namespace.h"
+#include "commands/dbcommands.h"
+#include "mb/pg_wchar.h"
+#include "miscadmin.h"
+#include "pando/remote/wire.h"
+#include "utils/builtins.h"
+#include "utils/fmgroids.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+#include "utils/timestamp.h"
+
+#define AUTHINFO_NODE 1
+#define AUTHINFO_ROLE 2
+#define AUTHINFO_TEXT 3
+#define AUTHINFO_ANY_NODE 0
+#define MAX_OPTIONS 64
+
+typedef struct Options
+{
+	const char *keywords[MAX_OPTIONS + 1];
+	const char *values[MAX_OPTIONS + 1];
+	int count;
+} Options;
+
+static void
+add_option(Options *options, const char *keyword, const char *value)
+{
+	if (options->count >= MAX_OPTIONS)
+		ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+						errmsg("too many connection options for a node")));
+	options->keywords[options->count] = keyword;
+	options->values[options->count] = value;
+	options->count++;
+}
+
+/* The options that a conninfo string sets; copies in the current context. */
+static void
+add_conninfo(Options *options, const char *text)
+{
+	char *message = NULL;
+	PQconninfoOption *parsed;
+
+	if (text == NULL || text[0] == '\0')
+		return;
+	parsed = PQconninfoParse(text, &message);
+	if (parsed == NULL)
+	{
+		if (message)
+			PQfreemem(message);
+		/* The text may hold a password: don't repeat it. */
+		ereport(ERROR, (errcode(ERRCODE_SYNTAX_ERROR),
+						errmsg("connection options for a node are not valid")));
+	}
+	for (PQconninfoOption *option = parsed; option->keyword != NULL; option++)
+		if (option->val != NULL)
+			add_option(options, pstrdup(option->keyword), pstrdup(option->val));
+	PQconninfoFree(parsed);
+}
+
+/* authinfo of the role for the node, else for all nodes (node 0), else NULL. */
+static char *
+authinfo_of(int32 node_id, const char *role)
+{
+	Oid relid = get_relname_relid("pg_dist_authinfo", PG_CATALOG_NAMESPACE);
+	Relation relation;
+	SysScanDesc scan;
+	ScanKeyData key[1];
+	HeapTuple tuple;
+	char *found = NULL;
+	bool exact = false;
+
+	if (!OidIsValid(relid))
+		return NULL;
+	relation = table_open(relid, AccessShareLock);
+	ScanKeyInit(&key[0], AUTHINFO_ROLE, BTEqualStrategyNumber, F_NAMEEQ,
+				CStringGetDatum(role));
+	scan = systable_beginscan(relation, InvalidOid, false, NULL, 1, key);
+	while (!exact && (tuple = systable_getnext(scan)) != NULL)
+	{
+		bool isnull;
+		TupleDesc desc = RelationGetDescr(relation);
+		int32 node = DatumGetInt32(heap_getattr(tuple, AUTHINFO_NODE, desc, &isnull));
+
+		if (node != node_id && node != AUTHINFO_ANY_NODE)
+			continue;
+		exact = node == node_id;
+		found = TextDatumGetCString(heap_getattr(tuple, AUTHINFO_TEXT, desc, &isnull));
+	}
+	systable_endscan(scan);
+	table_close(relation, AccessShareLock);
+	return found;
+}
+
+/* Starts to connect; the session is SESSION_CONNECTING then, or dead. */
+void
+connect_start(Session *session)
+{
+	SessionWire *wire = session->wire;
+	MemoryContext scratch =
+		AllocSetContextCreate(CurrentMemoryContext, "connect", ALLOCSET_SMALL_SIZES);
+	MemoryContext old = MemoryContextSwitchTo(scratch);
+	Options options = {.count = 0};
+	char port[16];
+	char timeout[32];
+	char *role = GetUserNameFromId(session->userid, false);
+
+	snprintf(port, sizeof(port), "%d", session->address.port);
+	snprintf(timeout, sizeof(timeout), "%d", Max(remote_connection_timeout, 1000));
+
+	/* Silence of the network, rather than of a busy node, is noticed in a minute. */
+	add_option(&options, "keepalives", "1");
+	add_option(&options, "keepalives_idle", "30");
+	add_option(&options, "keepalives_interval", "10");
+	add_option(&options, "keepalives_count", "3");
+	add_option(&options, "tcp_user_timeout", timeout);
+	add_conninfo(&options, remote_node_conninfo);
+	add_conninfo(&options, authinfo_of(session->address.node_id, role));
+	add_option(&options, "host", session->address.host);
+	add_option(&options, "port", port);
+	add_option(&options, "user", role);
+	add_option(&options, "dbname", get_database_name(MyDatabaseId));
+	add_option(&options, "client_encoding", pg_encoding_to_char(GetDatabaseEncoding()));
+	add_option(&options, "application_name", wire->name);
+	options.keywords[options.count] = NULL;
+	options.values[options.count] = NULL;
+
+	session->conn = PQconnectStartParams(options.keywords, options.values, false);
+	MemoryContextSwitchTo(old);
+	MemoryContextDelete(scratch);
+
+	wire->opened = GetCurrentTimestamp();
+	wire->deadline = TimestampTzPlusMilliseconds(wire->opened, remote_connection_timeout);
+	wire->polling = PGRES_POLLING_WRITING;
+	session->state = SESSION_CONNECTING;
+	if (session->conn == NULL)
+		wire_lost(session, "out of memory");
+	else if (PQstatus(session->conn) == CONNECTION_BAD)
+		wire_lost(session, PQerrorMessage(session->conn));
+	else
+		PQsetNoticeReceiver(session->conn, notice_receive, session);
+}
+
+/* The socket is ready: one step more. Sends the queued flight when connected. */
+void
+connect_advance(Session *session)
+{
+	SessionWire *wire = session->wire;
+
+	wire->polling = PQconnectPoll(session->conn);
+	if (wire->polling == PGRES_POLLING_FAILED)
+	{
+		wire_lost(session, PQerrorMessage(session->conn));
+		return;
+	}
+	if (wire->polling != PGRES_POLLING_OK)
+		return;
+	if (PQsetnonblocking(session->conn, 1) != 0)
+	{
+		wire_lost(session, PQerrorMessage(session->conn));
+		return;
+	}
+	session->state = SESSION_IDLE;
+	if (wire->queued.kind != FLIGHT_NONE)
+		flight_launch(session);
+	else
+		wire->reported = true;
+}
+
+void
+connect_check_deadline(Session *session)
+{
+	if (session->state == SESSION_CONNECTING &&
+		GetCurrentTimestamp() >= session->wire->deadline)
+		wire_lost(session, "timeout expired");
+}

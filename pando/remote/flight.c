@@ -1,0 +1,348 @@
+/*
+ * flight.c: sending a statement and what goes ahead of it.
+ *
+ * Simple protocol: preamble and statement are one Query message, so a transaction's start
+ * and its first statement cost one round trip. Parameterised statements use the extended
+ * protocol; with a preamble, or with a statement still to be prepared, in pipeline mode.
+ *
+ * Statements sent for reuse are prepared under a name, up to MAX_PREPARED per session;
+ * the one used longest ago makes room.
+ */
+#include "pando/compat/compat.h"
+
+#include "pando/remote/wire.h"
+#include "utils/builtins.h"
+#include "utils/memutils.h"
+
+#define MAX_PREPARED 64
+
+/*
+ * Takes the next statement of a preamble, which ends at a semicolon outside of quotes.
+ * Returns false at the end. Preambles are made by this extension: '...' (E'' when there
+ * are backslashes) and "..." are all the quoting they have.
+ */
+bool
+flight_split(const char **cursor, StringInfo statement)
+{
+	const char *p = *cursor;
+	bool seen = false;
+
+	resetStringInfo(statement);
+	while (*p != '\0' && *p != ';')
+	{
+		if (*p == '\'' || *p == '"')
+		{
+			char quote = *p;
+			bool escapes = quote == '\'' && p > *cursor && p[-1] == 'E';
+
+			appendStringInfoChar(statement, *p++);
+			while (*p != '\0' && *p != quote)
+			{
+				if (escapes && *p == '\\' && p[1] != '\0')
+					appendStringInfoChar(statement, *p++);
+				appendStringInfoChar(statement, *p++);
+			}
+			if (*p == '\0')
+				break;
+			seen = true;
+		}
+		else if (*p != ' ' && *p != '\n')
+			seen = true;
+		appendStringInfoChar(statement, *p++);
+	}
+	*cursor = *p == ';' ? p + 1 : p;
+	return seen;
+}
+
+static int
+preamble_count(const char *preamble)
+{
+	StringInfoData statement;
+	int count = 0;
+
+	if (preamble[0] == '\0')
+		return 0;
+	initStringInfo(&statement);
+	while (flight_split(&preamble, &statement))
+		count++;
+	pfree(statement.data);
+	return count;
+}
+
+static void
+log_command(Session *session, const char *sql)
+{
+	if (remote_log_commands)
+		ereport(NOTICE, (errmsg_internal("issuing %s", sql),
+						 errdetail("on server %s@%s:%d", PQuser(session->conn),
+								   session->address.host, session->address.port)));
+}
+
+static void
+log_flight(Session *session, const Flight *flight)
+{
+	StringInfoData statement;
+	const char *cursor = flight->preamble;
+
+	if (!remote_log_commands)
+		return;
+	initStringInfo(&statement);
+	while (flight_split(&cursor, &statement))
+		log_command(session, statement.data);
+	pfree(statement.data);
+	log_command(session, flight->sql);
+}
+
+static bool
+launch_simple(Session *session, const Flight *flight)
+{
+	SessionWire *wire = session->wire;
+	StringInfoData text;
+	bool ok;
+
+	if (flight->preamble[0] == '\0')
+		return PQsendQuery(session->conn, flight->sql) == 1;
+
+	wire->swallow = preamble_count(flight->preamble);
+	initStringInfo(&text);
+	appendStringInfoString(&text, flight->preamble);
+	appendStringInfoString(&text, flight->sql);
+	ok = PQsendQuery(session->conn, text.data) == 1;
+	pfree(text.data);
+	return ok;
+}
+
+static Prepared *
+prepared_find(SessionWire *wire, const char *sql)
+{
+	dlist_iter iter;
+
+	dlist_foreach (iter, &wire->prepared)
+	{
+		Prepared *prepared = dlist_container(Prepared, link, iter.cur);
+
+		if (strcmp(prepared->sql, sql) == 0)
+			return prepared;
+	}
+	return NULL;
+}
+
+static Prepared *
+prepared_add(SessionWire *wire, const char *sql)
+{
+	Prepared *prepared = MemoryContextAlloc(wire->context, sizeof(Prepared));
+
+	prepared->sql = MemoryContextStrdup(wire->context, sql);
+	snprintf(prepared->name, NAMEDATALEN, "pando_%u", ++wire->prepared_serial);
+	dlist_push_head(&wire->prepared, &prepared->link);
+	wire->nprepared++;
+	return prepared;
+}
+
+/* Drops our knowledge of it; the node's own copy dies with the session or by DEALLOCATE.
+ */
+void
+flight_forget_prepared(Session *session, Prepared *prepared)
+{
+	dlist_delete(&prepared->link);
+	session->wire->nprepared--;
+	pfree(prepared->sql);
+	pfree(prepared);
+}
+
+/* A step of the pipeline that comes before the statement itself. */
+static bool
+pipeline_step(Session *session, const char *sql)
+{
+	session->wire->swallow++;
+	return PQsendQueryParams(session->conn, sql, 0, NULL, NULL, NULL, NULL, 0) == 1;
+}
+
+static bool
+pipeline_preamble(Session *session, const char *preamble)
+{
+	StringInfoData statement;
+	bool ok = true;
+
+	if (preamble[0] == '\0')
+		return true;
+	initStringInfo(&statement);
+	while (ok && flight_split(&preamble, &statement))
+		ok = pipeline_step(session, statement.data);
+	pfree(statement.data);
+	return ok;
+}
+
+/* Makes room for one more prepared statement. */
+static bool
+pipeline_evict(Session *session)
+{
+	SessionWire *wire = session->wire;
+	Prepared *oldest;
+	char sql[NAMEDATALEN + 16];
+
+	if (wire->nprepared < MAX_PREPARED)
+		return true;
+	oldest = dlist_tail_element(Prepared, link, &wire->prepared);
+	snprintf(sql, sizeof(sql), "DEALLOCATE %s", oldest->name);
+	flight_forget_prepared(session, oldest);
+	return pipeline_step(session, sql);
+}
+
+static bool
+send_statement(Session *session, const Flight *flight, const Prepared *prepared)
+{
+	if (prepared != NULL)
+		return PQsendQueryPrepared(session->conn, prepared->name, flight->nparams,
+								   flight->values, NULL, NULL,
+								   flight->binary_results) == 1;
+	return PQsendQueryParams(session->conn, flight->sql, flight->nparams, flight->types,
+							 flight->values, NULL, NULL, flight->binary_results) == 1;
+}
+
+static bool
+launch_params(Session *session, const Flight *flight)
+{
+	SessionWire *wire = session->wire;
+	Prepared *prepared = flight->reuse ? prepared_find(wire, flight->sql) : NULL;
+	bool prepare = flight->reuse && prepared == NULL;
+
+	if (prepared != NULL)
+		dlist_move_head(&wire->prepared, &prepared->link);
+	if (!prepare && flight->preamble[0] == '\0')
+		return send_statement(session, flight, prepared);
+
+	if (PQenterPipelineMode(session->conn) != 1)
+		return false;
+	wire->pipelined = true;
+	if (!pipeline_preamble(session, flight->preamble))
+		return false;
+	if (prepare)
+	{
+		if (!pipeline_evict(session))
+			return false;
+		prepared = prepared_add(wire, flight->sql);
+		wire->preparing = prepared;
+		wire->swallow++;
+		if (PQsendPrepare(session->conn, prepared->name, flight->sql, flight->nparams,
+						  flight->types) != 1)
+			return false;
+	}
+	return send_statement(session, flight, prepared) &&
+		   PQpipelineSync(session->conn) == 1;
+}
+
+/* Sends wire->queued over a connection that is ready. A failure makes the session dead.
+ */
+void
+flight_launch(Session *session)
+{
+	SessionWire *wire = session->wire;
+	const Flight *flight = &wire->queued;
+	bool ok;
+
+	Assert(session->state == SESSION_IDLE);
+	log_flight(session, flight);
+	wire->swallow = 0;
+	wire->pipelined = false;
+	wire->preparing = NULL;
+	wire->reported = false;
+	session->state = SESSION_BUSY;
+
+	ok = flight->kind == FLIGHT_SIMPLE ? launch_simple(session, flight)
+									   : launch_params(session, flight);
+	wire->queued.kind = FLIGHT_NONE;
+	if (!ok)
+	{
+		wire_lost(session, PQerrorMessage(session->conn));
+		return;
+	}
+	if (wire->stream && wire->swallow == 0)
+		(void) PQsetSingleRowMode(session->conn);
+	wire_flush(session);
+}
+
+/* Takes a copy of what a flight needs while it can't be sent yet. */
+static void
+flight_copy(Flight *flight)
+{
+	flight->preamble = pstrdup(flight->preamble);
+	flight->sql = pstrdup(flight->sql);
+	if (flight->nparams > 0)
+	{
+		const char **values = palloc(sizeof(char *) * flight->nparams);
+		Oid *types = palloc0(sizeof(Oid) * flight->nparams);
+
+		for (int i = 0; i < flight->nparams; i++)
+			values[i] = flight->values[i] ? pstrdup(flight->values[i]) : NULL;
+		if (flight->types != NULL)
+			memcpy(types, flight->types, sizeof(Oid) * flight->nparams);
+		flight->values = values;
+		flight->types = types;
+	}
+}
+
+static void
+flight_start(Session *session, Flight *flight)
+{
+	SessionWire *wire = session->wire;
+	MemoryContext old;
+
+	if (session->state == SESSION_DEAD)
+		session_raise_lost(session, ERROR);
+	if ((session->state != SESSION_IDLE && session->state != SESSION_CONNECTING) ||
+		wire->queued.kind != FLIGHT_NONE)
+		elog(ERROR, "session to %s:%d is in use", session->address.host,
+			 session->address.port);
+
+	wire->stream = false;
+	wire->reported = false;
+	flight->preamble = session->preamble.data;
+	if (session->state == SESSION_CONNECTING)
+	{
+		MemoryContextReset(wire->flight_context);
+		old = MemoryContextSwitchTo(wire->flight_context);
+		flight_copy(flight);
+		MemoryContextSwitchTo(old);
+		wire->queued = *flight;
+	}
+	else
+	{
+		wire->queued = *flight;
+		flight_launch(session);
+	}
+	resetStringInfo(&session->preamble);
+}
+
+void
+session_send_simple(Session *session, const char *sql)
+{
+	Flight flight = {.kind = FLIGHT_SIMPLE, .sql = sql};
+
+	flight_start(session, &flight);
+}
+
+void
+session_send_params(Session *session, const char *sql, int nparams, const Oid *types,
+					const char *const *values, bool binary_results, bool reuse)
+{
+	Flight flight = {.kind = FLIGHT_PARAMS,
+					 .sql = sql,
+					 .nparams = nparams,
+					 .types = types,
+					 .values = values,
+					 .binary_results = binary_results,
+					 .reuse = reuse};
+
+	flight_start(session, &flight);
+}
+
+void
+session_stream_rows(Session *session)
+{
+	SessionWire *wire = session->wire;
+
+	wire->stream = true;
+	if (session->state == SESSION_BUSY && wire->swallow == 0)
+		(void) PQsetSingleRowMode(session->conn);
+}

@@ -1,0 +1,309 @@
+/*
+ * session.c: the life of sessions and the backend's pool of them.
+ *
+ * All sessions of the backend are on one list. A claimed one belongs to the current
+ * transaction; the others are idle connections kept for later. Before an idle one is
+ * handed out its socket is looked at: a restarted node shows as end of file, and costs a
+ * new connection instead of an error.
+ */
+#include "pando/compat/compat.h"
+
+#include "miscadmin.h"
+#include "pando/remote/wire.h"
+#include "storage/fd.h"
+#include "storage/ipc.h"
+#include "utils/memutils.h"
+#include "utils/timestamp.h"
+
+#define CANCEL_WAIT_MS 5000
+
+static dlist_head pool = DLIST_STATIC_INIT(pool);
+static bool exit_registered = false;
+static const char *(*name_function)(void) = NULL;
+
+void
+session_register_name(const char *(*name)(void) )
+{
+	name_function = name;
+}
+
+static const char *
+session_name(void)
+{
+	return name_function ? name_function() : "citus_internal gpid=0";
+}
+
+static void
+close_all(int code, Datum arg)
+{
+	dlist_mutable_iter iter;
+
+	dlist_foreach_modify (iter, &pool)
+		session_close(dlist_container(Session, link, iter.cur));
+}
+
+/* A session without a connection; on the pool's list, claimed. */
+static Session *
+session_create(const NodeAddress *address, Oid userid, const char *name)
+{
+	MemoryContext context =
+		AllocSetContextCreate(TopMemoryContext, "pando session", ALLOCSET_SMALL_SIZES);
+	MemoryContext old = MemoryContextSwitchTo(context);
+	Session *session = palloc0(sizeof(Session));
+	SessionWire *wire = palloc0(sizeof(SessionWire));
+
+	session->address = *address;
+	session->address.host = pstrdup(address->host);
+	session->userid = userid;
+	session->state = SESSION_DEAD;
+	session->claimed = true;
+	session->wire = wire;
+	initStringInfo(&session->preamble);
+	wire->context = context;
+	wire->flight_context =
+		AllocSetContextCreate(context, "pando flight", ALLOCSET_SMALL_SIZES);
+	wire->name = pstrdup(name);
+	initStringInfo(&wire->copy_in);
+	dlist_init(&wire->prepared);
+	MemoryContextSwitchTo(old);
+
+	dlist_push_head(&pool, &session->link);
+	if (!exit_registered)
+	{
+		before_shmem_exit(close_all, 0);
+		exit_registered = true;
+	}
+	return session;
+}
+
+/* Opens a new session; on error nothing of it stays. */
+static Session *
+session_open(const NodeAddress *address, Oid userid, const char *name)
+{
+	Session *session = session_create(address, userid, name);
+
+	PG_TRY();
+	{
+		session->wire->pool = shared_pool_enter(address->host, address->port);
+		if (!AcquireExternalFD())
+			ereport(ERROR,
+					(errcode(ERRCODE_SQLCLIENT_UNABLE_TO_ESTABLISH_SQLCONNECTION),
+					 errmsg("could not connect to the remote node %s:%d", address->host,
+							address->port),
+					 errdetail("There are too many open files on this server."),
+					 errhint("Raise the server's max_files_per_process and/or \"ulimit "
+							 "-n\" limits.")));
+		session->wire->fd_acquired = true;
+		connect_start(session);
+	}
+	PG_CATCH();
+	{
+		session_close(session);
+		PG_RE_THROW();
+	}
+	PG_END_TRY();
+	return session;
+}
+
+static bool
+too_old(const Session *session)
+{
+	return remote_max_cached_lifetime >= 0 &&
+		   TimestampDifferenceExceeds(session->wire->opened, GetCurrentTimestamp(),
+									  remote_max_cached_lifetime);
+}
+
+/* Takes in what an idle connection got unasked: notices, or its end. */
+static bool
+idle_is_healthy(Session *session)
+{
+	for (int i = 0; i < 8 && wire_socket_readable(session); i++)
+	{
+		if (PQconsumeInput(session->conn) != 1)
+			return false;
+		(void) PQisBusy(session->conn);
+	}
+	return PQstatus(session->conn) == CONNECTION_OK;
+}
+
+Session *
+session_claim(const NodeAddress *address, Oid userid)
+{
+	const char *name = session_name();
+	dlist_mutable_iter iter;
+
+	dlist_foreach_modify (iter, &pool)
+	{
+		Session *session = dlist_container(Session, link, iter.cur);
+
+		if (session->claimed || session->userid != userid ||
+			session->address.port != address->port ||
+			strcmp(session->address.host, address->host) != 0)
+			continue;
+		if (strcmp(session->wire->name, name) != 0 || too_old(session) ||
+			!idle_is_healthy(session))
+		{
+			session_close(session);
+			continue;
+		}
+		session->claimed = true;
+		session->address.node_id = address->node_id;
+		session->address.group = address->group;
+		return session;
+	}
+	return session_open(address, userid, name);
+}
+
+static int
+count_idle(const NodeAddress *address)
+{
+	dlist_iter iter;
+	int count = 0;
+
+	dlist_foreach (iter, &pool)
+	{
+		Session *session = dlist_container(Session, link, iter.cur);
+
+		if (!session->claimed && session->address.port == address->port &&
+			strcmp(session->address.host, address->host) == 0)
+			count++;
+	}
+	return count;
+}
+
+void
+session_release(Session *session)
+{
+	SessionWire *wire = session->wire;
+
+	if (session->state != SESSION_IDLE || session->in_xact || session->failed ||
+		wire->pending != NULL || wire->unsent || session->gid != NULL ||
+		PQtransactionStatus(session->conn) != PQTRANS_IDLE || too_old(session) ||
+		shared_pool_full(wire->pool) ||
+		count_idle(&session->address) >= remote_max_cached_sessions)
+	{
+		session_close(session);
+		return;
+	}
+	resetStringInfo(&session->preamble);
+	MemoryContextReset(wire->flight_context);
+	session->wrote = false;
+	session->savepoint_depth = 0;
+	session->claimed = false;
+}
+
+void
+session_close(Session *session)
+{
+	SessionWire *wire = session->wire;
+
+	dlist_delete(&session->link);
+	if (wire->wait_set != NULL)
+		FreeWaitEventSet(wire->wait_set);
+	if (wire->pending != NULL)
+		PQclear(wire->pending);
+	if (wire->copy_row != NULL)
+		PQfreemem(wire->copy_row);
+	if (wire->copy_taken != NULL)
+		PQfreemem(wire->copy_taken);
+	if (session->conn != NULL)
+		PQfinish(session->conn);
+	if (wire->fd_acquired)
+		ReleaseExternalFD();
+	shared_pool_leave(wire->pool);
+	MemoryContextDelete(wire->context);
+}
+
+List *
+session_claimed_list(void)
+{
+	List *claimed = NIL;
+	dlist_iter iter;
+
+	dlist_foreach (iter, &pool)
+	{
+		Session *session = dlist_container(Session, link, iter.cur);
+
+		if (session->claimed)
+			claimed = lappend(claimed, session);
+	}
+	return claimed;
+}
+
+void
+session_close_idle(bool (*keep)(const Session *session))
+{
+	dlist_mutable_iter iter;
+
+	dlist_foreach_modify (iter, &pool)
+	{
+		Session *session = dlist_container(Session, link, iter.cur);
+
+		if (!session->claimed && !keep(session))
+			session_close(session);
+	}
+}
+
+bool
+session_is_alive(Session *session)
+{
+	if (session->state == SESSION_DEAD)
+		return false;
+	if (session->state == SESSION_IDLE && !session->wire->reported)
+		return true;
+	if (session->state == SESSION_IDLE)
+		return idle_is_healthy(session);
+	return true;
+}
+
+/* Throws away what the flight still brings. */
+static void
+discard_arrived(Session *session)
+{
+	PGresult *result;
+	const char *data;
+
+	wire_pump(session);
+	while (session->state == SESSION_COPY_OUT && session_copy_get(session, &data) > 0)
+		;
+	while ((result = session_result(session)) != NULL)
+		session_result_free(result);
+}
+
+void
+session_cancel(Session *session)
+{
+	TimestampTz start = GetCurrentTimestamp();
+	char message[256];
+	PGcancel *cancel;
+
+	if (session->state == SESSION_CONNECTING)
+		wire_lost(session, "the attempt was cancelled");
+	if (session->state == SESSION_IDLE || session->state == SESSION_DEAD)
+	{
+		session->wire->pending ? discard_arrived(session) : (void) 0;
+		return;
+	}
+	if (session->state == SESSION_COPY_IN)
+		session_copy_end(session, "COPY was cancelled");
+	else if (!session->wire->unsent && (cancel = PQgetCancel(session->conn)) != NULL)
+	{
+		(void) PQcancel(cancel, message, sizeof(message));
+		PQfreeCancel(cancel);
+	}
+	for (;;)
+	{
+		int left;
+
+		discard_arrived(session);
+		if (session->state == SESSION_COPY_IN)
+			session_copy_end(session, "COPY was cancelled");
+		if (session->state == SESSION_IDLE || session->state == SESSION_DEAD)
+			return;
+		left = CANCEL_WAIT_MS -
+			   TimestampDifferenceMilliseconds(start, GetCurrentTimestamp());
+		if (left <= 0 || wire_wait(&session, 1, left) == NULL)
+			break;
+	}
+	wire_lost(session, "the node did not end a cancelled command in time");
+}

@@ -1,0 +1,174 @@
+/*
+ * shared_pool.c: how many sessions all backends of this server hold to each node.
+ *
+ * One entry per node address in shared memory; entries are never removed, so a session
+ * keeps a pointer to its own. A backend that needs a session while the pool is full
+ * waits, up to citus.node_connection_timeout. No session is kept idle while its pool is
+ * full, so that at least one place goes round.
+ */
+#include "pando/compat/compat.h"
+
+#include "common/hashfn.h"
+#include "miscadmin.h"
+#include "pando/remote/wire.h"
+#include "pgstat.h"
+#include "port/atomics.h"
+#include "postmaster/postmaster.h"
+#include "storage/condition_variable.h"
+#include "storage/ipc.h"
+#include "storage/lwlock.h"
+#include "storage/shmem.h"
+#include "utils/hsearch.h"
+#include "utils/timestamp.h"
+#include "utils/wait_event.h"
+
+#define TRANCHE "pando_shared_pool"
+
+struct SharedPoolEntry
+{
+	uint64 key; /* hash of host and port */
+	pg_atomic_uint32 sessions;
+	ConditionVariable freed;
+};
+
+static HTAB *pool_table = NULL;
+static LWLock *pool_lock = NULL;
+static shmem_request_hook_type next_request_hook = NULL;
+static shmem_startup_hook_type next_startup_hook = NULL;
+
+static void
+pool_request(void)
+{
+	if (next_request_hook)
+		next_request_hook();
+	RequestAddinShmemSpace(
+		hash_estimate_size(remote_max_nodes_tracked, sizeof(SharedPoolEntry)));
+	RequestNamedLWLockTranche(TRANCHE, 1);
+}
+
+static void
+pool_startup(void)
+{
+	HASHCTL control = {.keysize = sizeof(uint64), .entrysize = sizeof(SharedPoolEntry)};
+
+	if (next_startup_hook)
+		next_startup_hook();
+	LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
+	pool_table = ShmemInitHash("pando shared pool", 16, remote_max_nodes_tracked,
+							   &control, HASH_ELEM | HASH_BLOBS);
+	pool_lock = &GetNamedLWLockTranche(TRANCHE)->lock;
+	LWLockRelease(AddinShmemInitLock);
+}
+
+void
+shared_pool_init(void)
+{
+	next_request_hook = shmem_request_hook;
+	shmem_request_hook = pool_request;
+	next_startup_hook = shmem_startup_hook;
+	shmem_startup_hook = pool_startup;
+}
+
+/* Places per node; 0: no limit. */
+static uint32
+pool_limit(void)
+{
+	if (remote_max_shared_pool_size == -1)
+		return 0;
+	return remote_max_shared_pool_size == 0 ? MaxConnections
+											: remote_max_shared_pool_size;
+}
+
+static SharedPoolEntry *
+pool_entry(const char *host, int port)
+{
+	uint64 key =
+		hash_bytes_extended((const unsigned char *) host, strlen(host), (uint64) port);
+	SharedPoolEntry *entry;
+	bool found;
+
+	LWLockAcquire(pool_lock, LW_SHARED);
+	entry = hash_search(pool_table, &key, HASH_FIND, NULL);
+	LWLockRelease(pool_lock);
+	if (entry != NULL)
+		return entry;
+
+	LWLockAcquire(pool_lock, LW_EXCLUSIVE);
+	entry = hash_search(pool_table, &key, HASH_ENTER_NULL, &found);
+	if (entry != NULL && !found)
+	{
+		pg_atomic_init_u32(&entry->sessions, 0);
+		ConditionVariableInit(&entry->freed);
+	}
+	LWLockRelease(pool_lock);
+	return entry;
+}
+
+/* Takes a place if there is one. */
+static bool
+pool_try(SharedPoolEntry *entry, uint32 limit)
+{
+	uint32 count = pg_atomic_read_u32(&entry->sessions);
+
+	while (limit == 0 || count < limit)
+	{
+		if (pg_atomic_compare_exchange_u32(&entry->sessions, &count, count + 1))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Takes a place for one more session to the node, waiting for one if all are taken; NULL
+ * when so many nodes are known that this one is not counted. Raises
+ * too_many_connections after citus.node_connection_timeout.
+ */
+SharedPoolEntry *
+shared_pool_enter(const char *host, int port)
+{
+	SharedPoolEntry *entry = pool_entry(host, port);
+	uint32 limit = pool_limit();
+	TimestampTz start;
+
+	if (entry == NULL || pool_try(entry, limit))
+		return entry;
+
+	start = GetCurrentTimestamp();
+	ConditionVariablePrepareToSleep(&entry->freed);
+	while (!pool_try(entry, limit))
+	{
+		if (TimestampDifferenceExceeds(start, GetCurrentTimestamp(),
+									   remote_connection_timeout))
+		{
+			ConditionVariableCancelSleep();
+			ereport(ERROR,
+					(errcode(ERRCODE_TOO_MANY_CONNECTIONS),
+					 errmsg("too many connections to the remote node %s:%d", host, port),
+					 errdetail("All %u connections that this server may hold to it were "
+							   "in use for %d ms.",
+							   limit, remote_connection_timeout),
+					 errhint("Consider raising citus.max_shared_pool_size.")));
+		}
+		(void) ConditionVariableTimedSleep(&entry->freed, 100, PG_WAIT_EXTENSION);
+	}
+	ConditionVariableCancelSleep();
+	return entry;
+}
+
+void
+shared_pool_leave(SharedPoolEntry *entry)
+{
+	if (entry == NULL)
+		return;
+	pg_atomic_fetch_sub_u32(&entry->sessions, 1);
+	ConditionVariableSignal(&entry->freed);
+}
+
+/* Are all places taken? Then idle sessions should not be kept. */
+bool
+shared_pool_full(SharedPoolEntry *entry)
+{
+	uint32 limit = pool_limit();
+
+	return entry != NULL && limit != 0 && pg_atomic_read_u32(&entry->sessions) >= limit;
+}

@@ -1,0 +1,577 @@
+/*
+ * wait.c: what comes back from nodes, and the one place where sessions are waited for.
+ *
+ * wire_pump() moves a session on with what libpq has already read: it drops the
+ * preamble's results, keeps at most one result or COPY row in hand, and notices the
+ * flight's end or the loss of the connection. wire_wait() alternates between pumping all
+ * sessions and sleeping on their sockets, the process latch and the postmaster.
+ *
+ * Where interrupts are held off (transaction end) a wait returns early, with NULL, when a
+ * cancel or termination request is pending: the caller must then give up by itself.
+ */
+#include "pando/compat/compat.h"
+
+#include <poll.h>
+
+#include "miscadmin.h"
+#include "pando/remote/wire.h"
+#include "pgstat.h"
+#include "utils/memutils.h"
+#include "utils/timestamp.h"
+#include "utils/wait_event.h"
+
+static void (*interrupt_check)(void) = NULL;
+
+void
+session_register_interrupt(void (*check)(void))
+{
+	interrupt_check = check;
+}
+
+/* The connection is gone; why is libpq's text. */
+void
+wire_lost(Session *session, const char *why)
+{
+	SessionWire *wire = session->wire;
+	MemoryContext old = MemoryContextSwitchTo(wire->context);
+
+	if (session->state != SESSION_DEAD)
+	{
+		wire->lost = error_trim(why);
+		wire->reported = false;
+	}
+	MemoryContextSwitchTo(old);
+	session->state = SESSION_DEAD;
+	wire->queued.kind = FLIGHT_NONE;
+	wire->unsent = false;
+	if (wire->wait_set != NULL)
+	{
+		FreeWaitEventSet(wire->wait_set);
+		wire->wait_set = NULL;
+	}
+}
+
+static void
+flight_over(Session *session)
+{
+	SessionWire *wire = session->wire;
+
+	if (wire->pipelined)
+	{
+		wire->pipelined = false;
+		if (PQexitPipelineMode(session->conn) != 1)
+		{
+			wire_lost(session, PQerrorMessage(session->conn));
+			return;
+		}
+	}
+	wire->preparing = NULL;
+	wire->unsent = false;
+	session->state = SESSION_IDLE;
+	session->failed = PQtransactionStatus(session->conn) == PQTRANS_INERROR;
+}
+
+/* An error result: the statement's own, the preamble's, or the connection's. */
+static void
+take_error(Session *session, PGresult *result)
+{
+	SessionWire *wire = session->wire;
+
+	if (wire->preparing != NULL)
+	{
+		flight_forget_prepared(session, wire->preparing);
+		wire->preparing = NULL;
+	}
+	if (PQstatus(session->conn) == CONNECTION_BAD)
+	{
+		wire_lost(session, PQresultErrorMessage(result));
+		PQclear(result);
+		return;
+	}
+	if (!wire->pipelined)
+		wire->swallow = 0;
+	wire->pending = result;
+}
+
+/* One command of the pipeline is done. */
+static void
+pipeline_next(Session *session)
+{
+	SessionWire *wire = session->wire;
+
+	if (wire->swallow == 0)
+		return;
+	wire->swallow--;
+	if (wire->swallow == 0)
+	{
+		wire->preparing = NULL;
+		if (wire->stream)
+			(void) PQsetSingleRowMode(session->conn);
+	}
+}
+
+/* One result from libpq; NULL is an end. */
+static void
+take_result(Session *session, PGresult *result)
+{
+	SessionWire *wire = session->wire;
+
+	if (result == NULL)
+	{
+		if (PQstatus(session->conn) == CONNECTION_BAD)
+			wire_lost(session, PQerrorMessage(session->conn));
+		else if (wire->pipelined)
+			pipeline_next(session);
+		else
+			flight_over(session);
+		return;
+	}
+	switch (PQresultStatus(result))
+	{
+		case PGRES_FATAL_ERROR:
+		case PGRES_BAD_RESPONSE:
+		case PGRES_NONFATAL_ERROR:
+			take_error(session, result);
+			return;
+		case PGRES_PIPELINE_ABORTED:
+			PQclear(result);
+			return;
+		case PGRES_PIPELINE_SYNC:
+			PQclear(result);
+			flight_over(session);
+			return;
+		case PGRES_COPY_IN:
+		case PGRES_COPY_OUT:
+			session->state = PQresultStatus(result) == PGRES_COPY_IN ? SESSION_COPY_IN
+																	 : SESSION_COPY_OUT;
+			wire->reported = false;
+			PQclear(result);
+			return;
+		case PGRES_COPY_BOTH:
+			PQclear(result);
+			wire_lost(session, "unexpected replication traffic");
+			return;
+		default:
+			break;
+	}
+	if (wire->swallow > 0)
+	{
+		/* In a pipeline the NULL that follows counts. */
+		if (!wire->pipelined)
+			wire->swallow--;
+		PQclear(result);
+		return;
+	}
+	wire->pending = result;
+}
+
+/* Takes a row of COPY data into hand if one is there. */
+static void
+pump_copy_out(Session *session)
+{
+	SessionWire *wire = session->wire;
+	int length;
+
+	if (wire->copy_row != NULL)
+		return;
+	length = PQgetCopyData(session->conn, &wire->copy_row, 1);
+	if (length > 0)
+	{
+		wire->copy_row_length = length;
+		return;
+	}
+	wire->copy_row = NULL;
+	if (length < 0)
+	{
+		/* End or error: the result says which. */
+		session->state = SESSION_BUSY;
+		wire->reported = false;
+	}
+}
+
+/* Goes on as far as what was read allows, or until something is in hand. */
+void
+wire_pump(Session *session)
+{
+	SessionWire *wire = session->wire;
+
+	if (session->state == SESSION_COPY_OUT)
+		pump_copy_out(session);
+	while (session->state == SESSION_BUSY && wire->pending == NULL)
+	{
+		if (PQisBusy(session->conn))
+			break;
+		take_result(session, PQgetResult(session->conn));
+	}
+	if (wire->notices != NIL)
+		notice_emit(session);
+}
+
+/* Is there something to read, end of file included? Does not wait. */
+bool
+wire_socket_readable(Session *session)
+{
+	struct pollfd fd = {.fd = PQsocket(session->conn), .events = POLLIN};
+
+	return fd.fd >= 0 && poll(&fd, 1, 0) > 0;
+}
+
+/* Reads what the socket has. */
+void
+wire_read(Session *session)
+{
+	if (PQconsumeInput(session->conn) == 1)
+		return;
+
+	/* The node's last words may be in the buffer: PQgetResult() won't wait any more. */
+	while (session->state == SESSION_BUSY && session->wire->pending == NULL)
+	{
+		PGresult *result = PQgetResult(session->conn);
+
+		if (result == NULL)
+			break;
+		take_result(session, result);
+	}
+	if (session->wire->pending == NULL)
+		wire_lost(session, PQerrorMessage(session->conn));
+}
+
+/* Sends what libpq holds; notes whether the socket took it all. */
+void
+wire_flush(Session *session)
+{
+	int rc = PQflush(session->conn);
+
+	/* On failure reading tells what happened: the node may have said why. */
+	session->wire->unsent = rc > 0;
+}
+
+/* Has the caller something to do about this session? */
+static bool
+is_ready(const Session *session)
+{
+	const SessionWire *wire = session->wire;
+
+	switch (session->state)
+	{
+		case SESSION_CONNECTING:
+			return false;
+		case SESSION_BUSY:
+			return wire->pending != NULL;
+		case SESSION_COPY_OUT:
+			return wire->copy_row != NULL || wire->pending != NULL;
+		case SESSION_COPY_IN:
+		case SESSION_IDLE:
+		case SESSION_DEAD:
+			return !wire->reported || wire->pending != NULL;
+	}
+	return false;
+}
+
+/* Socket events to sleep on; 0: none. */
+static uint32
+wanted_events(const Session *session)
+{
+	const SessionWire *wire = session->wire;
+
+	switch (session->state)
+	{
+		case SESSION_CONNECTING:
+			return wire->polling == PGRES_POLLING_READING ? WL_SOCKET_READABLE
+														  : WL_SOCKET_WRITEABLE;
+		case SESSION_BUSY:
+		case SESSION_COPY_OUT:
+			return WL_SOCKET_READABLE | (wire->unsent ? WL_SOCKET_WRITEABLE : 0);
+		case SESSION_COPY_IN:
+			return wire->unsent ? WL_SOCKET_READABLE | WL_SOCKET_WRITEABLE : 0;
+		default:
+			return 0;
+	}
+}
+
+static void
+socket_ready(Session *session, uint32 events)
+{
+	if (session->state == SESSION_CONNECTING)
+	{
+		connect_advance(session);
+		return;
+	}
+	if (events & WL_SOCKET_WRITEABLE)
+		wire_flush(session);
+	if (events & WL_SOCKET_READABLE)
+		wire_read(session);
+}
+
+/* Rotates over the sessions so that a fast one does not starve the others. */
+static Session *
+next_ready(Session **sessions, int nsessions)
+{
+	static uint32 turn = 0;
+	uint32 first = nsessions > 1 ? turn++ : 0;
+
+	for (int i = 0; i < nsessions; i++)
+	{
+		Session *session = sessions[(first + i) % nsessions];
+
+		wire_pump(session);
+		if (is_ready(session))
+		{
+			if (session->state == SESSION_IDLE || session->state == SESSION_DEAD ||
+				session->state == SESSION_COPY_IN)
+				session->wire->reported = true;
+			return session;
+		}
+	}
+	return NULL;
+}
+
+static WaitEventSet *
+make_wait_set(int nsockets)
+{
+	WaitEventSet *set = CreateWaitEventSet(TopMemoryContext, nsockets + 2);
+
+	AddWaitEventToSet(set, WL_LATCH_SET, PGINVALID_SOCKET, MyLatch, NULL);
+	AddWaitEventToSet(set, WL_EXIT_ON_PM_DEATH, PGINVALID_SOCKET, NULL, NULL);
+	return set;
+}
+
+/* A connected session keeps its set: most waits are for one session, over and over. */
+static WaitEventSet *
+own_wait_set(Session *session, uint32 events)
+{
+	SessionWire *wire = session->wire;
+
+	if (wire->wait_set == NULL)
+	{
+		wire->wait_set = make_wait_set(1);
+		wire->wait_socket = PQsocket(session->conn);
+		AddWaitEventToSet(wire->wait_set, events, wire->wait_socket, NULL, session);
+	}
+	else
+	{
+		ModifyWaitEvent(wire->wait_set, 0, WL_LATCH_SET, MyLatch);
+		ModifyWaitEvent(wire->wait_set, 2, events, NULL);
+	}
+	return wire->wait_set;
+}
+
+/* Sleeps until a socket or the latch is ready, at most timeout ms (-1: no limit). */
+static void
+sleep_on(Session **sessions, int nsessions, long timeout_ms)
+{
+	WaitEvent occurred[16];
+	WaitEventSet *set = NULL;
+	Session *alone = NULL;
+	int nsockets = 0;
+	int count;
+
+	for (int i = 0; i < nsessions; i++)
+	{
+		if (wanted_events(sessions[i]) == 0)
+			continue;
+		nsockets++;
+		alone = sessions[i];
+	}
+	if (nsockets == 1 && alone->state != SESSION_CONNECTING)
+		set = own_wait_set(alone, wanted_events(alone));
+	else
+	{
+		alone = NULL;
+		set = make_wait_set(nsockets);
+		for (int i = 0; i < nsessions; i++)
+			if (wanted_events(sessions[i]) != 0)
+				AddWaitEventToSet(set, wanted_events(sessions[i]),
+								  PQsocket(sessions[i]->conn), NULL, sessions[i]);
+	}
+	count = WaitEventSetWait(set, timeout_ms, occurred, lengthof(occurred),
+							 PG_WAIT_EXTENSION);
+	if (alone == NULL)
+		FreeWaitEventSet(set);
+
+	for (int i = 0; i < count; i++)
+	{
+		if (occurred[i].events & WL_LATCH_SET)
+			ResetLatch(MyLatch);
+		else if (occurred[i].user_data != NULL)
+			socket_ready(occurred[i].user_data, occurred[i].events);
+	}
+}
+
+/* Milliseconds until the first deadline of a connection attempt, or limit if sooner. */
+static long
+until_deadline(Session **sessions, int nsessions, long limit)
+{
+	TimestampTz now = 0;
+
+	for (int i = 0; i < nsessions; i++)
+	{
+		long left;
+
+		if (sessions[i]->state != SESSION_CONNECTING)
+			continue;
+		if (now == 0)
+			now = GetCurrentTimestamp();
+		left = TimestampDifferenceMilliseconds(now, sessions[i]->wire->deadline);
+		if (limit < 0 || left < limit)
+			limit = left;
+	}
+	return limit;
+}
+
+static bool
+under_way(Session **sessions, int nsessions)
+{
+	for (int i = 0; i < nsessions; i++)
+		if (wanted_events(sessions[i]) != 0)
+			return true;
+	return false;
+}
+
+/* session_wait_any() for an array. */
+Session *
+wire_wait(Session **sessions, int nsessions, long timeout_ms)
+{
+	TimestampTz start = timeout_ms > 0 ? GetCurrentTimestamp() : 0;
+
+	CHECK_FOR_INTERRUPTS();
+	for (;;)
+	{
+		Session *ready = next_ready(sessions, nsessions);
+		long left = timeout_ms;
+
+		if (ready != NULL)
+			return ready;
+		if (!under_way(sessions, nsessions))
+			return NULL;
+		if (InterruptHoldoffCount > 0 && (QueryCancelPending || ProcDiePending))
+			return NULL;
+		if (interrupt_check != NULL && InterruptHoldoffCount == 0)
+			interrupt_check();
+		CHECK_FOR_INTERRUPTS();
+
+		if (timeout_ms > 0)
+		{
+			left -= TimestampDifferenceMilliseconds(start, GetCurrentTimestamp());
+			if (left <= 0)
+				return NULL;
+		}
+		sleep_on(sessions, nsessions, until_deadline(sessions, nsessions, left));
+		for (int i = 0; i < nsessions; i++)
+			connect_check_deadline(sessions[i]);
+		if (timeout_ms == 0)
+			return next_ready(sessions, nsessions);
+	}
+}
+
+/* Sleeps until the session's socket takes more, or has something to say. */
+void
+wire_wait_writable(Session *session)
+{
+	if (interrupt_check != NULL && InterruptHoldoffCount == 0)
+		interrupt_check();
+	CHECK_FOR_INTERRUPTS();
+	sleep_on(&session, 1, InterruptHoldoffCount > 0 ? 1000 : -1);
+}
+
+Session *
+session_wait_any(List *sessions, long timeout_ms)
+{
+	Session *few[8];
+	Session **array = few;
+	int count = 0;
+	Session *ready;
+
+	if (list_length(sessions) > lengthof(few))
+		array = palloc(sizeof(Session *) * list_length(sessions));
+	foreach_ptr (Session, session, sessions)
+		array[count++] = session;
+	ready = wire_wait(array, count, timeout_ms);
+	if (array != few)
+		pfree(array);
+	return ready;
+}
+
+PGresult *
+session_result(Session *session)
+{
+	SessionWire *wire = session->wire;
+	PGresult *result;
+
+	wire_pump(session);
+	result = wire->pending;
+	wire->pending = NULL;
+	if (result != NULL)
+		result_track(result);
+	else if (session->state == SESSION_IDLE || session->state == SESSION_DEAD)
+		wire->reported = true;
+	return result;
+}
+
+static bool
+is_error(const PGresult *result)
+{
+	ExecStatusType status = PQresultStatus(result);
+
+	return status == PGRES_FATAL_ERROR || status == PGRES_BAD_RESPONSE;
+}
+
+/* Takes results until the flight is over; the first error goes to *error, the last result
+ * that is none is returned. */
+static PGresult *
+collect(Session *session, PGresult **error)
+{
+	PGresult *last = NULL;
+	PGresult *result;
+
+	while (session->state != SESSION_IDLE || session->wire->pending != NULL)
+	{
+		if (session->state == SESSION_DEAD && session->wire->pending == NULL)
+			break;
+		if (session->state == SESSION_COPY_IN)
+			session_copy_end(session, "no data was expected");
+		if (session->state == SESSION_COPY_OUT)
+		{
+			const char *data;
+
+			while (session_copy_get(session, &data) > 0)
+				;
+		}
+		while ((result = session_result(session)) != NULL)
+		{
+			PGresult **slot = is_error(result) ? error : &last;
+
+			if (slot == error && *error != NULL)
+				session_result_free(result);
+			else
+			{
+				session_result_free(*slot);
+				*slot = result;
+			}
+		}
+		if (session->state != SESSION_IDLE && session->state != SESSION_DEAD &&
+			wire_wait(&session, 1, -1) == NULL && session->state != SESSION_IDLE)
+			wire_lost(session, "the wait for the node was given up");
+	}
+	return last;
+}
+
+PGresult *
+session_finish(Session *session)
+{
+	PGresult *error = NULL;
+	PGresult *last = collect(session, &error);
+
+	if (error != NULL)
+		session_raise(session, error, ERROR);
+	if (session->state == SESSION_DEAD)
+		session_raise_lost(session, ERROR);
+	return last;
+}
+
+PGresult *
+session_run(Session *session, const char *sql)
+{
+	session_send_simple(session, sql);
+	return session_finish(session);
+}

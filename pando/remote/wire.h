@@ -1,0 +1,141 @@
+/*
+ * wire.h: the inside of a session, shared by the files of this module only.
+ *
+ * A flight is what one session_send_*() starts: the preamble's statements, maybe the
+ * preparation of a named statement, and the statement itself. `swallow` counts what comes
+ * back before the statement's own results: results in the simple protocol, commands in
+ * pipeline mode. A result that arrived and was not yet taken is in `pending`; libpq's
+ * parser is never run further than that, so a slow reader holds the node back, not
+ * memory.
+ *
+ * While the connection is being made a flight is kept in `queued` and launched as soon as
+ * authentication is through.
+ */
+#ifndef PANDO_REMOTE_WIRE_H
+#define PANDO_REMOTE_WIRE_H
+
+#include "pando/compat/compat.h"
+#include "datatype/timestamp.h"
+#include "lib/ilist.h"
+#include "pando/remote/session.h"
+#include "storage/latch.h"
+
+typedef enum FlightKind
+{
+	FLIGHT_NONE,
+	FLIGHT_SIMPLE,
+	FLIGHT_PARAMS
+} FlightKind;
+
+/* A statement to send, as the caller gave it; everything is a copy in the flight context.
+ */
+typedef struct Flight
+{
+	FlightKind kind;
+	const char *preamble; /* may be empty */
+	const char *sql;
+	int nparams;
+	const Oid *types;
+	const char *const *values;
+	bool binary_results;
+	bool reuse;
+} Flight;
+
+/* One named prepared statement on the node. */
+typedef struct Prepared
+{
+	dlist_node link; /* most recently used first */
+	char *sql;
+	char name[NAMEDATALEN];
+} Prepared;
+
+typedef struct SharedPoolEntry SharedPoolEntry;
+
+typedef struct SessionWire SessionWire;
+struct SessionWire
+{
+	MemoryContext context;		  /* the session's own; deleted with it */
+	MemoryContext flight_context; /* reset when a flight starts */
+
+	/* Connection. */
+	char *name; /* application_name given */
+	TimestampTz opened;
+	TimestampTz deadline; /* of SESSION_CONNECTING */
+	PostgresPollingStatusType polling;
+	SharedPoolEntry *pool; /* where it is counted; NULL: not counted */
+	bool fd_acquired;
+	char *lost; /* why the session is dead */
+
+	/* The flight. */
+	Flight queued;
+	bool pipelined;
+	int swallow;
+	bool stream;
+	bool unsent;   /* libpq has bytes that the socket did not take */
+	bool reported; /* the end, loss or COPY readiness was handed over */
+	PGresult *pending;
+	List *notices;		 /* Notice *, to be passed on outside of libpq */
+	Prepared *preparing; /* entry that this flight creates */
+
+	/* COPY. */
+	char *copy_row; /* libpq's; COPY OUT */
+	int copy_row_length;
+	char *copy_taken; /* the row that the caller reads */
+	StringInfoData copy_in;
+	int copy_in_sent;
+
+	dlist_head prepared;
+	int nprepared;
+	uint32 prepared_serial;
+
+	/* For waits on this session alone; NULL until first needed. */
+	WaitEventSet *wait_set;
+	pgsocket wait_socket;
+};
+
+/* settings */
+extern char *remote_node_conninfo;
+extern int remote_connection_timeout;
+extern int remote_max_cached_sessions;
+extern int remote_max_cached_lifetime;
+extern int remote_max_shared_pool_size;
+extern int remote_max_nodes_tracked;
+extern bool remote_log_commands;
+extern int remote_min_messages;
+extern int remote_copy_flush_threshold;
+
+/* connect.c */
+extern void connect_start(Session *session);
+extern void connect_advance(Session *session);
+extern void connect_check_deadline(Session *session);
+extern char *connect_node_option(const char *text);
+
+/* flight.c */
+extern void flight_launch(Session *session);
+extern bool flight_split(const char **cursor, StringInfo statement);
+extern void flight_forget_prepared(Session *session, Prepared *prepared);
+
+/* wait.c */
+extern void wire_pump(Session *session);
+extern void wire_read(Session *session);
+extern void wire_flush(Session *session);
+extern void wire_lost(Session *session, const char *why);
+extern Session *wire_wait(Session **sessions, int nsessions, long timeout_ms);
+extern void wire_wait_writable(Session *session);
+extern bool wire_socket_readable(Session *session);
+
+/* result.c */
+extern void result_track(PGresult *result);
+
+/* error.c */
+extern void notice_receive(void *session, const PGresult *result);
+extern void notice_emit(Session *session);
+extern char *error_trim(const char *message);
+
+/* shared_pool.c */
+extern void shared_pool_init(void);
+extern SharedPoolEntry *shared_pool_enter(const char *host, int port);
+extern void shared_pool_leave(SharedPoolEntry *entry);
+extern bool shared_pool_full(SharedPoolEntry *entry);
+
+#endif

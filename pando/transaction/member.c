@@ -1,0 +1,266 @@
+/*
+ * member.c: sessions joining the transaction, and what goes ahead of their next
+ * statement.
+ *
+ * Nothing is sent here: BEGIN, savepoints and settings are written into the session's
+ * preamble and go out with the statement. What a preamble promises counts as done at
+ * once; the two ends of a transaction (finish.c) know that it may still be unsent.
+ */
+#include "pando/compat/compat.h"
+
+#include "access/parallel.h"
+#include "access/xact.h"
+#include "miscadmin.h"
+#include "pando/transaction/member.h"
+#include "utils/builtins.h"
+#include "utils/memutils.h"
+
+#define SETTINGS_UNKNOWN "?"
+
+List *members = NIL;
+static bool wrote_locally = false;
+
+Member *
+member_by_group(int32 group)
+{
+	foreach_ptr (Member, member, members)
+	{
+		if (member->owner && member->group == group)
+			return member;
+	}
+	return NULL;
+}
+
+/* Claims a session to the node for this transaction. */
+Member *
+member_add(const DistNode *node, bool owner)
+{
+	NodeAddress address = {.node_id = node->id,
+						   .group = node->group,
+						   .host = node->host,
+						   .port = node->port};
+	MemoryContext old;
+	Member *member;
+	Session *session;
+
+	if (IsParallelWorker())
+		ereport(ERROR, (errcode(ERRCODE_INVALID_TRANSACTION_STATE),
+						errmsg("cannot access other nodes in a parallel worker")));
+	session = session_claim(&address, GetSessionUserId());
+
+	old = MemoryContextSwitchTo(TopTransactionContext);
+	member = palloc0(sizeof(Member));
+	member->session = session;
+	member->group = node->group;
+	member->owner = owner;
+	member->joined_level = GetCurrentTransactionNestLevel();
+	members = lappend(members, member);
+	MemoryContextSwitchTo(old);
+	return member;
+}
+
+/* Forgets it and closes its session: the node did nothing that should stay. */
+void
+member_forget(Member *member)
+{
+	members = list_delete_ptr(members, member);
+	session_close(member->session);
+	pfree(member);
+}
+
+static void
+append_begin(Member *member, bool single_snapshot)
+{
+	Session *session = member->session;
+	const char *isolation = "READ COMMITTED";
+
+	if (IsolationIsSerializable())
+		isolation = "SERIALIZABLE";
+	else if (IsolationUsesXactSnapshot() || single_snapshot)
+		isolation = "REPEATABLE READ";
+	appendStringInfo(&session->preamble, "BEGIN TRANSACTION ISOLATION LEVEL %s%s%s;",
+					 isolation, XactReadOnly ? " READ ONLY" : " READ WRITE",
+					 XactDeferrable ? " DEFERRABLE" : "");
+	session->in_xact = true;
+	session->savepoint_depth = 1;
+	member->sent_level = 1;
+	member->read_only = XactReadOnly;
+	member->settings_before =
+		session->settings ? MemoryContextStrdup(TopTransactionContext, session->settings)
+						  : NULL;
+}
+
+/* Savepoints on the node for the subtransactions that are open here. */
+static void
+append_savepoints(Member *member)
+{
+	Session *session = member->session;
+	int level = GetCurrentTransactionNestLevel();
+
+	if (member->sent_level > session->savepoint_depth)
+	{
+		appendStringInfo(&session->preamble, "RELEASE SAVEPOINT pando_%d;",
+						 session->savepoint_depth + 1);
+		member->sent_level = session->savepoint_depth;
+	}
+	while (session->savepoint_depth < level)
+		appendStringInfo(&session->preamble, "SAVEPOINT pando_%d;",
+						 ++session->savepoint_depth);
+	member->sent_level = session->savepoint_depth;
+}
+
+static void
+set_settings(Session *session, const char *settings)
+{
+	if (session->settings != NULL)
+		pfree(session->settings);
+	session->settings = settings ? MemoryContextStrdup(TopMemoryContext, settings) : NULL;
+}
+
+/* Puts the client's settings into the preamble unless the node has them. */
+void
+member_settings(Member *member)
+{
+	Session *session = member->session;
+	const char *wanted = settings_text();
+	const char *has = session->settings ? session->settings : "";
+
+	if (wanted == has || strcmp(wanted, has) == 0)
+		return;
+	if (has[0] != '\0')
+		appendStringInfoString(&session->preamble, settings_reset_text());
+	appendStringInfoString(&session->preamble, wanted);
+	set_settings(session, wanted);
+	member->settings_sent = true;
+}
+
+/* The node rolled back, wholly or to a savepoint: settings of this transaction are gone.
+ */
+void
+member_settings_undone(Member *member)
+{
+	if (!member->settings_sent)
+		return;
+	set_settings(member->session, SETTINGS_UNKNOWN);
+	member->settings_sent = false;
+}
+
+/*
+ * Makes the session follow the transaction as it is now. single_snapshot: all that it
+ * reads is to be as of one moment, even if the client's isolation level is READ
+ * COMMITTED.
+ */
+void
+member_join(Member *member, bool single_snapshot)
+{
+	Session *session = member->session;
+
+	if (!session->in_xact)
+		append_begin(member, single_snapshot);
+	else if (XactReadOnly && !member->read_only)
+	{
+		appendStringInfoString(&session->preamble, "SET TRANSACTION READ ONLY;");
+		member->read_only = true;
+	}
+	append_savepoints(member);
+	member_settings(member);
+	member->alone = false;
+}
+
+/* The node's owner session, joined to the transaction. */
+Session *
+member_acquire(const DistNode *node, bool write, bool single_snapshot)
+{
+	Member *member = member_by_group(node->group);
+
+	if (member == NULL)
+		member = member_add(node, true);
+	if (member->session->state == SESSION_DEAD)
+		session_raise_lost(member->session, ERROR);
+	member_join(member, single_snapshot);
+	if (write)
+		member->session->wrote = true;
+	return member->session;
+}
+
+Session *
+xact_session(const DistNode *node, XactAccess access)
+{
+	Member *member;
+
+	if (access != XACT_ALONE || xact_must_join())
+		return member_acquire(node, access != XACT_READ,
+							  access == XACT_READ && !xact_must_join() &&
+								  nesting_reads_only());
+
+	member = member_by_group(node->group);
+	if (member == NULL)
+		member = member_add(node, true);
+	if (member->session->state == SESSION_DEAD)
+		session_raise_lost(member->session, ERROR);
+	member->alone = true;
+	member_settings(member);
+	return member->session;
+}
+
+Session *
+xact_extra_session(const DistNode *node)
+{
+	Member *member = member_add(node, false);
+
+	member_join(member, false);
+	return member->session;
+}
+
+static bool
+something_written(void)
+{
+	if (wrote_locally || TransactionIdIsValid(GetTopTransactionIdIfAny()))
+		return true;
+	foreach_ptr (Member, member, members)
+	{
+		if (member->session->in_xact)
+			return true;
+	}
+	return false;
+}
+
+bool
+xact_must_join(void)
+{
+	return IsTransactionBlock() || GetCurrentTransactionNestLevel() > 1 ||
+		   (MyXactFlags & XACT_FLAGS_PIPELINING) != 0 || !nesting_is_top() ||
+		   something_written();
+}
+
+bool
+xact_wrote_on(int32 group)
+{
+	foreach_ptr (Member, member, members)
+	{
+		if (member->group == group && member->session->wrote)
+			return true;
+	}
+	return group == node_local_group() &&
+		   (wrote_locally || TransactionIdIsValid(GetTopTransactionIdIfAny()));
+}
+
+void
+xact_wrote_locally(void)
+{
+	wrote_locally = true;
+}
+
+/* Called at the transaction's end by finish.c; the members' memory goes by itself. */
+void
+members_reset(void)
+{
+	members = NIL;
+	wrote_locally = false;
+}
+
+bool
+members_wrote_locally(void)
+{
+	return wrote_locally;
+}

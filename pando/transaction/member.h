@@ -1,0 +1,70 @@
+/*
+ * member.h: what this module's files share: the sessions of the current transaction.
+ *
+ * A Member is a session that takes part in the transaction. Members live in
+ * TopTransactionContext, their sessions outlive them. Levels are nesting levels of
+ * subtransactions as GetCurrentTransactionNestLevel() counts them: 1 is the top.
+ * Session.savepoint_depth is the deepest level whose savepoint on the node belongs to the
+ * present subtransaction of that level; sent_level may be deeper, while savepoints of
+ * ended subtransactions wait to be released.
+ */
+#ifndef PANDO_TRANSACTION_MEMBER_H
+#define PANDO_TRANSACTION_MEMBER_H
+
+#include "pando/compat/compat.h"
+#include "pando/transaction/xact.h"
+
+typedef struct Member
+{
+	Session *session;
+	int32 group;
+	bool owner;		  /* handed out by xact_session() */
+	bool alone;		  /* runs statements that are their own transaction */
+	int joined_level; /* where it was first used; what is above it knows nothing of it */
+	int sent_level;
+	bool read_only;
+	bool settings_sent;	   /* in this transaction: a rollback takes them back */
+	char *settings_before; /* what the node had before it; NULL: none */
+} Member;
+
+/* member.c */
+extern List *members;
+extern void members_reset(void);
+extern bool members_wrote_locally(void);
+extern Member *member_by_group(int32 group);
+extern Member *member_add(const DistNode *node, bool owner);
+extern void member_forget(Member *member);
+extern void member_join(Member *member, bool single_snapshot);
+extern void member_settings(Member *member);
+extern void member_settings_undone(Member *member);
+extern Session *member_acquire(const DistNode *node, bool write, bool single_snapshot);
+
+/* settings.c: the client's settings as SQL; the same pointer as long as nothing changes.
+ */
+extern const char *settings_text(void);
+extern const char *settings_reset_text(void);
+
+/* finish.c */
+extern void finish_register(void);
+extern bool settle(List *sessions, long timeout_ms);
+extern bool settle_ok(Session *session, int elevel);
+
+/* two_phase.c */
+extern bool two_phase_needed(void);
+extern void two_phase_prepare(void);
+extern void two_phase_commit(void);
+extern void two_phase_rollback(Member *member);
+extern char *two_phase_prefix(void);
+
+/* identity.c */
+extern void identity_init(void);
+extern uint64 identity_transaction_number(void);
+extern void identity_transaction_end(void);
+extern bool identity_is_running(int pid, uint64 number);
+
+/* nesting.c */
+extern void nesting_init(void);
+extern bool nesting_is_top(void);
+extern bool nesting_reads_only(void);
+
+#endif

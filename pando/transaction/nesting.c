@@ -1,0 +1,189 @@
+/*
+ * nesting.c: is the running statement the client's own, or one that a function runs?
+ *
+ * Only a statement that nothing surrounds may be its own transaction on a node. The
+ * depth counts executor phases and those utility statements that run other statements on
+ * somebody else's behalf (CALL, DO, DDL with its checks, COPY FROM with its triggers);
+ * EXPLAIN, EXECUTE, cursors and the like only carry the client's statement.
+ *
+ * In the extended protocol a client may put several statements before one Sync; they are
+ * one transaction then. The first of them can't know, except by looking: it is alone if
+ * the next message, already received, is the Sync.
+ */
+#include "pando/compat/compat.h"
+
+#include "access/xact.h"
+#include "executor/executor.h"
+#include "libpq/libpq.h"
+#include "nodes/parsenodes.h"
+#include "pando/transaction/member.h"
+#include "tcop/dest.h"
+#include "tcop/pquery.h"
+#include "tcop/utility.h"
+
+static int depth = 0;
+static bool top_reads_only = false;
+static ExecutorStart_hook_type next_start = NULL;
+static ExecutorRun_hook_type next_run = NULL;
+static ExecutorFinish_hook_type next_finish = NULL;
+static ProcessUtility_hook_type next_utility = NULL;
+
+static void
+nesting_start(QueryDesc *query, int eflags)
+{
+	if (depth == 0)
+		top_reads_only = query->operation == CMD_SELECT &&
+						 !query->plannedstmt->hasModifyingCTE &&
+						 query->plannedstmt->rowMarks == NIL;
+	depth++;
+	PG_TRY();
+	{
+		if (next_start)
+			next_start(query, eflags);
+		else
+			standard_ExecutorStart(query, eflags);
+	}
+	PG_FINALLY();
+	{
+		depth--;
+	}
+	PG_END_TRY();
+}
+
+static void
+nesting_run(QueryDesc *query, ScanDirection direction, uint64 count, bool once)
+{
+	depth++;
+	PG_TRY();
+	{
+		if (next_run)
+			next_run(query, direction, count, once);
+		else
+			standard_ExecutorRun(query, direction, count, once);
+	}
+	PG_FINALLY();
+	{
+		depth--;
+	}
+	PG_END_TRY();
+}
+
+static void
+nesting_finish(QueryDesc *query)
+{
+	depth++;
+	PG_TRY();
+	{
+		if (next_finish)
+			next_finish(query);
+		else
+			standard_ExecutorFinish(query);
+	}
+	PG_FINALLY();
+	{
+		depth--;
+	}
+	PG_END_TRY();
+}
+
+/* Does the utility statement only carry the client's statement? */
+static bool
+is_transparent(Node *statement)
+{
+	switch (nodeTag(statement))
+	{
+		case T_ExplainStmt:
+		case T_ExecuteStmt:
+		case T_PrepareStmt:
+		case T_DeclareCursorStmt:
+		case T_FetchStmt:
+		case T_CreateTableAsStmt:
+		case T_RefreshMatViewStmt:
+		case T_TransactionStmt:
+			return true;
+		case T_CopyStmt:
+			return !((CopyStmt *) statement)->is_from;
+		default:
+			return false;
+	}
+}
+
+static void
+nesting_utility(PlannedStmt *pstmt, const char *text, bool read_only_tree,
+				ProcessUtilityContext context, ParamListInfo params,
+				QueryEnvironment *environment, DestReceiver *dest, QueryCompletion *qc)
+{
+	int step = is_transparent(pstmt->utilityStmt) ? 0 : 1;
+
+	/*
+	 * No PG_TRY where nothing is counted: COMMIT in a procedure must not be in the frame
+	 * of a transaction statement.
+	 */
+	if (step == 0)
+	{
+		if (next_utility)
+			next_utility(pstmt, text, read_only_tree, context, params, environment, dest,
+						 qc);
+		else
+			standard_ProcessUtility(pstmt, text, read_only_tree, context, params,
+									environment, dest, qc);
+		return;
+	}
+	depth += step;
+	PG_TRY();
+	{
+		if (next_utility)
+			next_utility(pstmt, text, read_only_tree, context, params, environment, dest,
+						 qc);
+		else
+			standard_ProcessUtility(pstmt, text, read_only_tree, context, params,
+									environment, dest, qc);
+	}
+	PG_FINALLY();
+	{
+		depth -= step;
+	}
+	PG_END_TRY();
+}
+
+/* Extended protocol: is the next message anything but a Sync that is here already? */
+static bool
+more_may_follow(void)
+{
+	int next;
+
+	if (whereToSendOutput != DestRemote || ActivePortal == NULL || !ActivePortal->visible)
+		return false;
+	if (!pq_buffer_has_data())
+		return true;
+	pq_startmsgread();
+	next = pq_peekbyte();
+	pq_endmsgread();
+	return next != 'S';
+}
+
+bool
+nesting_is_top(void)
+{
+	return depth <= 1 && !more_may_follow();
+}
+
+/* Is the client's statement one that does not write? */
+bool
+nesting_reads_only(void)
+{
+	return top_reads_only;
+}
+
+void
+nesting_init(void)
+{
+	next_start = ExecutorStart_hook;
+	ExecutorStart_hook = nesting_start;
+	next_run = ExecutorRun_hook;
+	ExecutorRun_hook = nesting_run;
+	next_finish = ExecutorFinish_hook;
+	ExecutorFinish_hook = nesting_finish;
+	next_utility = ProcessUtility_hook;
+	ProcessUtility_hook = nesting_utility;
+}

@@ -1,0 +1,159 @@
+/*
+ * run.c: commands between nodes, for the modules above.
+ *
+ * Remote nodes get their command first, then this node runs its own, then all are waited
+ * for: the nodes work at the same time.
+ */
+#include "pando/compat/compat.h"
+
+#include "access/xact.h"
+#include "miscadmin.h"
+#include "pando/base/sql.h"
+#include "pando/transaction/member.h"
+#include "utils/builtins.h"
+
+static bool
+is_local(const DistNode *node)
+{
+	return node->group == node_local_group();
+}
+
+static void
+run_locally(const char *sql)
+{
+	(void) sql_run("%s", sql);
+	CommandCounterIncrement();
+}
+
+void
+xact_run_each(List *nodes, List *commands)
+{
+	List *sessions = NIL;
+	ListCell *node_cell;
+	ListCell *command_cell;
+
+	forboth(node_cell, nodes, command_cell, commands)
+	{
+		const DistNode *node = lfirst(node_cell);
+		Session *session;
+
+		if (is_local(node))
+			continue;
+		session = member_acquire(node, true, false);
+		session_send_simple(session, lfirst(command_cell));
+		sessions = lappend(sessions, session);
+	}
+	forboth(node_cell, nodes, command_cell, commands)
+	{
+		if (is_local(lfirst(node_cell)))
+			run_locally(lfirst(command_cell));
+	}
+	foreach_ptr (Session, session, sessions)
+		session_result_free(session_finish(session));
+	list_free(sessions);
+}
+
+void
+xact_run_on_nodes(List *nodes, const char *sql)
+{
+	List *commands = NIL;
+
+	foreach_ptr (const DistNode, node, nodes)
+	{
+		(void) node;
+		commands = lappend(commands, unconstify(char *, sql));
+	}
+	xact_run_each(nodes, commands);
+	list_free(commands);
+}
+
+char *
+xact_value_from_node(const DistNode *node, const char *sql)
+{
+	Session *session;
+	PGresult *result;
+	char *value = NULL;
+
+	if (is_local(node))
+		return sql_value("%s", sql);
+	session = member_acquire(node, false, false);
+	result = session_run(session, sql);
+	if (result != NULL && PQntuples(result) > 0 && PQnfields(result) > 0 &&
+		!PQgetisnull(result, 0, 0))
+		value = pstrdup(PQgetvalue(result, 0, 0));
+	session_result_free(result);
+	return value;
+}
+
+/* Brings the client's settings to a session in a flight of their own, since commands that
+ * refuse to run in a transaction block also refuse company. */
+static void
+send_settings(List *outside)
+{
+	foreach_ptr (Member, member, outside)
+	{
+		member_settings(member);
+		if (member->session->preamble.len > 0)
+			session_send_simple(member->session, "SELECT");
+	}
+	foreach_ptr (Member, member, outside)
+	{
+		if (member->session->state != SESSION_IDLE)
+			session_result_free(session_finish(member->session));
+		member->settings_sent = false;
+	}
+}
+
+void
+xact_run_outside(List *nodes, List *commands)
+{
+	List *outside = NIL;
+	ListCell *member_cell;
+	ListCell *command_cell;
+	Session *failed = NULL;
+	PGresult *error = NULL;
+
+	foreach_ptr (const DistNode, node, nodes)
+		outside = lappend(outside, member_add(node, false));
+	send_settings(outside);
+	forboth(member_cell, outside, command_cell, commands)
+	{
+		Member *member = lfirst(member_cell);
+
+		session_send_simple(member->session, lfirst(command_cell));
+	}
+	foreach_ptr (Member, member, outside)
+	{
+		Session *session = member->session;
+		PGresult *result;
+
+		do
+		{
+			while ((result = session_result(session)) != NULL)
+			{
+				if (PQresultStatus(result) == PGRES_FATAL_ERROR && error == NULL)
+				{
+					error = result;
+					failed = session;
+				}
+				else
+					session_result_free(result);
+			}
+			if (session->state == SESSION_IDLE || session->state == SESSION_DEAD)
+				break;
+		} while (session_wait_any(list_make1(session), -1) != NULL);
+		if (session->state == SESSION_DEAD && failed == NULL)
+			failed = session;
+	}
+	if (error != NULL)
+		session_raise(failed, error, ERROR);
+	if (failed != NULL)
+		session_raise_lost(failed, ERROR);
+	foreach_ptr (Member, member, outside)
+	{
+		session_release(member->session);
+		members = list_delete_ptr(members, member);
+		pfree(member);
+	}
+	list_free(outside);
+}

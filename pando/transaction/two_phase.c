@@ -1,0 +1,209 @@
+/*
+ * two_phase.c: committing on several nodes at once.
+ *
+ * 1. PREPARE TRANSACTION on all nodes that wrote, in parallel.
+ * 2. A row of pg_dist_transaction per prepared transaction, written in the local
+ *    transaction: it is there exactly if that one commits. This is the decision.
+ * 3. The local commit.
+ * 4. COMMIT PREPARED on all nodes, in parallel. What fails here only delays: recovery
+ *    (recovery.c) finds the row and commits. It also deletes rows that are no longer
+ * needed.
+ *
+ * The name of a prepared transaction says who began it: cluster, group, pid, number of
+ * the distributed transaction, number of the session.
+ */
+#include "pando/compat/compat.h"
+
+#include "access/htup_details.h"
+#include "access/table.h"
+#include "access/xact.h"
+#include "catalog/indexing.h"
+#include "catalog/namespace.h"
+#include "catalog/pg_namespace.h"
+#include "miscadmin.h"
+#include "pando/base/debug_point.h"
+#include "pando/base/sql.h"
+#include "pando/transaction/member.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+#include "utils/snapmgr.h"
+#include "utils/xid8.h"
+
+#define SECOND_PHASE_MS 30000
+#define RECORD_COLUMNS 3
+
+/* "pando_<cluster>_<group>_": what names of this node's transactions begin with. */
+char *
+two_phase_prefix(void)
+{
+	char *server_id;
+
+	PushActiveSnapshot(GetTransactionSnapshot());
+	server_id =
+		sql_value("SELECT metadata->>'server_id' FROM pg_catalog.pg_dist_node_metadata");
+	PopActiveSnapshot();
+	if (server_id == NULL)
+		elog(ERROR, "pg_dist_node_metadata has no server_id");
+	return psprintf("pando_%.8s_%d_", server_id, node_local_group());
+}
+
+static int
+count_writers(void)
+{
+	int writers = 0;
+
+	foreach_ptr (Member, member, members)
+	{
+		if (member->session->in_xact && member->session->wrote)
+			writers++;
+	}
+	return writers;
+}
+
+/* Have several places written, of which this backend may be one? */
+bool
+two_phase_needed(void)
+{
+	int writers = count_writers();
+
+	if (members_wrote_locally() || TransactionIdIsValid(GetTopTransactionIdIfAny()))
+		writers++;
+	return count_writers() > 0 && writers > 1;
+}
+
+/* The rows that say: these are to be committed. */
+static void
+write_records(void)
+{
+	Relation relation = table_open(
+		get_relname_relid("pg_dist_transaction", PG_CATALOG_NAMESPACE), RowExclusiveLock);
+	FullTransactionId xid = GetTopFullTransactionId();
+
+	foreach_ptr (Member, member, members)
+	{
+		Datum values[RECORD_COLUMNS];
+		bool nulls[RECORD_COLUMNS] = {false, false, false};
+		HeapTuple tuple;
+
+		if (member->session->gid == NULL)
+			continue;
+		values[0] = Int32GetDatum(member->group);
+		values[1] = CStringGetTextDatum(member->session->gid);
+		values[2] = FullTransactionIdGetDatum(xid);
+		tuple = heap_form_tuple(RelationGetDescr(relation), values, nulls);
+		CatalogTupleInsert(relation, tuple);
+		heap_freetuple(tuple);
+	}
+	table_close(relation, NoLock);
+	CommandCounterIncrement();
+}
+
+/* Why PREPARE failed, with a hint where the server's own is for its operator only. */
+static void
+raise_prepare_error(Session *session, PGresult *error)
+{
+	const char *sqlstate = PQresultErrorField(error, PG_DIAG_SQLSTATE);
+
+	if (sqlstate != NULL && strcmp(sqlstate, "55000") == 0 &&
+		strstr(PQresultErrorField(error, PG_DIAG_MESSAGE_PRIMARY), "disabled") != NULL)
+		ereport(
+			ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg("prepared transactions are disabled on the remote node %s:%d",
+					session->address.host, session->address.port),
+			 errdetail("A transaction that writes on several nodes needs them."),
+			 errhint("Set max_prepared_transactions to a nonzero value on all nodes.")));
+	session_raise(session, error, ERROR);
+}
+
+/* First phase; raises if any node can't. Called at pre-commit. */
+void
+two_phase_prepare(void)
+{
+	char *prefix = two_phase_prefix();
+	uint64 number = identity_transaction_number();
+	List *sessions = NIL;
+	int count = 0;
+
+	DEBUG_POINT("commit-before-prepare");
+	foreach_ptr (Member, member, members)
+	{
+		Session *session = member->session;
+
+		if (!session->in_xact || !session->wrote)
+			continue;
+		session->gid = MemoryContextStrdup(
+			TopTransactionContext,
+			psprintf("%s%d_" UINT64_FORMAT "_%d", prefix, MyProcPid, number, ++count));
+		resetStringInfo(&session->preamble);
+		session_send_simple(session, psprintf("PREPARE TRANSACTION %s",
+											  quote_literal_cstr(session->gid)));
+		sessions = lappend(sessions, session);
+	}
+	while (session_wait_any(sessions, -1) != NULL)
+	{
+		foreach_ptr (Session, session, sessions)
+		{
+			PGresult *result;
+
+			while ((result = session_result(session)) != NULL)
+			{
+				if (PQresultStatus(result) == PGRES_FATAL_ERROR)
+					raise_prepare_error(session, result);
+				/* A failed transaction answers PREPARE with ROLLBACK. */
+				if (strcmp(PQcmdStatus(result), "PREPARE TRANSACTION") != 0)
+					ereport(ERROR,
+							(errcode(ERRCODE_IN_FAILED_SQL_TRANSACTION),
+							 errmsg("the transaction failed on the remote node %s:%d",
+									session->address.host, session->address.port)));
+				session_result_free(result);
+			}
+			if (session->state == SESSION_DEAD)
+				session_raise_lost(session, ERROR);
+		}
+	}
+	DEBUG_POINT("commit-after-prepare");
+	PushActiveSnapshot(GetTransactionSnapshot());
+	write_records();
+	PopActiveSnapshot();
+	DEBUG_POINT("commit-after-record");
+}
+
+/* Second phase, after the local commit: must not raise, and needs nothing that could. */
+void
+two_phase_commit(void)
+{
+	List *sessions = NIL;
+	char sql[256];
+
+	foreach_ptr (Member, member, members)
+	{
+		Session *session = member->session;
+
+		if (session->gid == NULL)
+			continue;
+		if (session->state == SESSION_IDLE)
+		{
+			snprintf(sql, sizeof(sql), "COMMIT PREPARED '%s'", session->gid);
+			session_send_simple(session, sql);
+			DEBUG_POINT("commit-during-second-phase");
+		}
+		sessions = lappend(sessions, session);
+	}
+	(void) settle(sessions, SECOND_PHASE_MS);
+	foreach_ptr (Session, session, sessions)
+	{
+		if (session->state == SESSION_IDLE && !session->failed)
+			continue;
+		ereport(WARNING,
+				(errcode(ERRCODE_CONNECTION_FAILURE),
+				 errmsg("could not commit prepared transaction \"%s\" on the "
+						"remote node %s:%d yet",
+						session->gid, session->address.host, session->address.port),
+				 errdetail("The transaction is committed; that node will "
+						   "follow when it can be reached.")));
+	}
+	list_free(sessions);
+}
