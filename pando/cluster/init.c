@@ -3,9 +3,35 @@
  */
 #include "pando/compat/compat.h"
 
+#include "utils/guc.h"
+
 #include "pando/cluster/init.h"
+#include "pando/cluster/settings.h"
+
+#define MAX_SHARD_COUNT 64000
+#define MAX_REPLICATION_FACTOR 100
+
+int setting_shard_count = 32;
+int setting_shard_replication_factor = 1;
+char *setting_local_hostname = NULL;
+char *setting_cluster_name = NULL;
 
 void
 cluster_init(void)
 {
+	DefineCustomIntVariable(
+		"citus.shard_count", "Number of shards of a newly distributed table.", NULL,
+		&setting_shard_count, 32, 1, MAX_SHARD_COUNT, PGC_USERSET, 0, NULL, NULL, NULL);
+	DefineCustomIntVariable(
+		"citus.shard_replication_factor",
+		"Number of placements of each shard of a newly distributed table.", NULL,
+		&setting_shard_replication_factor, 1, 1, MAX_REPLICATION_FACTOR, PGC_USERSET, 0,
+		NULL, NULL, NULL);
+	DefineCustomStringVariable(
+		"citus.local_hostname",
+		"Host under which this server is registered when it registers itself.", NULL,
+		&setting_local_hostname, "localhost", PGC_SUSET, 0, NULL, NULL, NULL);
+	DefineCustomStringVariable(
+		"citus.cluster_name", "Name of the cluster whose nodes this server works with.",
+		NULL, &setting_cluster_name, "default", PGC_SU_BACKEND, 0, NULL, NULL, NULL);
 }

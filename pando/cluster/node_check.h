@@ -1,0 +1,25 @@
+/*
+ * node_check.h: is a server fit to be a node of this cluster?
+ */
+#ifndef PANDO_CLUSTER_NODE_CHECK_H
+#define PANDO_CLUSTER_NODE_CHECK_H
+
+#include "pando/compat/compat.h"
+#include "pando/metadata/node.h"
+
+/*
+ * Connects (in the transaction) and raises an error that names the node unless it can be
+ * reached, runs the same PostgreSQL and extension versions, can prepare transactions, is
+ * another server than this one and belongs to no other cluster. Returns whether it still
+ * has metadata of this very cluster, from an earlier membership.
+ */
+extern bool node_check_fitness(const Node *node);
+
+/* Can the address be connected to as the session's user? Outside the transaction, no
+ * errors. */
+extern bool node_is_reachable(const Node *node);
+
+/* The same, and is the server one that accepts writes? */
+extern bool node_accepts_writes(const Node *node);
+
+#endif

@@ -1,0 +1,498 @@
+/*
+ * node_sync.c: everything that a member of the cluster has, brought to a node.
+ *
+ * Order on the node: identity and node rows; objects that tables depend on; shell tables
+ * that are missing; their foreign keys; rows of pg_dist_*; copies of reference tables;
+ * foreign keys of those. Shell tables get their foreign keys before they are registered,
+ * while they still are plain tables there.
+ *
+ * Locks, to the end of the transaction: pg_dist_node exclusively (the caller), each
+ * distributed table's shell here in SHARE UPDATE EXCLUSIVE mode, which keeps schema
+ * changes and shard moves out but neither reads nor writes; a reference table whose rows
+ * are to be copied in EXCLUSIVE mode on all nodes, this one first, which keeps writers
+ * out.
+ */
+#include "pando/compat/compat.h"
+
+#include "catalog/dependency.h"
+#include "catalog/namespace.h"
+#include "catalog/pg_class.h"
+#include "commands/tablecmds.h"
+#include "fmgr.h"
+#include "lib/stringinfo.h"
+#include "miscadmin.h"
+#include "storage/lmgr.h"
+#include "utils/acl.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/snapmgr.h"
+
+#include "pando/base/name.h"
+#include "pando/base/sql.h"
+#include "pando/cluster/node_row.h"
+#include "pando/cluster/node_sync.h"
+#include "pando/cluster/row_stream.h"
+#include "pando/ddl/dependency.h"
+#include "pando/ddl/table_def.h"
+#include "pando/metadata/table.h"
+#include "pando/transaction/xact.h"
+
+PG_FUNCTION_INFO_V1(metadata_changed);
+PG_FUNCTION_INFO_V1(table_changed);
+PG_FUNCTION_INFO_V1(table_lock);
+
+/* pando.metadata_changed(): this server's backends reload nodes and all tables. */
+Datum
+metadata_changed(PG_FUNCTION_ARGS)
+{
+	CommandCounterIncrement();
+	node_invalidate();
+	foreach_ptr (char, oid,
+				 sql_column("SELECT logicalrelid::oid FROM "
+							"pg_catalog.pg_dist_partition"))
+	{
+		dist_table_invalidate(atooid(oid));
+	}
+	PG_RETURN_VOID();
+}
+
+/* pando.table_changed(regclass): this server's backends reload the table's metadata. */
+Datum
+table_changed(PG_FUNCTION_ARGS)
+{
+	CommandCounterIncrement();
+	dist_table_invalidate(PG_GETARG_OID(0));
+	PG_RETURN_VOID();
+}
+
+/* Lock modes as LOCK TABLE spells them, as far as nodes ask each other for them. */
+static LOCKMODE
+lock_mode_from_text(const char *name)
+{
+	static const struct
+	{
+		const char *name;
+		LOCKMODE mode;
+	} modes[] = {{"SHARE UPDATE EXCLUSIVE", ShareUpdateExclusiveLock},
+				 {"EXCLUSIVE", ExclusiveLock},
+				 {"ACCESS EXCLUSIVE", AccessExclusiveLock}};
+
+	for (int i = 0; i < lengthof(modes); i++)
+	{
+		if (strcmp(modes[i].name, name) == 0)
+			return modes[i].mode;
+	}
+	ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+					errmsg("unknown lock mode \"%s\"", name)));
+	return NoLock; /* not reached */
+}
+
+/*
+ * pando.table_lock(regclass, mode): locks the shell table on this server alone. Unlike
+ * LOCK TABLE it is nothing that is propagated.
+ */
+Datum
+table_lock(PG_FUNCTION_ARGS)
+{
+	Oid relid = PG_GETARG_OID(0);
+	LOCKMODE mode = lock_mode_from_text(text_to_cstring(PG_GETARG_TEXT_PP(1)));
+
+	if (pg_class_aclcheck(relid, GetUserId(), ACL_UPDATE | ACL_DELETE | ACL_TRUNCATE) !=
+			ACLCHECK_OK &&
+		!pg_class_ownercheck(relid, GetUserId()))
+		aclcheck_error(ACLCHECK_NO_PRIV, OBJECT_TABLE, get_rel_name(relid));
+	LockRelationOid(relid, mode);
+	PG_RETURN_VOID();
+}
+
+/* ------------------------------------------------------------------------------------
+ * Rows of pg_dist_* as commands. Objects are named, since OIDs differ between nodes.
+ */
+
+#define TABLE_NAME_OF(column)                                                            \
+	"(SELECT format('%I.%I', n.nspname, c.relname) FROM pg_class c JOIN pg_namespace "   \
+	"n ON n.oid = c.relnamespace WHERE c.oid = " column ")"
+
+static const char *const metadata_commands[] = {
+	"SELECT 'DELETE FROM pg_catalog.pg_dist_node_metadata; INSERT INTO "
+	"pg_catalog.pg_dist_node_metadata VALUES (' || quote_literal(metadata::text) || ')' "
+	"FROM "
+	"pg_dist_node_metadata",
+
+	"SELECT 'INSERT INTO pg_catalog.pg_dist_authinfo VALUES ' || string_agg(format("
+	"'(%s, %L, %L)', nodeid, rolename, authinfo), ', ') FROM pg_dist_authinfo",
+
+	"SELECT 'INSERT INTO pg_catalog.pg_dist_poolinfo VALUES ' || string_agg(format("
+	"'(%s, %L)', nodeid, poolinfo), ', ') FROM pg_dist_poolinfo",
+
+	"SELECT 'INSERT INTO pg_catalog.pg_dist_colocation VALUES ' || string_agg(format("
+	"'(%s, %s, %s, %L::regtype, %L::regcollation)', colocationid, shardcount, "
+	"replicationfactor, distributioncolumntype::regtype, "
+	"distributioncolumncollation::regcollation), ', ') FROM pg_dist_colocation",
+
+	"SELECT 'INSERT INTO pg_catalog.pg_dist_schema VALUES ' || string_agg(format("
+	"'(%L::regnamespace, %s)', quote_ident(n.nspname), s.colocationid), ', ') FROM "
+	"pg_dist_schema s JOIN pg_namespace n ON n.oid = s.schemaid",
+
+	"SELECT 'INSERT INTO pg_catalog.pg_dist_partition VALUES ' || string_agg(format("
+	"'(%L::regclass, %L, %L, %s, %L, %L)', " TABLE_NAME_OF(
+		"p.logicalrelid") ", "
+						  "partmethod, partkey, colocationid, repmodel, autoconverted), "
+						  "', ') FROM "
+						  "pg_dist_partition p",
+
+	"SELECT 'INSERT INTO pg_catalog.pg_dist_shard VALUES ' || string_agg(format("
+	"'(%L::regclass, %s, %L, %L, %L)', " TABLE_NAME_OF(
+		"s.logicalrelid") ", shardid, "
+						  "shardstorage, shardminvalue, shardmaxvalue), ', ') FROM "
+						  "pg_dist_shard s",
+
+	"SELECT 'INSERT INTO pg_catalog.pg_dist_placement VALUES ' || string_agg(format("
+	"'(%s, %s, %s, %s, %s)', placementid, shardid, shardstate, shardlength, groupid), "
+	"', ') FROM pg_dist_placement",
+};
+
+#define METADATA_CLEAR                                                                   \
+	"SELECT pando.metadata_changed(); "                                                  \
+	"DELETE FROM pg_catalog.pg_dist_placement; DELETE FROM pg_catalog.pg_dist_shard; "   \
+	"DELETE FROM pg_catalog.pg_dist_partition; DELETE FROM pg_catalog.pg_dist_schema; "  \
+	"DELETE FROM pg_catalog.pg_dist_colocation; "                                        \
+	"DELETE FROM pg_catalog.pg_dist_authinfo; DELETE FROM pg_catalog.pg_dist_poolinfo"
+
+static void
+tell(const Node *node, const char *sql)
+{
+	xact_run_each(list_make1((void *) node), list_make1((void *) sql));
+}
+
+/* Commands of a list in one string, and so in one round trip. */
+static char *
+join_commands(List *commands)
+{
+	StringInfoData sql;
+
+	initStringInfo(&sql);
+	foreach_ptr (char, command, commands)
+	{
+		appendStringInfo(&sql, "%s;\n", command);
+	}
+	return sql.data;
+}
+
+static void
+send_identity(const Node *node)
+{
+	tell(node, psprintf("DELETE FROM pg_catalog.pg_dist_local_group; "
+						"INSERT INTO pg_catalog.pg_dist_local_group VALUES (%d); "
+						"DELETE FROM pg_catalog.pg_dist_node; %s; "
+						"SELECT pando.nodes_changed()",
+						node->group, node_rows_insert_command()));
+}
+
+static void
+send_metadata(const Node *node)
+{
+	OwnerScope scope;
+	List *commands = list_make1(METADATA_CLEAR);
+
+	owner_enter(&scope);
+	for (int i = 0; i < lengthof(metadata_commands); i++)
+	{
+		char *command = sql_value("%s", metadata_commands[i]);
+
+		if (command != NULL)
+			commands = lappend(commands, command);
+	}
+	owner_leave(&scope);
+	commands = lappend(commands, "SELECT pando.metadata_changed()");
+	tell(node, join_commands(commands));
+}
+
+/* ------------------------------------------------------------------------------------
+ * Tables
+ */
+
+/* Does a relation of that name exist on the node? */
+static bool
+relation_exists_on(const Node *node, Oid relid)
+{
+	return xact_value_from_node(
+			   node, psprintf("SELECT pg_catalog.to_regclass(%s)",
+							  quote_literal_cstr(name_qualified(relid)))) != NULL;
+}
+
+static void
+send_shell_tables(const Node *node, List *relids, bool first_time)
+{
+	List *tables = NIL;
+	List *foreign_keys = NIL;
+	ListCell *cell;
+
+	foreach (cell, relids)
+	{
+		Oid relid = lfirst_oid(cell);
+
+		if (relation_exists_on(node, relid))
+		{
+			if (first_time)
+				ereport(
+					ERROR,
+					(errcode(ERRCODE_DUPLICATE_TABLE),
+					 errmsg("relation %s already exists on node %s:%d",
+							name_qualified(relid), node->host, node->port),
+					 errdetail("A distributed table of this cluster has the same name."),
+					 errhint("Rename or drop that relation on the node.")));
+			continue;
+		}
+		tables = list_concat(tables, table_def_commands(relid));
+		foreign_keys = list_concat(foreign_keys, table_def_foreign_keys(relid));
+	}
+	tables = list_concat(tables, foreign_keys);
+	if (tables != NIL)
+		tell(node, join_commands(tables));
+}
+
+/* ------------------------------------------------------------------------------------
+ * Reference tables
+ */
+
+static const Placement *
+placement_in_group(const Shard *shard, int32 group)
+{
+	for (int i = 0; i < shard->nplacements; i++)
+	{
+		if (shard->placements[i].group == group)
+			return &shard->placements[i];
+	}
+	return NULL;
+}
+
+/* Makes the node's copy of a reference table, without its foreign keys. */
+static void
+copy_reference_table(const Node *node, Oid relid)
+{
+	const DistTable *table = dist_table_require(relid);
+	const Shard *shard = &table->shards[0];
+	char *literal = quote_literal_cstr(name_qualified(relid));
+	char *shard_name = name_shard_qualified(relid, shard->id);
+	Oid source;
+
+	if (placement_in_group(shard, COORDINATOR_GROUP) == NULL)
+		ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+						errmsg("the coordinator has no copy of reference table %s",
+							   name_qualified(relid))));
+	tell(node, psprintf("SELECT pando.shards_create(%s::regclass, '{" INT64_FORMAT
+						"}', 'table')",
+						literal, shard->id));
+	source =
+		DatumGetObjectId(DirectFunctionCall1(regclassin, CStringGetDatum(shard_name)));
+	row_stream_to_node(source, node, shard_name);
+	tell(node, psprintf("SELECT pando.shards_create(%s::regclass, '{" INT64_FORMAT
+						"}', 'indexes')",
+						literal, shard->id));
+	node_run_everywhere(psprintf(
+		"INSERT INTO pg_catalog.pg_dist_placement (placementid, shardid, shardstate, "
+		"shardlength, groupid) VALUES (%s, " INT64_FORMAT ", 1, 0, %d); "
+		"SELECT pando.table_changed(%s::regclass)",
+		sql_value("SELECT nextval('pg_catalog.pg_dist_placement_placementid_seq')"),
+		shard->id, node->group, literal));
+}
+
+static void
+copy_reference_tables(const Node *node, List *relids)
+{
+	List *commands = NIL;
+	ListCell *cell;
+
+	foreach (cell, relids)
+		copy_reference_table(node, lfirst_oid(cell));
+	foreach (cell, relids)
+	{
+		Oid relid = lfirst_oid(cell);
+
+		commands = lappend(
+			commands, psprintf("SELECT pando.shards_create(%s::regclass, '{" INT64_FORMAT
+							   "}', 'foreign_keys')",
+							   quote_literal_cstr(name_qualified(relid)),
+							   dist_table_require(relid)->shards[0].id));
+	}
+	if (commands != NIL)
+		tell(node, join_commands(commands));
+}
+
+/* Reference tables that have no copy on the node yet. */
+static List *
+reference_tables_missing(const Node *node, List *relids)
+{
+	List *missing = NIL;
+	ListCell *cell;
+
+	foreach (cell, relids)
+	{
+		const DistTable *table = dist_table(lfirst_oid(cell));
+
+		if (table != NULL && table->kind == TABLE_REFERENCE &&
+			placement_in_group(&table->shards[0], node->group) == NULL)
+			missing = lappend_oid(missing, table->relid);
+	}
+	return missing;
+}
+
+/*
+ * Keeps writers out of the tables on all nodes that have them; this one first, so that
+ * two who lock the same tables meet here.
+ */
+static void
+lock_out_writers(List *relids, const Node *newcomer)
+{
+	List *others = NIL;
+	List *commands = NIL;
+	ListCell *cell;
+
+	foreach (cell, relids)
+	{
+		Oid relid = lfirst_oid(cell);
+
+		LockRelationOid(relid, ExclusiveLock);
+		commands = lappend(commands,
+						   psprintf("SELECT pando.table_lock(%s::regclass, 'EXCLUSIVE')",
+									quote_literal_cstr(name_qualified(relid))));
+	}
+	foreach_ptr (const Node, node, node_list(NODES_OTHER))
+	{
+		if (newcomer == NULL || node->id != newcomer->id)
+			others = lappend(others, (void *) node);
+	}
+	if (commands != NIL && others != NIL)
+		xact_run_on_nodes(others, join_commands(commands));
+}
+
+/* Keeps schema changes and shard moves out; returns what is still there then, in order of
+ * OID. */
+static List *
+lock_tables(void)
+{
+	List *relids = dist_table_oids();
+	ListCell *cell;
+
+	list_sort(relids, list_oid_cmp);
+	foreach (cell, relids)
+		LockRelationOid(lfirst_oid(cell), ShareUpdateExclusiveLock);
+	relids = dist_table_oids();
+	list_sort(relids, list_oid_cmp);
+	return relids;
+}
+
+void
+node_sync(const Node *node, bool first_time)
+{
+	List *relids = lock_tables();
+	List *missing = reference_tables_missing(node, relids);
+
+	lock_out_writers(missing, first_time ? node : NULL);
+	send_identity(node);
+	tell(node, join_commands(dependency_all_commands()));
+	send_shell_tables(node, relids, first_time);
+	send_metadata(node);
+	copy_reference_tables(node, missing);
+}
+
+/* ------------------------------------------------------------------------------------
+ * Leaving
+ */
+
+void
+node_forget(const Node *node)
+{
+	tell(node, "SELECT pando.node_leave()");
+}
+
+/* Drops the relations, none of which is in the metadata any more. */
+static void
+drop_relations(List *names)
+{
+	foreach_ptr (char, name, names)
+	{
+		sql_run("DROP TABLE IF EXISTS %s CASCADE", name);
+	}
+}
+
+PG_FUNCTION_INFO_V1(node_leave);
+
+/*
+ * pando.node_leave(): this server forgets the cluster. Shards and shell tables are
+ * dropped; other objects (schemas, types, functions, roles) stay.
+ */
+Datum
+node_leave(PG_FUNCTION_ARGS)
+{
+	List *names = NIL;
+	List *shards = sql_column("SELECT shardid FROM pg_catalog.pg_dist_shard");
+
+	if (!superuser())
+		ereport(ERROR, (errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+						errmsg("must be superuser to take a node out of the cluster")));
+	foreach_ptr (char, id, shards)
+	{
+		char *relid = sql_value("SELECT logicalrelid::oid FROM pg_catalog.pg_dist_shard "
+								"WHERE shardid = %s",
+								id);
+
+		if (get_rel_name(atooid(relid)) != NULL)
+			names =
+				lappend(names, name_shard_qualified(atooid(relid), pg_strtoint64(id)));
+	}
+	foreach_ptr (char, relid,
+				 sql_column("SELECT logicalrelid::oid FROM "
+							"pg_catalog.pg_dist_partition"))
+	{
+		if (get_rel_name(atooid(relid)) != NULL)
+			names = lappend(names, name_qualified(atooid(relid)));
+	}
+	sql_run(METADATA_CLEAR "; DELETE FROM pg_catalog.pg_dist_object; "
+						   "DELETE FROM pg_catalog.pg_dist_node; "
+						   "UPDATE pg_catalog.pg_dist_local_group SET groupid = 0; "
+						   "UPDATE pg_catalog.pg_dist_node_metadata SET metadata = "
+						   "metadata || jsonb_build_object('server_id', "
+						   "gen_random_uuid()::text); SELECT pando.nodes_changed()");
+	drop_relations(names);
+	PG_RETURN_VOID();
+}
+
+void
+node_forget_placements(int32 group)
+{
+	node_run_everywhere(
+		psprintf("DELETE FROM pg_catalog.pg_dist_placement WHERE groupid = %d; "
+				 "SELECT pando.metadata_changed()",
+				 group));
+}
+
+void
+node_require_no_only_placement(const Node *node, const char *what)
+{
+	List *shards = sql_column(
+		"SELECT p.shardid FROM pg_catalog.pg_dist_placement p "
+		"JOIN pg_catalog.pg_dist_shard s USING (shardid) "
+		"JOIN pg_catalog.pg_dist_partition t ON t.logicalrelid = s.logicalrelid "
+		"WHERE p.groupid = %d AND p.shardstate = 1 AND t.repmodel <> 't' AND NOT EXISTS "
+		"(SELECT FROM pg_catalog.pg_dist_placement o WHERE o.shardid = p.shardid "
+		"AND o.groupid <> p.groupid AND o.shardstate = 1) ORDER BY 1",
+		node->group);
+	char *table;
+
+	if (shards == NIL)
+		return;
+	table =
+		sql_value("SELECT logicalrelid FROM pg_catalog.pg_dist_shard WHERE shardid = %s",
+				  (char *) linitial(shards));
+	ereport(
+		ERROR,
+		(errcode(ERRCODE_OBJECT_IN_USE),
+		 errmsg("cannot %s node %s:%d because it holds the only placement of %d shards",
+				what, node->host, node->port, list_length(shards)),
+		 errdetail("One of them is shard %s of table %s.", (char *) linitial(shards),
+				   table),
+		 errhint("Move the shards away with citus_drain_node(), or drop or undistribute "
+				 "the tables.")));
+}

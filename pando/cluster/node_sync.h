@@ -1,0 +1,32 @@
+/*
+ * node_sync.h: everything that a member of the cluster has, brought to a node.
+ */
+#ifndef PANDO_CLUSTER_NODE_SYNC_H
+#define PANDO_CLUSTER_NODE_SYNC_H
+
+#include "pando/compat/compat.h"
+#include "pando/metadata/node.h"
+
+/*
+ * Makes the node, which has its row in pg_dist_node here, a full member in this
+ * transaction: identity of the cluster, objects, shell tables, metadata, copies of
+ * reference tables. What it has already stays as it is, so a member can be synchronised
+ * again. With `first_time` a table of the same name on the node is an error instead. The
+ * caller holds node_rows_lock(ExclusiveLock).
+ */
+extern void node_sync(const Node *node, bool first_time);
+
+/* Makes the node forget the cluster: drops its shards, shell tables and metadata. */
+extern void node_forget(const Node *node);
+
+/* Unregisters the placements of a group, here and on all active nodes; the shards'
+ * relations are left alone. */
+extern void node_forget_placements(int32 group);
+
+/*
+ * Raises object_in_use if the group holds the only active placement of a shard of a table
+ * that is not a reference table. `what` is the verb for the message.
+ */
+extern void node_require_no_only_placement(const Node *node, const char *what);
+
+#endif

@@ -1,0 +1,14 @@
+/*
+ * settings.h: settings of the cluster module.
+ */
+#ifndef PANDO_CLUSTER_SETTINGS_H
+#define PANDO_CLUSTER_SETTINGS_H
+
+#include "pando/compat/compat.h"
+
+extern int setting_shard_count;
+extern int setting_shard_replication_factor;
+extern char *setting_local_hostname;
+extern char *setting_cluster_name;
+
+#endif
