@@ -8,6 +8,7 @@
  */
 #include "pando/compat/compat.h"
 
+#include "commands/dbcommands.h"
 #include "miscadmin.h"
 #include "utils/builtins.h"
 
@@ -64,7 +65,7 @@ facts_split(char *text, char **facts, int count)
 }
 
 static void
-check_versions(const Node *node, char **theirs, char **ours)
+check_versions(const DistNode *node, char **theirs, char **ours)
 {
 	if (strcmp(theirs[FACT_MAJOR_VERSION], ours[FACT_MAJOR_VERSION]) != 0)
 		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
@@ -90,7 +91,7 @@ check_versions(const Node *node, char **theirs, char **ours)
 }
 
 static void
-check_abilities(const Node *node, char **theirs)
+check_abilities(const DistNode *node, char **theirs)
 {
 	if (strcmp(theirs[FACT_IN_RECOVERY], "t") == 0)
 		ereport(
@@ -116,7 +117,7 @@ check_abilities(const Node *node, char **theirs)
 
 /* Returns whether it has metadata of this cluster; raises if it has another's. */
 static bool
-check_membership(const Node *node)
+check_membership(const DistNode *node)
 {
 	char *facts[MEMBER_FACTS_COUNT];
 	char *ours = sql_value("SELECT metadata ->> 'server_id' FROM "
@@ -139,7 +140,7 @@ check_membership(const Node *node)
 }
 
 bool
-node_check_fitness(const Node *node)
+node_check_fitness(const DistNode *node)
 {
 	char *theirs[FACTS];
 	char *ours[FACTS];
@@ -158,7 +159,7 @@ node_check_fitness(const Node *node)
 
 /* First column of the first row, over a session of its own; NULL if that can't be had. */
 static char *
-node_probe(const Node *node, const char *sql)
+node_probe(const DistNode *node, const char *sql)
 {
 	NodeAddress address = {node->id, node->group, node->host, node->port};
 	Session *session = session_claim(&address, GetSessionUserId());
@@ -191,13 +192,13 @@ node_probe(const Node *node, const char *sql)
 }
 
 bool
-node_is_reachable(const Node *node)
+node_is_reachable(const DistNode *node)
 {
 	return node_probe(node, "SELECT 1") != NULL;
 }
 
 bool
-node_accepts_writes(const Node *node)
+node_accepts_writes(const DistNode *node)
 {
 	char *in_recovery = node_probe(node, "SELECT pg_catalog.pg_is_in_recovery()");
 

@@ -13,13 +13,13 @@
  * another server than this one and belongs to no other cluster. Returns whether it still
  * has metadata of this very cluster, from an earlier membership.
  */
-extern bool node_check_fitness(const Node *node);
+extern bool node_check_fitness(const DistNode *node);
 
 /* Can the address be connected to as the session's user? Outside the transaction, no
  * errors. */
-extern bool node_is_reachable(const Node *node);
+extern bool node_is_reachable(const DistNode *node);
 
 /* The same, and is the server one that accepts writes? */
-extern bool node_accepts_writes(const Node *node);
+extern bool node_accepts_writes(const DistNode *node);
 
 #endif

@@ -7,6 +7,7 @@
  */
 #include "pando/compat/compat.h"
 
+#include "access/xact.h"
 #include "fmgr.h"
 #include "miscadmin.h"
 #include "storage/lmgr.h"
@@ -84,9 +85,9 @@ host_is_loopback(const char *host)
 
 /* Nodes connect to the coordinator too: an address that only it understands won't do. */
 static void
-warn_if_coordinator_is_loopback(const Node *added)
+warn_if_coordinator_is_loopback(const DistNode *added)
 {
-	NodeRow *coordinator = node_row_find_primary(COORDINATOR_GROUP);
+	ClusterNode *coordinator = node_row_find_primary(COORDINATOR_GROUP);
 
 	if (coordinator == NULL || host_is_loopback(added->host) ||
 		!host_is_loopback(coordinator->node.host))
@@ -105,7 +106,7 @@ warn_if_coordinator_is_loopback(const Node *added)
 
 /* Brings an inactive primary, whose row exists, into the cluster. */
 static void
-activate(NodeRow *row)
+activate(ClusterNode *row)
 {
 	bool returning = node_check_fitness(&row->node);
 
@@ -120,9 +121,9 @@ activate(NodeRow *row)
 }
 
 static void
-check_group_is_free(const Node *node)
+check_group_is_free(const DistNode *node)
 {
-	NodeRow *primary = node->group >= 0 ? node_row_find_primary(node->group) : NULL;
+	ClusterNode *primary = node->group >= 0 ? node_row_find_primary(node->group) : NULL;
 
 	if (primary != NULL)
 		ereport(ERROR,
@@ -135,8 +136,8 @@ check_group_is_free(const Node *node)
 static int32
 set_coordinator(const char *host, int port)
 {
-	NodeRow *row = node_row_find_primary(COORDINATOR_GROUP);
-	NodeRow *same = node_row_find(host, port, false);
+	ClusterNode *row = node_row_find_primary(COORDINATOR_GROUP);
+	ClusterNode *same = node_row_find(host, port, false);
 
 	if (same != NULL && (row == NULL || same->node.id != row->node.id))
 		ereport(ERROR, (errcode(ERRCODE_DUPLICATE_OBJECT),
@@ -147,7 +148,7 @@ set_coordinator(const char *host, int port)
 											   quote_literal_cstr(host), port));
 	else
 	{
-		row = palloc0(sizeof(NodeRow));
+		row = palloc0(sizeof(ClusterNode));
 		row->node.group = COORDINATOR_GROUP;
 		row->node.host = pstrdup(host);
 		row->node.port = port;
@@ -176,10 +177,10 @@ citus_set_coordinator_host(PG_FUNCTION_ARGS)
 }
 
 /* Adds the row of a node as inactive; NULL arguments have been refused (STRICT). */
-static NodeRow *
+static ClusterNode *
 add_row(FunctionCallInfo fcinfo, const char *host, int port)
 {
-	NodeRow *row = palloc0(sizeof(NodeRow));
+	ClusterNode *row = palloc0(sizeof(ClusterNode));
 
 	row->node.host = pstrdup(host);
 	row->node.port = port;
@@ -207,7 +208,7 @@ add_node(FunctionCallInfo fcinfo, bool activated)
 {
 	char *host = text_argument(fcinfo, 0);
 	int port = PG_GETARG_INT32(1);
-	NodeRow *row;
+	ClusterNode *row;
 
 	begin_change();
 	check_address(host, port);
@@ -217,7 +218,7 @@ add_node(FunctionCallInfo fcinfo, bool activated)
 	if (PG_GETARG_INT32(2) == COORDINATOR_GROUP &&
 		strcmp(role_label(PG_GETARG_OID(3)), NODE_ROLE_PRIMARY) == 0)
 	{
-		Node coordinator = {.group = COORDINATOR_GROUP};
+		DistNode coordinator = {.group = COORDINATOR_GROUP};
 
 		check_group_is_free(&coordinator);
 		return set_coordinator(host, port);
@@ -246,7 +247,7 @@ citus_add_inactive_node(PG_FUNCTION_ARGS)
 Datum
 citus_activate_node(PG_FUNCTION_ARGS)
 {
-	NodeRow *row;
+	ClusterNode *row;
 
 	begin_change();
 	row = node_row_find(text_argument(fcinfo, 0), PG_GETARG_INT32(1), true);
@@ -263,8 +264,8 @@ citus_add_secondary_node(PG_FUNCTION_ARGS)
 {
 	char *host = text_argument(fcinfo, 0);
 	int port = PG_GETARG_INT32(1);
-	NodeRow *row;
-	NodeRow *primary;
+	ClusterNode *row;
+	ClusterNode *primary;
 
 	begin_change();
 	check_address(host, port);
@@ -276,7 +277,7 @@ citus_add_secondary_node(PG_FUNCTION_ARGS)
 		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 						errmsg("node %s:%d is not a primary", primary->node.host,
 							   primary->node.port)));
-	row = palloc0(sizeof(NodeRow));
+	row = palloc0(sizeof(ClusterNode));
 	*row = *primary;
 	row->node.host = host;
 	row->node.port = port;
@@ -292,7 +293,7 @@ citus_add_secondary_node(PG_FUNCTION_ARGS)
  */
 
 static void
-require_not_coordinator(const Node *node, const char *what)
+require_not_coordinator(const DistNode *node, const char *what)
 {
 	if (node->primary && node->group == COORDINATOR_GROUP)
 		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
@@ -302,7 +303,7 @@ require_not_coordinator(const Node *node, const char *what)
 
 /* A node that is gone for good must not keep the cluster from going on without it. */
 static void
-forget_if_reachable(const Node *node)
+forget_if_reachable(const DistNode *node)
 {
 	if (node_is_reachable(node))
 		node_forget(node);
@@ -316,7 +317,7 @@ forget_if_reachable(const Node *node)
 
 /* The only node of a cluster may go, if it holds nothing. */
 static void
-remove_coordinator(const Node *node)
+remove_coordinator(const DistNode *node)
 {
 	if (sql_value("SELECT 1 FROM pg_catalog.pg_dist_node WHERE nodeid <> %d", node->id) !=
 		NULL)
@@ -334,7 +335,7 @@ remove_coordinator(const Node *node)
 Datum
 citus_remove_node(PG_FUNCTION_ARGS)
 {
-	NodeRow *row;
+	ClusterNode *row;
 
 	begin_change();
 	row = node_row_find(text_argument(fcinfo, 0), PG_GETARG_INT32(1), true);
@@ -369,7 +370,7 @@ citus_remove_node(PG_FUNCTION_ARGS)
 Datum
 citus_disable_node(PG_FUNCTION_ARGS)
 {
-	NodeRow *row;
+	ClusterNode *row;
 
 	begin_change();
 	row = node_row_find(text_argument(fcinfo, 0), PG_GETARG_INT32(1), true);
@@ -406,9 +407,9 @@ citus_update_node(PG_FUNCTION_ARGS)
 {
 	char *host = text_argument(fcinfo, 1);
 	int port = PG_GETARG_INT32(2);
-	NodeRow *row;
-	NodeRow *same;
-	Node moved;
+	ClusterNode *row;
+	ClusterNode *same;
+	DistNode moved;
 	bool told;
 	char *assignments;
 
@@ -458,7 +459,7 @@ Datum
 citus_set_node_property(PG_FUNCTION_ARGS)
 {
 	char *property = text_argument(fcinfo, 2);
-	NodeRow *row;
+	ClusterNode *row;
 
 	begin_change();
 	if (pg_strcasecmp(property, "shouldhaveshards") != 0)
@@ -477,7 +478,7 @@ citus_set_node_property(PG_FUNCTION_ARGS)
  */
 
 static void
-synchronise(NodeRow *row)
+synchronise(ClusterNode *row)
 {
 	if (!row->node.active || !row->node.primary)
 		ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
@@ -506,7 +507,7 @@ Datum
 start_metadata_sync_to_all_nodes(PG_FUNCTION_ARGS)
 {
 	begin_change();
-	foreach_ptr (const Node, node, node_list(NODES_OTHER))
+	foreach_ptr (const DistNode, node, node_list(NODES_OTHER))
 	{
 		synchronise(node_row_find_id(node->id));
 	}
@@ -517,7 +518,7 @@ start_metadata_sync_to_all_nodes(PG_FUNCTION_ARGS)
 Datum
 stop_metadata_sync_to_node(PG_FUNCTION_ARGS)
 {
-	NodeRow *row;
+	ClusterNode *row;
 
 	begin_change();
 	row = node_row_find(text_argument(fcinfo, 0), PG_GETARG_INT32(1), true);

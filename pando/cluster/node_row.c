@@ -10,18 +10,16 @@
  */
 #include "pando/compat/compat.h"
 
-#include "catalog/namespace.h"
-#include "catalog/pg_namespace.h"
-#include "executor/spi.h"
-#include "fmgr.h"
+#include "access/xact.h"
 #include "lib/stringinfo.h"
 #include "miscadmin.h"
 #include "postmaster/postmaster.h"
 #include "storage/lmgr.h"
 #include "utils/builtins.h"
-#include "utils/lsyscache.h"
 
 #include "pando/base/sql.h"
+#include "pando/catalog/catalog.h"
+#include "pando/catalog/node.h"
 #include "pando/cluster/node_row.h"
 #include "pando/cluster/settings.h"
 #include "pando/transaction/xact.h"
@@ -33,13 +31,7 @@
 void
 node_rows_lock(LOCKMODE mode)
 {
-	Oid relid = get_relname_relid("pg_dist_node", PG_CATALOG_NAMESPACE);
-
-	if (!OidIsValid(relid))
-		ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-						errmsg("extension pando does not exist in this database"),
-						errhint("Run CREATE EXTENSION pando.")));
-	LockRelationOid(relid, mode);
+	LockRelationOid(catalog_oid("pg_dist_node"), mode);
 }
 
 void
@@ -70,84 +62,62 @@ node_run_everywhere(const char *sql)
  * Finding
  */
 
-static char *
-column_text(HeapTuple tuple, TupleDesc desc, int column)
+/* A row as the others see it: what metadata calls a node, and its role. */
+static ClusterNode *
+cluster_node(const NodeRow *row)
 {
-	char *value = SPI_getvalue(tuple, desc, column);
+	ClusterNode *found = palloc0(sizeof(ClusterNode));
+	DistNode *node = &found->node;
 
-	return value != NULL ? value : pstrdup("");
+	node->id = row->nodeid;
+	node->group = row->groupid;
+	node->host = row->nodename;
+	node->port = row->nodeport;
+	node->rack = row->noderack;
+	node->has_metadata = row->hasmetadata;
+	node->active = row->isactive;
+	node->primary = strcmp(row->noderole, NODE_ROLE_PRIMARY) == 0;
+	node->cluster = row->nodecluster;
+	node->metadata_synced = row->metadatasynced;
+	node->should_have_shards = row->shouldhaveshards;
+	node->is_clone = row->nodeisclone;
+	node->primary_id = row->nodeprimarynodeid;
+	found->role = row->noderole;
+	return found;
 }
 
-static bool
-column_bool(HeapTuple tuple, TupleDesc desc, int column)
-{
-	return column_text(tuple, desc, column)[0] == 't';
-}
-
-/* The first row of pg_dist_node for which the condition holds; NULL when there is none.
- */
-static NodeRow *
-node_row_select(const char *condition)
-{
-	MemoryContext context = CurrentMemoryContext;
-	NodeRow *row = NULL;
-	char *sql = psprintf("SELECT " NODE_COLUMNS
-						 " FROM pg_catalog.pg_dist_node WHERE %s ORDER BY nodeid LIMIT 1",
-						 condition);
-
-	SPI_connect();
-	if (SPI_execute(sql, false, 1) != SPI_OK_SELECT)
-		elog(ERROR, "could not read pg_dist_node");
-	if (SPI_processed > 0)
-	{
-		HeapTuple tuple = SPI_tuptable->vals[0];
-		TupleDesc desc = SPI_tuptable->tupdesc;
-		MemoryContext spi_context = MemoryContextSwitchTo(context);
-
-		row = palloc0(sizeof(NodeRow));
-		row->node.id = pg_strtoint32(column_text(tuple, desc, 1));
-		row->node.group = pg_strtoint32(column_text(tuple, desc, 2));
-		row->node.host = column_text(tuple, desc, 3);
-		row->node.port = pg_strtoint32(column_text(tuple, desc, 4));
-		row->node.rack = column_text(tuple, desc, 5);
-		row->node.has_metadata = column_bool(tuple, desc, 6);
-		row->node.active = column_bool(tuple, desc, 7);
-		row->role = column_text(tuple, desc, 8);
-		row->node.primary = strcmp(row->role, NODE_ROLE_PRIMARY) == 0;
-		row->node.cluster = column_text(tuple, desc, 9);
-		row->node.metadata_synced = column_bool(tuple, desc, 10);
-		row->node.should_have_shards = column_bool(tuple, desc, 11);
-		row->node.is_clone = column_bool(tuple, desc, 12);
-		row->node.primary_id = pg_strtoint32(column_text(tuple, desc, 13));
-		MemoryContextSwitchTo(spi_context);
-	}
-	SPI_finish();
-	return row;
-}
-
-NodeRow *
+ClusterNode *
 node_row_find(const char *host, int port, bool required)
 {
-	NodeRow *row = node_row_select(
-		psprintf("nodename = %s AND nodeport = %d", quote_literal_cstr(host), port));
-
-	if (row == NULL && required)
+	foreach_ptr (const NodeRow, row, catalog_node_all())
+	{
+		if (strcmp(row->nodename, host) == 0 && row->nodeport == port)
+			return cluster_node(row);
+	}
+	if (required)
 		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_OBJECT),
 						errmsg("node %s:%d does not exist", host, port),
 						errhint("pg_dist_node lists the nodes of this cluster.")));
-	return row;
+	return NULL;
 }
 
-NodeRow *
+ClusterNode *
 node_row_find_id(int32 node_id)
 {
-	return node_row_select(psprintf("nodeid = %d", node_id));
+	const NodeRow *row = catalog_node_by_id(node_id);
+
+	return row != NULL ? cluster_node(row) : NULL;
 }
 
-NodeRow *
+ClusterNode *
 node_row_find_primary(int32 group)
 {
-	return node_row_select(psprintf("groupid = %d AND noderole = 'primary'", group));
+	foreach_ptr (const NodeRow, row, catalog_node_all())
+	{
+		if (row->groupid == group && strcmp(row->noderole, NODE_ROLE_PRIMARY) == 0)
+			return cluster_node(row);
+	}
+	return NULL;
 }
 
 /* ------------------------------------------------------------------------------------
@@ -162,9 +132,9 @@ bool_text(bool value)
 
 /* One element of a VALUES list. */
 static char *
-node_row_values(const NodeRow *row)
+node_row_values(const ClusterNode *row)
 {
-	const Node *node = &row->node;
+	const DistNode *node = &row->node;
 
 	return psprintf("(%d, %d, %s, %d, %s, %s, %s, %s, %s, %s, %s, %s, %d)", node->id,
 					node->group, quote_literal_cstr(node->host), node->port,
@@ -176,15 +146,13 @@ node_row_values(const NodeRow *row)
 }
 
 void
-node_row_insert(NodeRow *row)
+node_row_insert(ClusterNode *row)
 {
-	Node *node = &row->node;
+	DistNode *node = &row->node;
 
-	node->id =
-		pg_strtoint32(sql_value("SELECT nextval('pg_catalog.pg_dist_node_nodeid_seq')"));
+	node->id = catalog_node_next_id();
 	if (node->group < 0)
-		node->group =
-			pg_strtoint32(sql_value("SELECT nextval('pg_catalog.pg_dist_groupid_seq')"));
+		node->group = catalog_node_next_group();
 	if (node->rack == NULL)
 		node->rack = "default";
 	node_run_everywhere(psprintf("INSERT INTO pg_catalog.pg_dist_node (" NODE_COLUMNS
@@ -207,7 +175,7 @@ run_everywhere_except(int32 node_id, const char *sql)
 {
 	List *others = NIL;
 
-	foreach_ptr (const Node, node, node_list(NODES_OTHER))
+	foreach_ptr (const DistNode, node, node_list(NODES_OTHER))
 	{
 		if (node->id != node_id)
 			others = lappend(others, (void *) node);
@@ -240,7 +208,7 @@ node_row_delete(int32 node_id)
 void
 node_row_ensure_coordinator(bool should_have_shards)
 {
-	NodeRow row = {0};
+	ClusterNode row = {0};
 	OwnerScope scope;
 
 	if (node_row_find_primary(COORDINATOR_GROUP) != NULL)
@@ -262,18 +230,17 @@ char *
 node_rows_insert_command(void)
 {
 	StringInfoData sql;
-	List *ids = sql_column("SELECT nodeid FROM pg_catalog.pg_dist_node ORDER BY nodeid");
+	List *rows = catalog_node_all();
 	const char *separator = "";
 
-	if (ids == NIL)
+	if (rows == NIL)
 		return NULL;
 	initStringInfo(&sql);
 	appendStringInfoString(&sql, "INSERT INTO pg_catalog.pg_dist_node (" NODE_COLUMNS
 								 ") VALUES ");
-	foreach_ptr (char, id, ids)
+	foreach_ptr (const NodeRow, row, rows)
 	{
-		appendStringInfo(&sql, "%s%s", separator,
-						 node_row_values(node_row_find_id(pg_strtoint32(id))));
+		appendStringInfo(&sql, "%s%s", separator, node_row_values(cluster_node(row)));
 		separator = ", ";
 	}
 	return sql.data;

@@ -12,11 +12,11 @@
 #define NODE_ROLE_PRIMARY "primary"
 
 /* A node as it stands in pg_dist_node, whatever its role and state. */
-typedef struct NodeRow
+typedef struct ClusterNode
 {
-	Node node;
+	DistNode node;
 	char *role; /* label of noderole */
-} NodeRow;
+} ClusterNode;
 
 /*
  * Locks the list of nodes to the end of the transaction. ExclusiveLock by whoever changes
@@ -29,16 +29,16 @@ extern void node_rows_lock(LOCKMODE mode);
 extern void node_rows_require_admin(void);
 
 /* The row of host:port; NULL, or an error with `required`, when there is none. */
-extern NodeRow *node_row_find(const char *host, int port, bool required);
-extern NodeRow *node_row_find_id(int32 node_id);
+extern ClusterNode *node_row_find(const char *host, int port, bool required);
+extern ClusterNode *node_row_find_id(int32 node_id);
 
 /* The primary of a group; NULL when there is none. Unlike node_by_group() also an
  * inactive one. */
-extern NodeRow *node_row_find_primary(int32 group);
+extern ClusterNode *node_row_find_primary(int32 group);
 
 /* Adds a row on all nodes that are members now (not on the new one). Fills in node.id
  * and, if it is negative, node.group. */
-extern void node_row_insert(NodeRow *row);
+extern void node_row_insert(ClusterNode *row);
 
 /* Sets columns ("a = 1, b = 2") of a row on all active nodes. */
 extern void node_row_update(int32 node_id, const char *assignments);

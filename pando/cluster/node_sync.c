@@ -18,6 +18,7 @@
 #include "catalog/namespace.h"
 #include "catalog/pg_class.h"
 #include "commands/tablecmds.h"
+#include "access/xact.h"
 #include "fmgr.h"
 #include "lib/stringinfo.h"
 #include "miscadmin.h"
@@ -160,7 +161,7 @@ static const char *const metadata_commands[] = {
 	"DELETE FROM pg_catalog.pg_dist_authinfo; DELETE FROM pg_catalog.pg_dist_poolinfo"
 
 static void
-tell(const Node *node, const char *sql)
+tell(const DistNode *node, const char *sql)
 {
 	xact_run_each(list_make1((void *) node), list_make1((void *) sql));
 }
@@ -180,7 +181,7 @@ join_commands(List *commands)
 }
 
 static void
-send_identity(const Node *node)
+send_identity(const DistNode *node)
 {
 	tell(node, psprintf("DELETE FROM pg_catalog.pg_dist_local_group; "
 						"INSERT INTO pg_catalog.pg_dist_local_group VALUES (%d); "
@@ -190,7 +191,7 @@ send_identity(const Node *node)
 }
 
 static void
-send_metadata(const Node *node)
+send_metadata(const DistNode *node)
 {
 	OwnerScope scope;
 	List *commands = list_make1(METADATA_CLEAR);
@@ -214,7 +215,7 @@ send_metadata(const Node *node)
 
 /* Does a relation of that name exist on the node? */
 static bool
-relation_exists_on(const Node *node, Oid relid)
+relation_exists_on(const DistNode *node, Oid relid)
 {
 	return xact_value_from_node(
 			   node, psprintf("SELECT pg_catalog.to_regclass(%s)",
@@ -222,7 +223,7 @@ relation_exists_on(const Node *node, Oid relid)
 }
 
 static void
-send_shell_tables(const Node *node, List *relids, bool first_time)
+send_shell_tables(const DistNode *node, List *relids, bool first_time)
 {
 	List *tables = NIL;
 	List *foreign_keys = NIL;
@@ -269,7 +270,7 @@ placement_in_group(const Shard *shard, int32 group)
 
 /* Makes the node's copy of a reference table, without its foreign keys. */
 static void
-copy_reference_table(const Node *node, Oid relid)
+copy_reference_table(const DistNode *node, Oid relid)
 {
 	const DistTable *table = dist_table_require(relid);
 	const Shard *shard = &table->shards[0];
@@ -299,7 +300,7 @@ copy_reference_table(const Node *node, Oid relid)
 }
 
 static void
-copy_reference_tables(const Node *node, List *relids)
+copy_reference_tables(const DistNode *node, List *relids)
 {
 	List *commands = NIL;
 	ListCell *cell;
@@ -322,7 +323,7 @@ copy_reference_tables(const Node *node, List *relids)
 
 /* Reference tables that have no copy on the node yet. */
 static List *
-reference_tables_missing(const Node *node, List *relids)
+reference_tables_missing(const DistNode *node, List *relids)
 {
 	List *missing = NIL;
 	ListCell *cell;
@@ -343,7 +344,7 @@ reference_tables_missing(const Node *node, List *relids)
  * two who lock the same tables meet here.
  */
 static void
-lock_out_writers(List *relids, const Node *newcomer)
+lock_out_writers(List *relids, const DistNode *newcomer)
 {
 	List *others = NIL;
 	List *commands = NIL;
@@ -358,7 +359,7 @@ lock_out_writers(List *relids, const Node *newcomer)
 						   psprintf("SELECT pando.table_lock(%s::regclass, 'EXCLUSIVE')",
 									quote_literal_cstr(name_qualified(relid))));
 	}
-	foreach_ptr (const Node, node, node_list(NODES_OTHER))
+	foreach_ptr (const DistNode, node, node_list(NODES_OTHER))
 	{
 		if (newcomer == NULL || node->id != newcomer->id)
 			others = lappend(others, (void *) node);
@@ -384,7 +385,7 @@ lock_tables(void)
 }
 
 void
-node_sync(const Node *node, bool first_time)
+node_sync(const DistNode *node, bool first_time)
 {
 	List *relids = lock_tables();
 	List *missing = reference_tables_missing(node, relids);
@@ -402,7 +403,7 @@ node_sync(const Node *node, bool first_time)
  */
 
 void
-node_forget(const Node *node)
+node_forget(const DistNode *node)
 {
 	tell(node, "SELECT pando.node_leave()");
 }
@@ -469,7 +470,7 @@ node_forget_placements(int32 group)
 }
 
 void
-node_require_no_only_placement(const Node *node, const char *what)
+node_require_no_only_placement(const DistNode *node, const char *what)
 {
 	List *shards = sql_column(
 		"SELECT p.shardid FROM pg_catalog.pg_dist_placement p "

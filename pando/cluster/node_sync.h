@@ -14,10 +14,10 @@
  * again. With `first_time` a table of the same name on the node is an error instead. The
  * caller holds node_rows_lock(ExclusiveLock).
  */
-extern void node_sync(const Node *node, bool first_time);
+extern void node_sync(const DistNode *node, bool first_time);
 
 /* Makes the node forget the cluster: drops its shards, shell tables and metadata. */
-extern void node_forget(const Node *node);
+extern void node_forget(const DistNode *node);
 
 /* Unregisters the placements of a group, here and on all active nodes; the shards'
  * relations are left alone. */
@@ -27,6 +27,6 @@ extern void node_forget_placements(int32 group);
  * Raises object_in_use if the group holds the only active placement of a shard of a table
  * that is not a reference table. `what` is the verb for the message.
  */
-extern void node_require_no_only_placement(const Node *node, const char *what);
+extern void node_require_no_only_placement(const DistNode *node, const char *what);
 
 #endif

@@ -124,7 +124,7 @@ wait_for_copy_in(Session *session)
 }
 
 uint64
-row_stream_to_node(Oid source, const Node *node, const char *target)
+row_stream_to_node(Oid source, const DistNode *node, const char *target)
 {
 	Relation rel = table_open(source, AccessShareLock);
 	TupleDesc desc = RelationGetDescr(rel);

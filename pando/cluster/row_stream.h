@@ -13,6 +13,6 @@
  * Generated columns are left to the node. The caller holds a lock that keeps writers of
  * `source` out. Returns the number of rows.
  */
-extern uint64 row_stream_to_node(Oid source, const Node *node, const char *target);
+extern uint64 row_stream_to_node(Oid source, const DistNode *node, const char *target);
 
 #endif
