@@ -64,6 +64,11 @@ CREATE TABLE citus.pg_dist_colocation (
 CREATE INDEX pg_dist_colocation_configuration_index ON citus.pg_dist_colocation
 	(shardcount, replicationfactor, distributioncolumntype, distributioncolumncollation);
 
+-- Groups that no table joins unless it names one of theirs (colocate_with => 'none'). Only the
+-- coordinator, where tables are created, has rows.
+CREATE TABLE pando.colocation_private (colocationid int4 NOT NULL PRIMARY KEY);
+GRANT SELECT ON pando.colocation_private TO public;
+
 -- partkey is the distribution column's name: it is kept when columns of other nodes have
 -- other numbers.
 CREATE TABLE citus.pg_dist_partition (

@@ -209,7 +209,6 @@ void
 node_row_ensure_coordinator(bool should_have_shards)
 {
 	ClusterNode row = {0};
-	OwnerScope scope;
 
 	if (node_row_find_primary(COORDINATOR_GROUP) != NULL)
 		return;
@@ -220,10 +219,7 @@ node_row_ensure_coordinator(bool should_have_shards)
 	row.node.should_have_shards = should_have_shards;
 	row.node.cluster = "default";
 	row.role = NODE_ROLE_PRIMARY;
-
-	owner_enter(&scope);
 	node_row_insert(&row);
-	owner_leave(&scope);
 }
 
 char *

@@ -1,0 +1,229 @@
+/*
+ * colocation.c: which colocation group a table joins.
+ *
+ * The default group of a make (shard count, replication factor, key type and collation)
+ * is the oldest one that tables join by default. Groups made by colocate_with => 'none'
+ * and those of distributed schemas are private: pando.colocation_private (on the
+ * coordinator, where tables are created) and pg_dist_schema name them. A group whose last
+ * table was dropped is used again.
+ */
+#include "pando/compat/compat.h"
+
+#include "catalog/namespace.h"
+#include "storage/lmgr.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/varlena.h"
+
+#include "pando/base/name.h"
+#include "pando/base/sql.h"
+#include "pando/catalog/catalog.h"
+#include "pando/catalog/colocation.h"
+#include "pando/catalog/partition.h"
+#include "pando/cluster/colocation.h"
+#include "pando/cluster/node_row.h"
+#include "pando/cluster/settings.h"
+
+#define REFERENCE_REPLICATION (-1)
+
+bool
+colocation_is_private(int32 colocation)
+{
+	return sql_value("SELECT 1 FROM pando.colocation_private WHERE colocationid = %d "
+					 "UNION ALL SELECT 1 FROM pg_catalog.pg_dist_schema WHERE "
+					 "colocationid = %d",
+					 colocation, colocation) != NULL;
+}
+
+/* A table of the group other than this one; InvalidOid if there is none. */
+static Oid
+member_of(int32 colocation, Oid except)
+{
+	ListCell *cell;
+
+	foreach (cell, dist_table_oids_of_colocation(colocation))
+	{
+		if (lfirst_oid(cell) != except)
+			return lfirst_oid(cell);
+	}
+	return InvalidOid;
+}
+
+/* Joins the group, whose shards are those of the model if it has one. */
+static void
+join_group(TableSpec *spec, const ColocationRow *row)
+{
+	spec->colocation = row->colocationid;
+	spec->new_colocation = false;
+	spec->shard_count = row->shardcount;
+	spec->replication = row->replicationfactor;
+	spec->model = member_of(row->colocationid, spec->relid);
+	/* A shard move locks writers out of the whole group: it has ended, or waits for us.
+	 */
+	if (OidIsValid(spec->model))
+		LockRelationOid(spec->model, RowShareLock);
+}
+
+/* A group of its own. */
+static void
+new_group(TableSpec *spec)
+{
+	spec->colocation = catalog_colocation_next_id();
+	spec->new_colocation = true;
+	spec->model = InvalidOid;
+}
+
+static void
+choose_default(TableSpec *spec)
+{
+	foreach_ptr (const ColocationRow, row,
+				 catalog_colocation_by_make(spec->shard_count, spec->replication,
+											spec->key_type, spec->key_collation))
+	{
+		if (!colocation_is_private(row->colocationid))
+		{
+			join_group(spec, row);
+			return;
+		}
+	}
+	new_group(spec);
+}
+
+static void
+refuse_colocation(const TableSpec *spec, const char *with, const char *detail)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+			 errmsg("cannot colocate %s with %s", name_qualified(spec->relid), with),
+			 errdetail("%s", detail)));
+}
+
+/* colocate_with names a table. */
+static void
+choose_with_table(TableSpec *spec, const char *with)
+{
+	Oid relid = RangeVarGetRelid(
+		makeRangeVarFromNameList(textToQualifiedNameList(cstring_to_text(with))),
+		RowShareLock, false);
+	const DistTable *table = dist_table(relid);
+	const ColocationRow *row;
+
+	if (table == NULL)
+		refuse_colocation(spec, with, psprintf("%s is not distributed.", with));
+	if (table->kind != spec->kind)
+		refuse_colocation(spec, with,
+						  table->kind == TABLE_REFERENCE
+							  ? "It is a reference table, which has a copy on every node."
+							  : "One has a distribution column, the other does not.");
+	if (relid == spec->relid)
+		refuse_colocation(spec, with, "It is the same table.");
+	if (table->key_type != spec->key_type)
+		refuse_colocation(spec, with,
+						  psprintf("Their distribution columns have the types %s and %s.",
+								   format_type_be(spec->key_type),
+								   format_type_be(table->key_type)));
+	if (table->key_collation != spec->key_collation)
+		refuse_colocation(spec, with,
+						  "Their distribution columns have different collations.");
+	if (spec->shard_count != 0 && table->nshards != spec->shard_count)
+		refuse_colocation(
+			spec, with,
+			psprintf("It has %d shards, not %d.", table->nshards, spec->shard_count));
+	row = catalog_colocation_by_id(table->colocation);
+	if (row == NULL)
+		elog(ERROR, "colocation group %d does not exist", table->colocation);
+	join_group(spec, row);
+	spec->shard_count = table->nshards;
+	spec->model = relid;
+}
+
+void
+colocation_choose(TableSpec *spec, const char *colocate_with)
+{
+	LockRelationOid(catalog_oid("pg_dist_colocation"), ShareRowExclusiveLock);
+
+	if (pg_strcasecmp(colocate_with, COLOCATE_DEFAULT) != 0 &&
+		pg_strcasecmp(colocate_with, COLOCATE_NONE) != 0)
+	{
+		choose_with_table(spec, colocate_with);
+		return;
+	}
+	if (spec->kind == TABLE_SINGLE)
+		spec->shard_count = 1;
+	else if (spec->shard_count == 0)
+		spec->shard_count = setting_shard_count;
+	spec->replication = spec->kind == TABLE_SINGLE ? 1 : setting_shard_replication_factor;
+	if (pg_strcasecmp(colocate_with, COLOCATE_DEFAULT) == 0)
+		choose_default(spec);
+	else
+	{
+		new_group(spec);
+		spec->private_colocation = true;
+	}
+}
+
+void
+colocation_choose_reference(TableSpec *spec)
+{
+	LockRelationOid(catalog_oid("pg_dist_colocation"), ShareRowExclusiveLock);
+	spec->shard_count = 1;
+	spec->replication = REFERENCE_REPLICATION;
+	choose_default(spec);
+	spec->model = InvalidOid;
+}
+
+/* 'schema.name'::type as text, or NULL for InvalidOid. */
+static char *
+type_literal(Oid type)
+{
+	if (!OidIsValid(type))
+		return "NULL";
+	return psprintf("%s::regtype", quote_literal_cstr(format_type_extended(
+									   type, -1, FORMAT_TYPE_FORCE_QUALIFY)));
+}
+
+static char *
+collation_literal(Oid collation)
+{
+	if (!OidIsValid(collation))
+		return "NULL";
+	return sql_value(
+		"SELECT format('%%L::regcollation', format('%%I.%%I', nspname, collname)) "
+		"FROM pg_catalog.pg_collation c JOIN pg_catalog.pg_namespace n ON n.oid "
+		"= c.collnamespace WHERE c.oid = %u",
+		collation);
+}
+
+void
+colocation_register_new(TableSpec *spec)
+{
+	if (!spec->new_colocation)
+		return;
+	node_run_everywhere(psprintf("SELECT pando.colocation_register(%d, %d, %d, %s, %s)",
+								 spec->colocation, spec->shard_count, spec->replication,
+								 type_literal(spec->key_type),
+								 collation_literal(spec->key_collation)));
+	if (spec->private_colocation)
+	{
+		OwnerScope scope;
+
+		owner_enter(&scope);
+		sql_run("INSERT INTO pando.colocation_private VALUES (%d)", spec->colocation);
+		owner_leave(&scope);
+	}
+	spec->new_colocation = false;
+}
+
+void
+colocation_drop_if_empty(int32 colocation)
+{
+	OwnerScope scope;
+
+	if (colocation == 0 || catalog_partition_by_colocation(colocation) != NIL ||
+		catalog_colocation_by_id(colocation) == NULL)
+		return;
+	node_run_everywhere(psprintf("SELECT pando.colocation_unregister(%d)", colocation));
+	owner_enter(&scope);
+	sql_run("DELETE FROM pando.colocation_private WHERE colocationid = %d", colocation);
+	owner_leave(&scope);
+}

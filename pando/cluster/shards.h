@@ -1,0 +1,31 @@
+/*
+ * shards.h: the shards of a table: ranges, placements, their relations on the nodes.
+ */
+#ifndef PANDO_CLUSTER_SHARDS_H
+#define PANDO_CLUSTER_SHARDS_H
+
+#include "pando/compat/compat.h"
+#include "nodes/pg_list.h"
+
+#include "pando/cluster/table_check.h"
+
+/*
+ * Chooses ids, hash ranges and placements, and registers the table with them on all
+ * nodes. Shards line up with those of the spec's model if it has one; else they go round
+ * robin over the nodes that take shards. Reference tables have a placement on every node.
+ */
+extern void shards_register_table(const TableSpec *spec);
+
+/*
+ * Runs one stage of pando.shards_create() for all placements of the table, all nodes at
+ * once: "table", "indexes", "foreign_keys", or "all" of them.
+ */
+extern void shards_create_on_nodes(Oid relid, const char *stage);
+
+/* Drops the relations of all placements. */
+extern void shards_drop_on_nodes(Oid relid);
+
+/* Raises unless there are enough nodes for the replication factor. */
+extern void shards_check_replication(const TableSpec *spec);
+
+#endif
