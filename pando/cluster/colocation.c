@@ -227,3 +227,36 @@ colocation_drop_if_empty(int32 colocation)
 	sql_run("DELETE FROM pando.colocation_private WHERE colocationid = %d", colocation);
 	owner_leave(&scope);
 }
+
+/* Do two shards have placements in the same groups? */
+static bool
+same_groups(const Shard *a, const Shard *b)
+{
+	if (a->nplacements != b->nplacements)
+		return false;
+	for (int i = 0; i < a->nplacements; i++)
+	{
+		bool found = false;
+
+		for (int j = 0; j < b->nplacements; j++)
+			found |= a->placements[i].group == b->placements[j].group;
+		if (!found)
+			return false;
+	}
+	return true;
+}
+
+bool
+colocation_lines_up(const DistTable *a, const DistTable *b)
+{
+	if (a->nshards != b->nshards)
+		return false;
+	for (int i = 0; i < a->nshards; i++)
+	{
+		if (a->shards[i].min_hash != b->shards[i].min_hash ||
+			a->shards[i].max_hash != b->shards[i].max_hash ||
+			!same_groups(&a->shards[i], &b->shards[i]))
+			return false;
+	}
+	return true;
+}

@@ -7,6 +7,7 @@
 #include "pando/compat/compat.h"
 
 #include "pando/cluster/table_check.h"
+#include "pando/metadata/table.h"
 
 /* What colocate_with says. */
 #define COLOCATE_DEFAULT "default"
@@ -29,6 +30,9 @@ extern void colocation_register_new(TableSpec *spec);
 
 /* Unregisters the group on all nodes if it has no table any more. */
 extern void colocation_drop_if_empty(int32 colocation);
+
+/* Do the shards of two tables have the same hash ranges and the same nodes? */
+extern bool colocation_lines_up(const DistTable *a, const DistTable *b);
 
 /* Does no table join the group by default? */
 extern bool colocation_is_private(int32 colocation);

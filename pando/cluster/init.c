@@ -8,7 +8,6 @@
 #include "pando/cluster/init.h"
 #include "pando/cluster/settings.h"
 
-#define MAX_SHARD_COUNT 64000
 #define MAX_REPLICATION_FACTOR 100
 
 int setting_shard_count = 32;

@@ -6,6 +6,8 @@
 
 #include "pando/compat/compat.h"
 
+#define MAX_SHARD_COUNT 64000
+
 extern int setting_shard_count;
 extern int setting_shard_replication_factor;
 extern char *setting_local_hostname;

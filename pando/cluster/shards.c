@@ -214,11 +214,11 @@ shards_register_table(const TableSpec *spec)
 	char *table = quote_literal_cstr(name_qualified(spec->relid));
 
 	initStringInfo(&sql);
-	appendStringInfo(&sql,
-					 "SELECT pando.table_register(%s::regclass, '%c', %s, %d, '%c'); ",
-					 table, spec->kind == TABLE_HASH ? 'h' : 'n',
-					 spec->key_name != NULL ? quote_literal_cstr(spec->key_name) : "NULL",
-					 spec->colocation, spec_repmodel(spec));
+	appendStringInfo(
+		&sql, "SELECT pando.table_register(%s::regclass, '%c', %s, %d, '%c', %s); ",
+		table, spec->kind == TABLE_HASH ? 'h' : 'n',
+		spec->key_name != NULL ? quote_literal_cstr(spec->key_name) : "NULL",
+		spec->colocation, spec_repmodel(spec), spec->automatic ? "true" : "false");
 	append_shard_calls(&sql, table, plan_shards(spec));
 	node_run_everywhere(sql.data);
 }

@@ -1,0 +1,34 @@
+/*
+ * convert.h: an ordinary table becomes a distributed one, and back.
+ *
+ * All of it happens in the caller's transaction, on all nodes. The shell table is the
+ * same relation before and after: views, indexes, grants, sequences and comments stay
+ * with it.
+ */
+#ifndef PANDO_CLUSTER_CONVERT_H
+#define PANDO_CLUSTER_CONVERT_H
+
+#include "pando/compat/compat.h"
+#include "nodes/pg_list.h"
+
+#include "pando/cluster/table_check.h"
+
+/*
+ * Turns the table, whose shell is locked in ACCESS EXCLUSIVE mode and was checked, into
+ * what the spec says: shell tables on the other nodes (unless they are there), metadata,
+ * shards. Rows move to the shards. Foreign keys of the shards are left to
+ * convert_foreign_keys(), which must be called when all tables that are converted
+ * together are there.
+ */
+extern void convert_distribute(const TableSpec *spec, bool make_shells);
+extern void convert_foreign_keys(const TableSpec *spec, bool make_shells);
+
+/*
+ * The way back for tables that are converted together (Oid list): locks them on all
+ * nodes, moves the rows into the shell tables here, drops the shards and, unless
+ * `keep_shells`, the shell tables of the other nodes. Metadata goes, and with it a
+ * colocation group that has got empty.
+ */
+extern void convert_undistribute(List *relids, bool keep_shells);
+
+#endif

@@ -1,0 +1,360 @@
+/*
+ * table_functions.c: the SQL functions that create, undo and change distributed tables.
+ *
+ * Each runs on the coordinator, as the table's owner, in the caller's transaction. Order:
+ * rights, then locks (pg_dist_node, so that no node joins half-way; the shell table),
+ * then all checks, then the change (convert.h). An error anywhere undoes all of it on all
+ * nodes.
+ */
+#include "pando/compat/compat.h"
+
+#include "access/relation.h"
+#include "access/table.h"
+#include "access/xact.h"
+#include "catalog/pg_class.h"
+#include "fmgr.h"
+#include "miscadmin.h"
+#include "storage/lmgr.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+#include "utils/syscache.h"
+
+#include "pando/base/name.h"
+#include "pando/base/sql.h"
+#include "pando/catalog/node.h"
+#include "pando/cluster/colocation.h"
+#include "pando/cluster/convert.h"
+#include "pando/cluster/node_row.h"
+#include "pando/cluster/settings.h"
+#include "pando/cluster/shards.h"
+#include "pando/cluster/table_check.h"
+#include "pando/metadata/node.h"
+
+PG_FUNCTION_INFO_V1(create_distributed_table);
+PG_FUNCTION_INFO_V1(create_distributed_table_concurrently);
+PG_FUNCTION_INFO_V1(create_reference_table);
+PG_FUNCTION_INFO_V1(citus_add_local_table_to_metadata);
+PG_FUNCTION_INFO_V1(remove_local_tables_from_metadata);
+PG_FUNCTION_INFO_V1(undistribute_table);
+PG_FUNCTION_INFO_V1(truncate_local_data_after_distributing_table);
+
+/* ------------------------------------------------------------------------------------
+ * What all of them share
+ */
+
+static void
+require_argument(FunctionCallInfo fcinfo, int number, const char *name)
+{
+	if (PG_ARGISNULL(number))
+		ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+						errmsg("%s must not be null", name)));
+}
+
+static char *
+text_or_null(FunctionCallInfo fcinfo, int number)
+{
+	return PG_ARGISNULL(number) ? NULL : text_to_cstring(PG_GETARG_TEXT_PP(number));
+}
+
+/* The coordinator, the owner, and no node that joins or leaves until we are done. */
+static void
+begin_change(Oid relid)
+{
+	node_require_coordinator();
+	table_check_owner(relid);
+	if (catalog_node_all() == NIL)
+	{
+		node_rows_lock(ExclusiveLock);
+		node_row_ensure_coordinator(true);
+	}
+	else
+		node_rows_lock(RowShareLock);
+}
+
+/* Opens an ordinary table, locked for its conversion. */
+static Relation
+open_for_conversion(Oid relid)
+{
+	Relation rel = try_relation_open(relid, AccessExclusiveLock);
+
+	if (rel == NULL)
+		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_TABLE),
+						errmsg("relation with OID %u does not exist", relid)));
+	table_check_owner(relid);
+	table_check_relation(rel);
+	return rel;
+}
+
+static int
+shard_count_argument(FunctionCallInfo fcinfo, int number)
+{
+	int count = PG_ARGISNULL(number) ? 0 : PG_GETARG_INT32(number);
+
+	if (!PG_ARGISNULL(number) && (count < 1 || count > MAX_SHARD_COUNT))
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+						errmsg("shard_count must be between 1 and %d", MAX_SHARD_COUNT)));
+	return count;
+}
+
+/* The last checks, which need the colocation group, and the change. */
+static void
+distribute(Relation rel, TableSpec *spec)
+{
+	table_check_unique(rel, spec);
+	table_check_foreign_keys(rel, spec, NIL);
+	shards_check_replication(spec);
+	table_close(rel, NoLock);
+	colocation_register_new(spec);
+	convert_distribute(spec, true);
+	convert_foreign_keys(spec, true);
+}
+
+/* ------------------------------------------------------------------------------------
+ * Creating
+ */
+
+/* Only 'hash' can be asked for. */
+static void
+check_distribution_type(Oid label)
+{
+	char *type =
+		sql_value("SELECT enumlabel FROM pg_catalog.pg_enum WHERE oid = %u", label);
+
+	if (type != NULL && strcmp(type, "hash") != 0)
+		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+						errmsg("distribution type \"%s\" is not supported", type),
+						errhint("Use 'hash'.")));
+}
+
+static void
+create_distributed(FunctionCallInfo fcinfo)
+{
+	TableSpec spec = {0};
+	char *column;
+	char *with;
+	Relation rel;
+
+	require_argument(fcinfo, 0, "table_name");
+	require_argument(fcinfo, 2, "distribution_type");
+	require_argument(fcinfo, 3, "colocate_with");
+	spec.relid = PG_GETARG_OID(0);
+	spec.shard_count = shard_count_argument(fcinfo, 4);
+	column = text_or_null(fcinfo, 1);
+	with = text_or_null(fcinfo, 3);
+	spec.kind = column != NULL ? TABLE_HASH : TABLE_SINGLE;
+	check_distribution_type(PG_GETARG_OID(2));
+	if (column == NULL && spec.shard_count > 1)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("a table without a distribution column has one shard, not %d",
+						spec.shard_count)));
+
+	begin_change(spec.relid);
+	rel = open_for_conversion(spec.relid);
+	if (column != NULL)
+		table_check_key(rel, column, &spec);
+	colocation_choose(&spec, with);
+	distribute(rel, &spec);
+}
+
+/* create_distributed_table(table, column, type, colocate_with, shard_count) */
+Datum
+create_distributed_table(PG_FUNCTION_ARGS)
+{
+	create_distributed(fcinfo);
+	PG_RETURN_VOID();
+}
+
+/* create_distributed_table_concurrently(...): the same, for now; writers wait. */
+Datum
+create_distributed_table_concurrently(PG_FUNCTION_ARGS)
+{
+	ereport(NOTICE,
+			(errmsg("reads and writes of the table wait until it is distributed")));
+	create_distributed(fcinfo);
+	PG_RETURN_VOID();
+}
+
+/* create_reference_table(table) */
+Datum
+create_reference_table(PG_FUNCTION_ARGS)
+{
+	TableSpec spec = {0};
+	Relation rel;
+
+	require_argument(fcinfo, 0, "table_name");
+	spec.relid = PG_GETARG_OID(0);
+	spec.kind = TABLE_REFERENCE;
+	begin_change(spec.relid);
+	rel = open_for_conversion(spec.relid);
+	colocation_choose_reference(&spec);
+	distribute(rel, &spec);
+	PG_RETURN_VOID();
+}
+
+/* ------------------------------------------------------------------------------------
+ * Undistributing
+ */
+
+/* Adds what foreign keys connect the tables with, as far as it is in the metadata. */
+static List *
+foreign_key_closure(List *relids)
+{
+	for (int i = 0; i < list_length(relids); i++)
+	{
+		ListCell *cell;
+
+		foreach (cell, table_foreign_key_neighbours(list_nth_oid(relids, i)))
+		{
+			if (dist_table(lfirst_oid(cell)) != NULL)
+				relids = list_append_unique_oid(relids, lfirst_oid(cell));
+		}
+	}
+	return relids;
+}
+
+/* undistribute_table(table, cascade_via_foreign_keys) */
+Datum
+undistribute_table(PG_FUNCTION_ARGS)
+{
+	Oid relid;
+	List *relids;
+
+	require_argument(fcinfo, 0, "table_name");
+	relid = PG_GETARG_OID(0);
+	begin_change(relid);
+	dist_table_require(relid);
+	relids = foreign_key_closure(list_make1_oid(relid));
+	if (list_length(relids) > 1 && (PG_ARGISNULL(1) || !PG_GETARG_BOOL(1)))
+		ereport(
+			ERROR,
+			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+			 errmsg("cannot undistribute %s alone because of its foreign keys",
+					name_qualified(relid)),
+			 errdetail("A foreign key connects it with %s, which is distributed.",
+					   name_qualified(list_nth_oid(relids, 1))),
+			 errhint("Set cascade_via_foreign_keys to undistribute all %d tables that "
+					 "foreign keys connect, or drop the foreign keys.",
+					 list_length(relids))));
+	convert_undistribute(relids, false);
+	PG_RETURN_VOID();
+}
+
+/*
+ * truncate_local_data_after_distributing_table(table): there is nothing to do. Rows move
+ * when the table is distributed, and no copy of them stays behind.
+ */
+Datum
+truncate_local_data_after_distributing_table(PG_FUNCTION_ARGS)
+{
+	require_argument(fcinfo, 0, "function_name");
+	node_require_coordinator();
+	table_check_owner(PG_GETARG_OID(0));
+	dist_table_require(PG_GETARG_OID(0));
+	PG_RETURN_VOID();
+}
+
+/* ------------------------------------------------------------------------------------
+ * Local tables in the metadata
+ */
+
+static void
+add_local_tables(List *relids, bool automatic)
+{
+	List *specs = NIL;
+	ListCell *cell;
+
+	list_sort(relids, list_oid_cmp);
+	foreach (cell, relids)
+	{
+		TableSpec *spec = palloc0(sizeof(TableSpec));
+		Relation rel = open_for_conversion(lfirst_oid(cell));
+
+		spec->relid = lfirst_oid(cell);
+		spec->kind = TABLE_MANAGED_LOCAL;
+		spec->shard_count = spec->replication = 1;
+		spec->automatic = automatic;
+		table_check_foreign_keys(rel, spec, relids);
+		table_close(rel, NoLock);
+		specs = lappend(specs, spec);
+	}
+	foreach_ptr (TableSpec, spec, specs)
+	{
+		convert_distribute(spec, true);
+	}
+	foreach_ptr (TableSpec, spec, specs)
+	{
+		convert_foreign_keys(spec, true);
+	}
+}
+
+/* Local tables that foreign keys connect with the table. */
+static List *
+local_closure(Oid relid)
+{
+	List *relids = list_make1_oid(relid);
+
+	for (int i = 0; i < list_length(relids); i++)
+	{
+		ListCell *cell;
+
+		foreach (cell, table_foreign_key_neighbours(list_nth_oid(relids, i)))
+		{
+			if (dist_table(lfirst_oid(cell)) == NULL)
+				relids = list_append_unique_oid(relids, lfirst_oid(cell));
+		}
+	}
+	return relids;
+}
+
+/* citus_add_local_table_to_metadata(table, cascade_via_foreign_keys) */
+Datum
+citus_add_local_table_to_metadata(PG_FUNCTION_ARGS)
+{
+	Oid relid;
+	List *relids;
+
+	require_argument(fcinfo, 0, "table_name");
+	relid = PG_GETARG_OID(0);
+	begin_change(relid);
+	relids = local_closure(relid);
+	if (list_length(relids) > 1 && (PG_ARGISNULL(1) || !PG_GETARG_BOOL(1)))
+		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+						errmsg("cannot add %s alone because of its foreign keys",
+							   name_qualified(relid)),
+						errdetail("A foreign key connects it with local table %s.",
+								  name_qualified(list_nth_oid(relids, 1))),
+						errhint("Set cascade_via_foreign_keys to add all of them.")));
+	add_local_tables(relids, false);
+	PG_RETURN_VOID();
+}
+
+/*
+ * remove_local_tables_from_metadata(): those become plain local tables again that no
+ * foreign key connects with a distributed or reference table.
+ */
+Datum
+remove_local_tables_from_metadata(PG_FUNCTION_ARGS)
+{
+	ListCell *cell;
+
+	node_require_coordinator();
+	node_rows_lock(RowShareLock);
+	foreach (cell, dist_table_oids())
+	{
+		const DistTable *table = dist_table(lfirst_oid(cell));
+		List *relids;
+		ListCell *other;
+		bool only_local = true;
+
+		if (table == NULL || table->kind != TABLE_MANAGED_LOCAL)
+			continue;
+		relids = foreign_key_closure(list_make1_oid(lfirst_oid(cell)));
+		foreach (other, relids)
+			only_local &= dist_table(lfirst_oid(other))->kind == TABLE_MANAGED_LOCAL;
+		if (only_local)
+			convert_undistribute(relids, false);
+	}
+	PG_RETURN_VOID();
+}

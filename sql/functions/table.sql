@@ -1,0 +1,46 @@
+-- Tables: distributing them, and the way back.
+
+CREATE OR REPLACE FUNCTION pg_catalog.create_distributed_table(table_name regclass,
+		distribution_column text, distribution_type citus.distribution_type DEFAULT 'hash',
+		colocate_with text DEFAULT 'default', shard_count integer DEFAULT NULL) RETURNS void
+	LANGUAGE c AS 'MODULE_PATHNAME', 'create_distributed_table';
+
+CREATE OR REPLACE FUNCTION pg_catalog.create_distributed_table_concurrently(
+		table_name regclass, distribution_column text,
+		distribution_type citus.distribution_type DEFAULT 'hash',
+		colocate_with text DEFAULT 'default', shard_count integer DEFAULT NULL) RETURNS void
+	LANGUAGE c AS 'MODULE_PATHNAME', 'create_distributed_table_concurrently';
+
+CREATE OR REPLACE FUNCTION pg_catalog.create_reference_table(table_name regclass)
+	RETURNS void
+	LANGUAGE c AS 'MODULE_PATHNAME', 'create_reference_table';
+
+CREATE OR REPLACE FUNCTION pg_catalog.undistribute_table(table_name regclass,
+		cascade_via_foreign_keys boolean DEFAULT false) RETURNS void
+	LANGUAGE c AS 'MODULE_PATHNAME', 'undistribute_table';
+
+CREATE OR REPLACE FUNCTION pg_catalog.alter_distributed_table(table_name regclass,
+		distribution_column text DEFAULT NULL, shard_count integer DEFAULT NULL,
+		colocate_with text DEFAULT NULL, cascade_to_colocated boolean DEFAULT NULL)
+	RETURNS void
+	LANGUAGE c AS 'MODULE_PATHNAME', 'alter_distributed_table';
+
+CREATE OR REPLACE FUNCTION pg_catalog.update_distributed_table_colocation(
+		table_name regclass, colocate_with text) RETURNS void
+	LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'update_distributed_table_colocation';
+
+CREATE OR REPLACE FUNCTION pg_catalog.truncate_local_data_after_distributing_table(
+		function_name regclass) RETURNS void
+	LANGUAGE c AS 'MODULE_PATHNAME', 'truncate_local_data_after_distributing_table';
+
+CREATE OR REPLACE FUNCTION pg_catalog.citus_add_local_table_to_metadata(table_name regclass,
+		cascade_via_foreign_keys boolean DEFAULT false) RETURNS void
+	LANGUAGE c AS 'MODULE_PATHNAME', 'citus_add_local_table_to_metadata';
+
+CREATE OR REPLACE FUNCTION pg_catalog.remove_local_tables_from_metadata() RETURNS void
+	LANGUAGE c AS 'MODULE_PATHNAME', 'remove_local_tables_from_metadata';
+
+-- Between nodes.
+
+CREATE OR REPLACE FUNCTION pando.shells_drop(names text[]) RETURNS void
+	LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'shells_drop';
