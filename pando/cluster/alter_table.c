@@ -196,6 +196,7 @@ alter_tables(const Change *change, List *relids, int32 old_colocation)
 		spec->shard_count = first->shard_count;
 		spec->replication = first->replication;
 		spec->colocation = first->colocation;
+		spec->new_colocation = first->new_colocation;
 		spec->model = first->model;
 		check_constraints(spec, relids);
 	}
@@ -203,8 +204,11 @@ alter_tables(const Change *change, List *relids, int32 old_colocation)
 	convert_undistribute(relids, true);
 	foreach_ptr (TableSpec, spec, specs)
 	{
-		if (!OidIsValid(spec->model) && spec != linitial(specs))
-			spec->model = ((TableSpec *) linitial(specs))->relid;
+		const TableSpec *first = linitial(specs);
+
+		spec->colocation = first->colocation;
+		if (!OidIsValid(spec->model) && spec != first)
+			spec->model = first->relid;
 		convert_distribute(spec, false);
 	}
 	foreach_ptr (TableSpec, spec, specs)

@@ -64,11 +64,11 @@ join_group(TableSpec *spec, const ColocationRow *row)
 		LockRelationOid(spec->model, RowShareLock);
 }
 
-/* A group of its own. */
+/* A group of its own; it gets its number when it is registered. */
 static void
 new_group(TableSpec *spec)
 {
-	spec->colocation = catalog_colocation_next_id();
+	spec->colocation = 0;
 	spec->new_colocation = true;
 	spec->model = InvalidOid;
 }
@@ -199,6 +199,7 @@ colocation_register_new(TableSpec *spec)
 {
 	if (!spec->new_colocation)
 		return;
+	spec->colocation = catalog_colocation_next_id();
 	node_run_everywhere(psprintf("SELECT pando.colocation_register(%d, %d, %d, %s, %s)",
 								 spec->colocation, spec->shard_count, spec->replication,
 								 type_literal(spec->key_type),
