@@ -25,7 +25,8 @@ extern void colocation_choose(TableSpec *spec, const char *colocate_with);
 /* The one group of all reference tables. */
 extern void colocation_choose_reference(TableSpec *spec);
 
-/* Registers a new group of the spec on all nodes and numbers it; nothing if it is there. */
+/* Registers a new group of the spec on all nodes and numbers it; nothing if it is there.
+ */
 extern void colocation_register_new(TableSpec *spec);
 
 /* Unregisters the group on all nodes if it has no table any more. */

@@ -110,48 +110,48 @@ table_lock(PG_FUNCTION_ARGS)
  * Rows of pg_dist_* as commands. Objects are named, since OIDs differ between nodes.
  */
 
+/* clang-format off */
 #define TABLE_NAME_OF(column)                                                            \
-	"(SELECT format('%I.%I', n.nspname, c.relname) FROM pg_class c JOIN pg_namespace "   \
-	"n ON n.oid = c.relnamespace WHERE c.oid = " column ")"
+	"(SELECT format('%I.%I', n.nspname, c.relname) FROM pg_class c "                     \
+	"JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = " column ")"
 
 static const char *const metadata_commands[] = {
-	"SELECT 'DELETE FROM pg_catalog.pg_dist_node_metadata; INSERT INTO "
-	"pg_catalog.pg_dist_node_metadata VALUES (' || quote_literal(metadata::text) || ')' "
-	"FROM "
-	"pg_dist_node_metadata",
+	"SELECT 'DELETE FROM pg_catalog.pg_dist_node_metadata; "
+	"INSERT INTO pg_catalog.pg_dist_node_metadata VALUES (' || quote_literal(metadata::text) "
+	"|| ')' FROM pg_dist_node_metadata",
 
-	"SELECT 'INSERT INTO pg_catalog.pg_dist_authinfo VALUES ' || string_agg(format("
-	"'(%s, %L, %L)', nodeid, rolename, authinfo), ', ') FROM pg_dist_authinfo",
+	"SELECT 'INSERT INTO pg_catalog.pg_dist_authinfo VALUES ' || "
+	"string_agg(format('(%s, %L, %L)', nodeid, rolename, authinfo), ', ') "
+	"FROM pg_dist_authinfo",
 
-	"SELECT 'INSERT INTO pg_catalog.pg_dist_poolinfo VALUES ' || string_agg(format("
-	"'(%s, %L)', nodeid, poolinfo), ', ') FROM pg_dist_poolinfo",
+	"SELECT 'INSERT INTO pg_catalog.pg_dist_poolinfo VALUES ' || "
+	"string_agg(format('(%s, %L)', nodeid, poolinfo), ', ') FROM pg_dist_poolinfo",
 
-	"SELECT 'INSERT INTO pg_catalog.pg_dist_colocation VALUES ' || string_agg(format("
-	"'(%s, %s, %s, %L::regtype, %L::regcollation)', colocationid, shardcount, "
-	"replicationfactor, distributioncolumntype::regtype, "
+	"SELECT 'INSERT INTO pg_catalog.pg_dist_colocation VALUES ' || "
+	"string_agg(format('(%s, %s, %s, %L::regtype, %L::regcollation)', colocationid, "
+	"shardcount, replicationfactor, distributioncolumntype::regtype, "
 	"distributioncolumncollation::regcollation), ', ') FROM pg_dist_colocation",
 
-	"SELECT 'INSERT INTO pg_catalog.pg_dist_schema VALUES ' || string_agg(format("
-	"'(%L::regnamespace, %s)', quote_ident(n.nspname), s.colocationid), ', ') FROM "
-	"pg_dist_schema s JOIN pg_namespace n ON n.oid = s.schemaid",
+	"SELECT 'INSERT INTO pg_catalog.pg_dist_schema VALUES ' || "
+	"string_agg(format('(%L::regnamespace, %s)', quote_ident(n.nspname), s.colocationid), ', ') "
+	"FROM pg_dist_schema s JOIN pg_namespace n ON n.oid = s.schemaid",
 
-	"SELECT 'INSERT INTO pg_catalog.pg_dist_partition VALUES ' || string_agg(format("
-	"'(%L::regclass, %L, %L, %s, %L, %L)', " TABLE_NAME_OF(
-		"p.logicalrelid") ", "
-						  "partmethod, partkey, colocationid, repmodel, autoconverted), "
-						  "', ') FROM "
-						  "pg_dist_partition p",
+	/* Local tables that are listed are the coordinator's alone. */
+	"SELECT 'INSERT INTO pg_catalog.pg_dist_partition VALUES ' || "
+	"string_agg(format('(%L::regclass, %L, %L, %s, %L, %L)', " TABLE_NAME_OF("p.logicalrelid")
+	", partmethod, partkey, colocationid, repmodel, autoconverted), ', ') "
+	"FROM pg_dist_partition p "
+	"WHERE partmethod <> 'n' OR repmodel <> 's' OR colocationid <> 0",
 
-	"SELECT 'INSERT INTO pg_catalog.pg_dist_shard VALUES ' || string_agg(format("
-	"'(%L::regclass, %s, %L, %L, %L)', " TABLE_NAME_OF(
-		"s.logicalrelid") ", shardid, "
-						  "shardstorage, shardminvalue, shardmaxvalue), ', ') FROM "
-						  "pg_dist_shard s",
+	"SELECT 'INSERT INTO pg_catalog.pg_dist_shard VALUES ' || "
+	"string_agg(format('(%L::regclass, %s, %L, %L, %L)', " TABLE_NAME_OF("s.logicalrelid")
+	", shardid, shardstorage, shardminvalue, shardmaxvalue), ', ') FROM pg_dist_shard s",
 
-	"SELECT 'INSERT INTO pg_catalog.pg_dist_placement VALUES ' || string_agg(format("
-	"'(%s, %s, %s, %s, %s)', placementid, shardid, shardstate, shardlength, groupid), "
-	"', ') FROM pg_dist_placement",
+	"SELECT 'INSERT INTO pg_catalog.pg_dist_placement VALUES ' || "
+	"string_agg(format('(%s, %s, %s, %s, %s)', placementid, shardid, shardstate, "
+	"shardlength, groupid), ', ') FROM pg_dist_placement",
 };
+/* clang-format on */
 
 #define METADATA_CLEAR                                                                   \
 	"SELECT pando.metadata_changed(); "                                                  \
@@ -233,6 +233,8 @@ send_shell_tables(const DistNode *node, List *relids, bool first_time)
 	{
 		Oid relid = lfirst_oid(cell);
 
+		if (dist_table_require(relid)->kind == TABLE_MANAGED_LOCAL)
+			continue;
 		if (relation_exists_on(node, relid))
 		{
 			if (first_time)

@@ -135,8 +135,6 @@ plan_shards(const TableSpec *spec)
 
 	if (spec->kind == TABLE_REFERENCE)
 		plans = plan_one(groups_of_nodes(NODES_ALL));
-	else if (spec->kind == TABLE_MANAGED_LOCAL)
-		plans = plan_one(list_make1_int(COORDINATOR_GROUP));
 	else if (OidIsValid(spec->model))
 		plans = plan_like_model(spec);
 	else if (spec->kind == TABLE_SINGLE)
@@ -214,11 +212,11 @@ shards_register_table(const TableSpec *spec)
 	char *table = quote_literal_cstr(name_qualified(spec->relid));
 
 	initStringInfo(&sql);
-	appendStringInfo(
-		&sql, "SELECT pando.table_register(%s::regclass, '%c', %s, %d, '%c', %s); ",
-		table, spec->kind == TABLE_HASH ? 'h' : 'n',
-		spec->key_name != NULL ? quote_literal_cstr(spec->key_name) : "NULL",
-		spec->colocation, spec_repmodel(spec), spec->automatic ? "true" : "false");
+	appendStringInfo(&sql,
+					 "SELECT pando.table_register(%s::regclass, '%c', %s, %d, '%c'); ",
+					 table, spec->kind == TABLE_HASH ? 'h' : 'n',
+					 spec->key_name != NULL ? quote_literal_cstr(spec->key_name) : "NULL",
+					 spec->colocation, spec_repmodel(spec));
 	append_shard_calls(&sql, table, plan_shards(spec));
 	node_run_everywhere(sql.data);
 }

@@ -134,15 +134,14 @@ table_check_relation(Relation rel)
 
 	check_kind(rel);
 	table = dist_table(RelationGetRelid(rel));
-	if (table != NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_TABLE_DEFINITION),
-				 errmsg("table %s is already %s", name_qualified(RelationGetRelid(rel)),
-						table->kind == TABLE_REFERENCE		 ? "a reference table"
-						: table->kind == TABLE_MANAGED_LOCAL ? "in the metadata"
-															 : "distributed"),
-				 errhint("Run undistribute_table() first to distribute it in another "
-						 "way.")));
+	if (table != NULL && table->kind != TABLE_MANAGED_LOCAL)
+		ereport(
+			ERROR,
+			(errcode(ERRCODE_INVALID_TABLE_DEFINITION),
+			 errmsg("table %s is already %s", name_qualified(RelationGetRelid(rel)),
+					table->kind == TABLE_REFERENCE ? "a reference table" : "distributed"),
+			 errhint("Run undistribute_table() first to distribute it in another "
+					 "way.")));
 	check_triggers_and_rules(rel);
 }
 
@@ -386,10 +385,8 @@ static void
 check_to_sharded(const ForeignKey *fk, const TableSpec *spec, bool together,
 				 int32 to_colocation, AttrNumber to_key)
 {
-	if (spec->kind == TABLE_REFERENCE || spec->kind == TABLE_MANAGED_LOCAL)
-		refuse_foreign_key(fk,
-						   "Reference tables and local tables cannot reference "
-						   "distributed tables.",
+	if (spec->kind == TABLE_REFERENCE)
+		refuse_foreign_key(fk, "A reference table cannot reference a distributed table.",
 						   NULL);
 	if (!together && (spec->new_colocation || to_colocation != spec->colocation))
 		refuse_foreign_key(
@@ -416,7 +413,7 @@ check_outgoing(const ForeignKey *fk, const TableSpec *spec, List *together)
 		if (spec->kind == TABLE_HASH)
 			check_to_sharded(fk, spec, true, spec->colocation, spec->key);
 	}
-	else if (to == NULL)
+	else if (to == NULL || to->kind == TABLE_MANAGED_LOCAL)
 	{
 		if (!list_member_oid(together, fk->to))
 			refuse_foreign_key(
@@ -425,9 +422,6 @@ check_outgoing(const ForeignKey *fk, const TableSpec *spec, List *together)
 					"Run create_reference_table('%s') first, or distribute it first.",
 					name_qualified(fk->to)));
 	}
-	else if (to->kind == TABLE_MANAGED_LOCAL && spec->kind != TABLE_MANAGED_LOCAL)
-		refuse_foreign_key(fk, psprintf("%s is a local table.", name_qualified(fk->to)),
-						   NULL);
 	else if (dist_table_is_sharded(to))
 		check_to_sharded(fk, spec, list_member_oid(together, fk->to), to->colocation,
 						 to->key);
@@ -439,10 +433,9 @@ check_incoming(const ForeignKey *fk, const TableSpec *spec, List *together)
 {
 	const DistTable *from = dist_table(fk->from);
 
-	if (fk->from == fk->to || list_member_oid(together, fk->from) ||
-		spec->kind == TABLE_MANAGED_LOCAL)
+	if (fk->from == fk->to || list_member_oid(together, fk->from))
 		return;
-	if (from == NULL)
+	if (from == NULL || from->kind == TABLE_MANAGED_LOCAL)
 		ereport(NOTICE,
 				(errmsg("foreign key \"%s\" of local table %s is not enforced until that "
 						"table is distributed, too",

@@ -26,7 +26,6 @@ typedef struct TableSpec
 	int32 colocation;
 	bool new_colocation;	 /* the group has to be registered */
 	bool private_colocation; /* no table joins it by default */
-	bool automatic;			 /* TABLE_MANAGED_LOCAL: nobody asked for it by name */
 	Oid model; /* table with whose shards its own line up; InvalidOid: none yet */
 } TableSpec;
 

@@ -15,6 +15,7 @@
 #include "fmgr.h"
 #include "miscadmin.h"
 #include "storage/lmgr.h"
+#include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
@@ -95,6 +96,24 @@ shard_count_argument(FunctionCallInfo fcinfo, int number)
 		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 						errmsg("shard_count must be between 1 and %d", MAX_SHARD_COUNT)));
 	return count;
+}
+
+static bool
+is_managed_local(Oid relid)
+{
+	const DistTable *table = dist_table(relid);
+
+	return table != NULL && table->kind == TABLE_MANAGED_LOCAL;
+}
+
+static void
+unregister_local(Oid relid)
+{
+	OwnerScope scope;
+
+	owner_enter(&scope);
+	sql_run("SELECT pando.table_unregister(%u::oid::regclass)", relid);
+	owner_leave(&scope);
 }
 
 /* The last checks, which need the colocation group, and the change. */
@@ -207,7 +226,9 @@ foreign_key_closure(List *relids)
 
 		foreach (cell, table_foreign_key_neighbours(list_nth_oid(relids, i)))
 		{
-			if (dist_table(lfirst_oid(cell)) != NULL)
+			const DistTable *table = dist_table(lfirst_oid(cell));
+
+			if (table != NULL && table->kind != TABLE_MANAGED_LOCAL)
 				relids = list_append_unique_oid(relids, lfirst_oid(cell));
 		}
 	}
@@ -225,6 +246,11 @@ undistribute_table(PG_FUNCTION_ARGS)
 	relid = PG_GETARG_OID(0);
 	begin_change(relid);
 	dist_table_require(relid);
+	if (is_managed_local(relid))
+	{
+		unregister_local(relid);
+		PG_RETURN_VOID();
+	}
 	relids = foreign_key_closure(list_make1_oid(relid));
 	if (list_length(relids) > 1 && (PG_ARGISNULL(1) || !PG_GETARG_BOOL(1)))
 		ereport(
@@ -259,102 +285,42 @@ truncate_local_data_after_distributing_table(PG_FUNCTION_ARGS)
  * Local tables in the metadata
  */
 
-static void
-add_local_tables(List *relids, bool automatic)
-{
-	List *specs = NIL;
-	ListCell *cell;
-
-	list_sort(relids, list_oid_cmp);
-	foreach (cell, relids)
-	{
-		TableSpec *spec = palloc0(sizeof(TableSpec));
-		Relation rel = open_for_conversion(lfirst_oid(cell));
-
-		spec->relid = lfirst_oid(cell);
-		spec->kind = TABLE_MANAGED_LOCAL;
-		spec->shard_count = spec->replication = 1;
-		spec->automatic = automatic;
-		table_check_foreign_keys(rel, spec, relids);
-		table_close(rel, NoLock);
-		specs = lappend(specs, spec);
-	}
-	foreach_ptr (TableSpec, spec, specs)
-	{
-		convert_distribute(spec, true);
-	}
-	foreach_ptr (TableSpec, spec, specs)
-	{
-		convert_foreign_keys(spec, true);
-	}
-}
-
-/* Local tables that foreign keys connect with the table. */
-static List *
-local_closure(Oid relid)
-{
-	List *relids = list_make1_oid(relid);
-
-	for (int i = 0; i < list_length(relids); i++)
-	{
-		ListCell *cell;
-
-		foreach (cell, table_foreign_key_neighbours(list_nth_oid(relids, i)))
-		{
-			if (dist_table(lfirst_oid(cell)) == NULL)
-				relids = list_append_unique_oid(relids, lfirst_oid(cell));
-		}
-	}
-	return relids;
-}
-
-/* citus_add_local_table_to_metadata(table, cascade_via_foreign_keys) */
+/*
+ * citus_add_local_table_to_metadata(table, cascade_via_foreign_keys): the table is
+ * listed, and stays what it is: a table of the coordinator alone. Other nodes don't know
+ * it.
+ */
 Datum
 citus_add_local_table_to_metadata(PG_FUNCTION_ARGS)
 {
 	Oid relid;
-	List *relids;
+	OwnerScope scope;
 
 	require_argument(fcinfo, 0, "table_name");
 	relid = PG_GETARG_OID(0);
 	begin_change(relid);
-	relids = local_closure(relid);
-	if (list_length(relids) > 1 && (PG_ARGISNULL(1) || !PG_GETARG_BOOL(1)))
-		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-						errmsg("cannot add %s alone because of its foreign keys",
-							   name_qualified(relid)),
-						errdetail("A foreign key connects it with local table %s.",
-								  name_qualified(list_nth_oid(relids, 1))),
-						errhint("Set cascade_via_foreign_keys to add all of them.")));
-	add_local_tables(relids, false);
+	if (is_managed_local(relid))
+		PG_RETURN_VOID();
+	table_close(open_for_conversion(relid), NoLock);
+	owner_enter(&scope);
+	sql_run("SELECT pando.table_register(%u::oid::regclass, 'n', NULL, 0, 's')", relid);
+	owner_leave(&scope);
 	PG_RETURN_VOID();
 }
 
-/*
- * remove_local_tables_from_metadata(): those become plain local tables again that no
- * foreign key connects with a distributed or reference table.
- */
+/* remove_local_tables_from_metadata(): the reverse, for all that the user owns. */
 Datum
 remove_local_tables_from_metadata(PG_FUNCTION_ARGS)
 {
 	ListCell *cell;
 
 	node_require_coordinator();
-	node_rows_lock(RowShareLock);
 	foreach (cell, dist_table_oids())
 	{
-		const DistTable *table = dist_table(lfirst_oid(cell));
-		List *relids;
-		ListCell *other;
-		bool only_local = true;
+		Oid relid = lfirst_oid(cell);
 
-		if (table == NULL || table->kind != TABLE_MANAGED_LOCAL)
-			continue;
-		relids = foreign_key_closure(list_make1_oid(lfirst_oid(cell)));
-		foreach (other, relids)
-			only_local &= dist_table(lfirst_oid(other))->kind == TABLE_MANAGED_LOCAL;
-		if (only_local)
-			convert_undistribute(relids, false);
+		if (is_managed_local(relid) && pg_class_ownercheck(relid, GetUserId()))
+			unregister_local(relid);
 	}
 	PG_RETURN_VOID();
 }
