@@ -1,0 +1,124 @@
+-- What the cluster holds and does. Column names and order are those that tools know.
+
+DROP VIEW IF EXISTS pg_catalog.citus_nodes, pg_catalog.pg_dist_shard_placement,
+	pg_catalog.citus_shards, pg_catalog.citus_shards_on_worker,
+	pg_catalog.citus_shard_indexes_on_worker, pg_catalog.citus_stat_activity,
+	pg_catalog.citus_dist_stat_activity, pg_catalog.time_partitions;
+
+CREATE VIEW citus.citus_nodes AS
+	SELECT nodename, nodeport,
+		CASE WHEN groupid = 0 THEN 'coordinator' ELSE 'worker' END AS role,
+		isactive AS active
+	FROM pg_catalog.pg_dist_node;
+
+CREATE VIEW citus.pg_dist_shard_placement AS
+	SELECT p.shardid, p.shardstate, p.shardlength, n.nodename, n.nodeport, p.placementid
+	FROM pg_catalog.pg_dist_placement p JOIN pg_catalog.pg_dist_node n USING (groupid)
+	WHERE n.noderole = 'primary';
+
+CREATE VIEW citus.citus_shards AS
+	SELECT s.logicalrelid AS table_name, s.shardid,
+		pg_catalog.shard_name(s.logicalrelid, s.shardid) AS shard_name,
+		pando.table_type(s.logicalrelid) AS citus_table_type,
+		t.colocationid AS colocation_id, n.nodename, n.nodeport, z.size AS shard_size
+	FROM pg_catalog.pg_dist_shard s
+		JOIN pg_catalog.pg_class c ON c.oid = s.logicalrelid
+		JOIN pg_catalog.pg_dist_partition t USING (logicalrelid)
+		JOIN pg_catalog.pg_dist_placement p USING (shardid)
+		JOIN pg_catalog.pg_dist_node n ON n.groupid = p.groupid AND n.noderole = 'primary'
+		LEFT JOIN pando.placement_sizes('total', NULL, false) z
+			ON z.shardid = p.shardid AND z.groupid = p.groupid
+	ORDER BY t.logicalrelid::text, s.shardid, n.nodeid;
+
+CREATE VIEW citus.citus_shards_on_worker AS
+	SELECT schema_name AS "Schema", shard_name AS "Name", table_type AS "Type",
+		owner_name AS "Owner"
+	FROM pg_catalog.citus_shards_on_worker() s;
+
+CREATE VIEW citus.citus_shard_indexes_on_worker AS
+	SELECT n.nspname AS "Schema", c.relname AS "Name",
+		CASE c.relkind WHEN 'i' THEN 'index' ELSE 'partitioned index' END AS "Type",
+		pg_catalog.pg_get_userbyid(c.relowner) AS "Owner", t.relname AS "Table"
+	FROM pg_catalog.pg_class c
+		JOIN pg_catalog.pg_index i ON i.indexrelid = c.oid
+		JOIN pg_catalog.pg_class t ON t.oid = i.indrelid
+		JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+	WHERE c.relkind IN ('i', 'I') AND n.nspname NOT IN ('pg_catalog', 'pg_toast')
+		AND pg_catalog.pg_table_is_visible(c.oid)
+		AND pando.relation_shard_id(t.oid) IS NOT NULL
+	ORDER BY 1, 2;
+
+CREATE VIEW citus.citus_stat_activity AS
+	SELECT a.global_pid, a.nodeid, a.is_worker_query, (a.activity).datid, (a.activity).datname,
+		(a.activity).pid, (a.activity).leader_pid, (a.activity).usesysid, (a.activity).usename,
+		(a.activity).application_name, (a.activity).client_addr, (a.activity).client_hostname,
+		(a.activity).client_port, (a.activity).backend_start, (a.activity).xact_start,
+		(a.activity).query_start, (a.activity).state_change, (a.activity).wait_event_type,
+		(a.activity).wait_event, (a.activity).state, (a.activity).backend_xid,
+		(a.activity).backend_xmin, (a.activity).query_id, (a.activity).query,
+		(a.activity).backend_type
+	FROM pando.activity() a;
+
+-- What clients asked for, without the sessions that work for them on other nodes.
+CREATE VIEW citus.citus_dist_stat_activity AS
+	SELECT * FROM citus.citus_stat_activity
+	WHERE NOT is_worker_query AND backend_type = 'client backend';
+
+-- Partitions of tables that are partitioned by ranges of one column of a time type.
+CREATE VIEW citus.time_partitions AS
+	SELECT p.partrelid::regclass AS parent_table, a.attname AS partition_column,
+		c.oid::regclass AS partition, r.lower_bound AS from_value, r.upper_bound AS to_value,
+		am.amname AS access_method
+	FROM pg_catalog.pg_class c
+		JOIN pg_catalog.pg_inherits i ON i.inhrelid = c.oid
+		JOIN pg_catalog.pg_partitioned_table p ON p.partrelid = i.inhparent
+		JOIN pg_catalog.pg_attribute a ON a.attrelid = p.partrelid AND a.attnum = p.partattrs[0]
+		LEFT JOIN pg_catalog.pg_am am ON am.oid = c.relam
+		CROSS JOIN LATERAL pg_catalog.time_partition_range(c.oid) r
+	WHERE p.partstrat = 'r' AND p.partnatts = 1
+		AND a.atttypid IN ('pg_catalog.date'::regtype, 'pg_catalog.timestamp'::regtype,
+			'pg_catalog.timestamptz'::regtype)
+		AND r.lower_bound IS NOT NULL
+		AND pando.relation_shard_id(c.oid) IS NULL
+	ORDER BY p.partrelid::regclass::text, r.lower_bound;
+
+DO $$
+DECLARE
+	name text;
+BEGIN
+	FOREACH name IN ARRAY ARRAY['citus_nodes', 'pg_dist_shard_placement', 'citus_shards',
+		'citus_shards_on_worker', 'citus_shard_indexes_on_worker', 'citus_stat_activity',
+		'citus_dist_stat_activity', 'time_partitions']
+	LOOP
+		EXECUTE format('ALTER VIEW citus.%I SET SCHEMA pg_catalog', name);
+		EXECUTE format('GRANT SELECT ON pg_catalog.%I TO public', name);
+	END LOOP;
+END $$;
+
+-- In public, where \d shows it; in pg_catalog if there is no such schema.
+CREATE VIEW citus.citus_tables AS
+	WITH sizes AS MATERIALIZED (
+		SELECT s.logicalrelid, sum(z.size) AS size
+		FROM pando.placement_sizes('total', NULL, false) z
+			JOIN pg_catalog.pg_dist_shard s USING (shardid)
+		GROUP BY s.logicalrelid)
+	SELECT p.logicalrelid AS table_name, pando.table_type(p.logicalrelid) AS citus_table_type,
+		coalesce(p.partkey, '<none>') AS distribution_column, p.colocationid AS colocation_id,
+		pg_catalog.pg_size_pretty(coalesce(z.size, 0)) AS table_size,
+		(SELECT count(*) FROM pg_catalog.pg_dist_shard s
+			WHERE s.logicalrelid = p.logicalrelid) AS shard_count,
+		pg_catalog.pg_get_userbyid(c.relowner) AS table_owner, a.amname AS access_method
+	FROM pg_catalog.pg_dist_partition p
+		JOIN pg_catalog.pg_class c ON c.oid = p.logicalrelid
+		LEFT JOIN pg_catalog.pg_am a ON a.oid = c.relam
+		LEFT JOIN sizes z ON z.logicalrelid = p.logicalrelid
+	ORDER BY p.logicalrelid::text;
+
+DO $$
+DECLARE
+	target text := CASE WHEN to_regnamespace('public') IS NULL THEN 'pg_catalog' ELSE 'public' END;
+BEGIN
+	EXECUTE format('DROP VIEW IF EXISTS %I.citus_tables', target);
+	EXECUTE format('ALTER VIEW citus.citus_tables SET SCHEMA %I', target);
+	EXECUTE format('GRANT SELECT ON %I.citus_tables TO public', target);
+END $$;
