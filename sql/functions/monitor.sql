@@ -64,7 +64,7 @@ $$;
 
 -- Placements of a table with the names of their shards; raises for a table that is not distributed.
 CREATE OR REPLACE FUNCTION pando.table_placements(table_name regclass, OUT shardid bigint,
-		OUT position bigint, OUT placementid bigint, OUT name text, OUT nodeid int4, OUT nodename text,
+		OUT place bigint, OUT placementid bigint, OUT name text, OUT nodeid int4, OUT nodename text,
 		OUT nodeport int4, OUT first boolean) RETURNS SETOF record
 	LANGUAGE sql STABLE AS $$
 	SELECT s.shardid,
@@ -127,7 +127,7 @@ BEGIN
 			a.nodename AS host, a.nodeport AS port, a.shardid AS id1, b.shardid AS id2,
 			pando.command_expand(command, ARRAY[a.name, b.name]) AS sql
 		FROM pando.table_placements(table_name1) a
-			JOIN pando.table_placements(table_name2) b USING (position, nodeid))
+			JOIN pando.table_placements(table_name2) b USING (place, nodeid))
 	SELECT p.host, p.port, p.id1, p.id2, r.success, r.result
 	FROM pando.run_commands(
 			(SELECT coalesce(array_agg(p.nodeid ORDER BY p.ord), '{}') FROM p),
