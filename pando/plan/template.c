@@ -34,7 +34,7 @@ typedef struct Token
 	int kind; /* as the core's grammar numbers them; 0 at the end */
 	int start;
 	int number;		 /* PARAM */
-	const char *str; /* IDENT, SCONST */
+	const char *str; /* IDENT, SCONST, keywords */
 } Token;
 
 #define WINDOW 6 /* tokens looked at together */
@@ -46,7 +46,7 @@ typedef struct Cutter
 	Token window[WINDOW]; /* window[0] is the current token */
 	int previous;		  /* kind of the token before it */
 	const char *text;
-	int done; /* the text before this offset is in the template already */
+	StringInfoData literal; /* text since the last slot */
 	int depth;
 	bool rows; /* an INSERT ... VALUES whose row is still to be cut */
 	DeparsedQuery *query;
@@ -68,6 +68,8 @@ read_token(Cutter *cutter)
 		token.str = value.str;
 	else if (token.kind == PARAM)
 		token.number = value.ival;
+	else if (token.kind > NOT_EQUALS)
+		token.str = value.keyword;
 	return token;
 }
 
@@ -90,26 +92,65 @@ append_piece(Template *tmpl, TemplatePiece kind, int number, char *text)
 	tmpl->texts = lappend(tmpl->texts, makeString(text));
 }
 
-/* Puts the text up to `start` and a slot into the template; goes on after `end`. */
-static void
-cut(Cutter *cutter, TemplatePiece kind, int number, int start, int end)
+/* The end of the token before the one at `next`. */
+static int
+end_before(const Cutter *cutter, int next)
 {
-	if (start > cutter->done)
-		append_piece(cutter->result, TEMPLATE_TEXT, 0,
-					 pnstrdup(cutter->text + cutter->done, start - cutter->done));
-	append_piece(cutter->result, kind, number, "");
-	cutter->done = end;
+	while (next > 0 && strchr(" \n", cutter->text[next - 1]) != NULL)
+		next--;
+	return next;
 }
 
-/* The end of the token before `next`: the deparser separates by at most one space. */
-static int
-end_before(const Cutter *cutter, const Token *next)
+/* Moves what was read into the template as a piece of text. */
+static void
+flush_text(Cutter *cutter)
 {
-	int end = next->start;
+	if (cutter->literal.len > 0)
+		append_piece(cutter->result, TEMPLATE_TEXT, 0, pstrdup(cutter->literal.data));
+	resetStringInfo(&cutter->literal);
+}
 
-	while (end > 0 && cutter->text[end - 1] == ' ')
-		end--;
-	return end;
+static void
+append_space(Cutter *cutter, int token_end, int next_start)
+{
+	if (next_start > token_end)
+		appendStringInfoChar(&cutter->literal, ' ');
+}
+
+/* Takes the current token as it is; one space stands for any indentation after it. */
+static void
+keep_token(Cutter *cutter)
+{
+	int start = cutter->window[0].start;
+	int next;
+	int end;
+
+	advance(cutter);
+	next = cutter->window[0].start;
+	end = end_before(cutter, next);
+	appendBinaryStringInfo(&cutter->literal, cutter->text + start, end - start);
+	append_space(cutter, end, next);
+}
+
+/* Puts a slot in the place of `count` tokens, and keeps the space after them. */
+static void
+cut_tokens(Cutter *cutter, TemplatePiece kind, int number, int count)
+{
+	int next;
+
+	for (int i = 0; i < count; i++)
+		advance(cutter);
+	next = cutter->window[0].start;
+	flush_text(cutter);
+	append_piece(cutter->result, kind, number, "");
+	append_space(cutter, end_before(cutter, next), next);
+}
+
+/* A name as the deparser writes it: keywords that need no quotes are bare. */
+static bool
+is_name(const Token *token)
+{
+	return token->kind == IDENT || token->kind > NOT_EQUALS;
 }
 
 /* The relation that `schema`.`name` is, or -1. */
@@ -135,16 +176,14 @@ cut_relation(Cutter *cutter)
 	bool into = cutter->previous == INTO && t[3].kind == AS;
 	int number;
 
-	if (t[0].kind != IDENT || t[1].kind != '.' || t[2].kind != IDENT ||
+	if (!is_name(&t[0]) || t[1].kind != '.' || !is_name(&t[2]) ||
 		t[into ? 4 : 3].kind != IDENT || cutter->previous == '.')
 		return false;
 	number = relation_number(cutter, t[0].str, t[2].str);
 	if (number < 0)
 		return false;
-	cut(cutter, TEMPLATE_RELATION, number, t[0].start, end_before(cutter, &t[3]));
 	lfirst_int(list_nth_cell(cutter->counts, number))++;
-	for (int i = 0; i < 3; i++)
-		advance(cutter);
+	cut_tokens(cutter, TEMPLATE_RELATION, number, 3);
 	return true;
 }
 
@@ -152,13 +191,11 @@ cut_relation(Cutter *cutter)
 static bool
 cut_rows(Cutter *cutter)
 {
-	int start;
 	int depth = 0;
 
 	if (!cutter->rows || cutter->depth > 0 || cutter->window[0].kind != VALUES)
 		return false;
-	advance(cutter);
-	start = cutter->window[0].start;
+	keep_token(cutter);
 	do
 	{
 		if (cutter->window[0].kind == '(')
@@ -167,11 +204,10 @@ cut_rows(Cutter *cutter)
 			depth--;
 		else if (cutter->window[0].kind == 0)
 			elog(ERROR, "unbalanced VALUES in deparsed statement");
-		advance(cutter);
+		if (depth > 0)
+			advance(cutter);
 	} while (depth > 0);
-	cut(cutter, TEMPLATE_ROWS, 0, start,
-		cutter->window[0].kind ? end_before(cutter, &cutter->window[0])
-							   : (int) strlen(cutter->text));
+	cut_tokens(cutter, TEMPLATE_ROWS, 0, 1);
 	cutter->rows = false;
 	return true;
 }
@@ -185,9 +221,7 @@ cut_result(Cutter *cutter)
 	if (t[0].kind != SCONST || cutter->previous != '(' ||
 		strncmp(t[0].str, RESULT_PLACEHOLDER, length) != 0)
 		return false;
-	cut(cutter, TEMPLATE_RESULT, pg_strtoint32(t[0].str + length), t[0].start,
-		end_before(cutter, &t[1]));
-	advance(cutter);
+	cut_tokens(cutter, TEMPLATE_RESULT, pg_strtoint32(t[0].str + length), 1);
 	return true;
 }
 
@@ -198,9 +232,7 @@ cut_param(Cutter *cutter)
 
 	if (t[0].kind != PARAM)
 		return false;
-	cut(cutter, TEMPLATE_PARAM, t[0].number, t[0].start,
-		t[0].start + 1 + snprintf(NULL, 0, "%d", t[0].number));
-	advance(cutter);
+	cut_tokens(cutter, TEMPLATE_PARAM, t[0].number, 1);
 	return true;
 }
 
@@ -216,11 +248,9 @@ cut_text(Cutter *cutter)
 			cutter->depth++;
 		else if (cutter->window[0].kind == ')')
 			cutter->depth--;
-		advance(cutter);
+		keep_token(cutter);
 	}
-	if (cutter->text[cutter->done] != '\0')
-		append_piece(cutter->result, TEMPLATE_TEXT, 0,
-					 pstrdup(cutter->text + cutter->done));
+	flush_text(cutter);
 }
 
 /* The core's deparser and the range table must agree on what is mentioned how often. */
@@ -256,6 +286,7 @@ cut_template(DeparsedQuery *query, bool rows)
 	Cutter cutter = {.query = query, .text = query->text, .rows = rows};
 
 	cutter.result = palloc0(sizeof(Template));
+	initStringInfo(&cutter.literal);
 	prepare_names(&cutter);
 	cutter.scanner =
 		scanner_init(query->text, &cutter.extra, &ScanKeywords, ScanKeywordTokens);

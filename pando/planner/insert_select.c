@@ -48,6 +48,11 @@ select_of_insert(Query *insert)
 	make_result_rte(rt_fetch(insert->resultRelation, select->rtable));
 	if (insert->onConflict && insert->onConflict->exclRelIndex > 0)
 		make_result_rte(rt_fetch(insert->onConflict->exclRelIndex, select->rtable));
+	foreach_ptr (RangeTblRef, ref, select->jointree->fromlist)
+	{
+		/* The source of an INSERT is not visible to names, that of a SELECT is. */
+		rt_fetch(ref->rtindex, select->rtable)->inFromCl = true;
+	}
 	foreach_ptr (TargetEntry, tle, select->targetList)
 	{
 		if (tle->resjunk)
@@ -125,27 +130,6 @@ insert_from_select(Query *insert, Query *select)
 	return result;
 }
 
-/* Do the rows stay in their shard group? */
-static bool
-rows_stay(const DistTable *target, const Distribution *source, List *columns)
-{
-	int position = 0;
-
-	if (!dist_table_is_sharded(target) || table_has_copies(target) ||
-		(source->kind != DIST_SHARDED && source->kind != DIST_SINGLE) ||
-		source->colocation != target->colocation)
-		return false;
-	if (target->kind == TABLE_SINGLE)
-		return true;
-	foreach_int(column, columns)
-	{
-		position++;
-		if (column == target->key)
-			return bms_is_member(position, source->key_columns);
-	}
-	return false;
-}
-
 static PlannedStmt *
 plan_through_here(Query *insert, const DistTable *target, Query *select, List *columns,
 				  int cursor_options, ParamListInfo params)
@@ -186,6 +170,40 @@ plan_through_here(Query *insert, const DistTable *target, Query *select, List *c
 	return stmt;
 }
 
+/*
+ * Is the INSERT one fragment? Into a reference table each copy would run the SELECT by
+ * itself: done only for what the other way can't do.
+ */
+static bool
+goes_whole(Query *insert, const DistTable *target, const Distribution *distribution)
+{
+	switch (distribution->kind)
+	{
+		case DIST_SHARDED:
+		case DIST_SINGLE:
+			return dist_table_is_sharded(target);
+		case DIST_ANYWHERE:
+			return target->kind == TABLE_REFERENCE &&
+				   (insert->onConflict || insert->returningList);
+		case DIST_COORDINATOR:
+			break;
+	}
+	return false;
+}
+
+static PlannedStmt *
+plan_whole(Query *insert, const DistTable *target, Query *select,
+		   const Distribution *distribution)
+{
+	Fragment *fragment;
+
+	check_on_shard(insert, target);
+	refuse_varying_copies(target, insert);
+	fragment = fragment_from_query(insert_from_select(insert, select), distribution);
+	fragment->anchor = target->relid;
+	return fragment_planned_stmt(insert, fragment);
+}
+
 PlannedStmt *
 plan_insert_select(Query *query, const DistTable *target, int cursor_options,
 				   ParamListInfo params)
@@ -197,18 +215,10 @@ plan_insert_select(Query *query, const DistTable *target, int cursor_options,
 		refuse_missing_key(target);
 	if (query_dist_relations(select).any)
 	{
-		Distribution source = distribution_of_query(select);
+		Distribution distribution = distribution_of_query(query);
 
-		if (rows_stay(target, &source, columns))
-		{
-			Query *whole = insert_from_select(query, select);
-			Fragment *fragment;
-
-			check_on_shard(query, target);
-			fragment = fragment_from_query(whole, &source);
-			fragment->anchor = target->relid;
-			return fragment_planned_stmt(query, fragment);
-		}
+		if (goes_whole(query, target, &distribution))
+			return plan_whole(query, target, select, &distribution);
 	}
 	return plan_through_here(query, target, select, columns, cursor_options, params);
 }
