@@ -137,6 +137,22 @@ CREATE TABLE citus.pg_dist_cleanup (
 	policy_type int4 NOT NULL
 );
 
+-- How rebalance_table_shards() weighs shards and nodes; sql/functions/move.sql fills it.
+CREATE TABLE citus.pg_dist_rebalance_strategy (
+	name name NOT NULL PRIMARY KEY,
+	default_strategy boolean NOT NULL DEFAULT false,
+	shard_cost_function regproc NOT NULL,
+	node_capacity_function regproc NOT NULL,
+	shard_allowed_on_node_function regproc NOT NULL,
+	default_threshold real NOT NULL,
+	minimum_threshold real NOT NULL DEFAULT 0,
+	improvement_threshold real NOT NULL DEFAULT 0,
+	CHECK (default_threshold >= minimum_threshold)
+);
+CREATE UNIQUE INDEX pg_dist_rebalance_strategy_default ON citus.pg_dist_rebalance_strategy
+	(default_strategy) WHERE default_strategy;
+
+GRANT SELECT ON citus.pg_dist_rebalance_strategy TO public;
 GRANT SELECT ON citus.pg_dist_node, citus.pg_dist_local_group,
 	citus.pg_dist_node_metadata, citus.pg_dist_colocation,
 	citus.pg_dist_partition, citus.pg_dist_shard, citus.pg_dist_placement,
@@ -182,3 +198,4 @@ ALTER TABLE citus.pg_dist_object SET SCHEMA pg_catalog;
 ALTER TABLE citus.pg_dist_schema SET SCHEMA pg_catalog;
 ALTER TABLE citus.pg_dist_transaction SET SCHEMA pg_catalog;
 ALTER TABLE citus.pg_dist_cleanup SET SCHEMA pg_catalog;
+ALTER TABLE citus.pg_dist_rebalance_strategy SET SCHEMA pg_catalog;

@@ -3,9 +3,71 @@
  */
 #include "pando/compat/compat.h"
 
+#include "catalog/namespace.h"
+#include "tcop/utility.h"
+
+#include "pando/copy/from.h"
 #include "pando/copy/init.h"
+#include "pando/copy/insert_select.h"
+#include "pando/copy/shard_insert.h"
+#include "pando/copy/to.h"
+#include "pando/metadata/table.h"
+
+static ProcessUtility_hook_type previous_utility = NULL;
+
+/* The table that a COPY names, if it has shards; else NULL. What does not exist is
+ * PostgreSQL's error. */
+static const DistTable *
+copy_target(const CopyStmt *stmt)
+{
+	const DistTable *table;
+	Oid relid;
+
+	if (stmt->relation == NULL || !metadata_active())
+		return NULL;
+	relid = RangeVarGetRelid(stmt->relation, NoLock, true);
+	table = OidIsValid(relid) ? dist_table(relid) : NULL;
+	return table != NULL && table->kind != TABLE_MANAGED_LOCAL ? table : NULL;
+}
+
+static void
+copy_utility(PlannedStmt *pstmt, const char *query_string, bool read_only_tree,
+			 ProcessUtilityContext context, ParamListInfo params, QueryEnvironment *env,
+			 DestReceiver *dest, QueryCompletion *qc)
+{
+	Node *statement = pstmt->utilityStmt;
+	const DistTable *table;
+
+	if (IsA(statement, CopyStmt) && (table = copy_target((CopyStmt *) statement)) != NULL)
+	{
+		CopyStmt *stmt = (CopyStmt *) statement;
+
+		if (stmt->is_from)
+		{
+			uint64 rows = stream_in_wanted(stmt) ? stream_in(stmt, query_string)
+												 : copy_from(stmt, query_string);
+
+			if (qc != NULL)
+				SetQueryCompletion(qc, CMDTAG_COPY, rows);
+			return;
+		}
+		pstmt = copyObject(pstmt);
+		pstmt->utilityStmt = (Node *) copy_to_query(stmt, table->relid);
+	}
+
+	if (previous_utility != NULL)
+		previous_utility(pstmt, query_string, read_only_tree, context, params, env, dest,
+						 qc);
+	else
+		standard_ProcessUtility(pstmt, query_string, read_only_tree, context, params, env,
+								dest, qc);
+}
 
 void
 copy_init(void)
 {
+	shard_insert_init();
+	insert_select_init();
+	previous_utility = ProcessUtility_hook;
+	ProcessUtility_hook = copy_utility;
 }

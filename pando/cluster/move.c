@@ -1,0 +1,390 @@
+/*
+ * move.c: moving and copying shard groups between nodes.
+ *
+ * All shards of one shard group move together, in the caller's transaction, which changes
+ * all nodes through two-phase commit: after a crash or an error nothing is left on any of
+ * them.
+ *
+ *   1. EXCLUSIVE on the shell tables of the colocation group, on the coordinator first
+ * and then on all nodes: writers wait from here on, readers go on.
+ *   2. Bare tables on the target, rows, then indexes and constraints, then foreign keys.
+ *   3. ACCESS EXCLUSIVE on the same shell tables: statements that run end first, later
+ * ones look the placements up anew.
+ *   4. The metadata on all nodes; the source's tables are dropped.
+ *
+ * Moves of one colocation group exclude each other by step 1.
+ */
+#include "pando/compat/compat.h"
+
+#include "catalog/partition.h"
+#include "catalog/pg_class.h"
+#include "commands/defrem.h"
+#include "fmgr.h"
+#include "miscadmin.h"
+#include "storage/lmgr.h"
+#include "utils/acl.h"
+#include "utils/builtins.h"
+#include "utils/fmgroids.h"
+#include "utils/inval.h"
+#include "utils/lsyscache.h"
+
+#include "pando/base/debug_point.h"
+#include "pando/base/name.h"
+#include "pando/catalog/placement.h"
+#include "pando/cluster/move.h"
+#include "pando/cluster/move_progress.h"
+#include "pando/cluster/transfer.h"
+#include "pando/transaction/xact.h"
+
+PG_FUNCTION_INFO_V1(citus_move_shard_placement);
+PG_FUNCTION_INFO_V1(citus_move_shard_placement_by_id);
+PG_FUNCTION_INFO_V1(citus_copy_shard_placement);
+PG_FUNCTION_INFO_V1(citus_copy_shard_placement_by_id);
+
+/* One table of the shard group. */
+typedef struct Member
+{
+	Oid relid;
+	char *name; /* of the shell, qualified and quoted */
+	int64 shard_id;
+	int64 placement_id; /* on the source */
+	bool has_rows;		/* it is not partitioned */
+} Member;
+
+/* ------------------------------------------------------------------------------------
+ * Which tables.
+ */
+
+static int
+compare_depth(const ListCell *a, const ListCell *b)
+{
+	int depth_a = get_rel_relispartition(lfirst_oid(a))
+					  ? list_length(get_partition_ancestors(lfirst_oid(a)))
+					  : 0;
+	int depth_b = get_rel_relispartition(lfirst_oid(b))
+					  ? list_length(get_partition_ancestors(lfirst_oid(b)))
+					  : 0;
+
+	if (depth_a != depth_b)
+		return depth_a < depth_b ? -1 : 1;
+	return lfirst_oid(a) < lfirst_oid(b) ? -1 : lfirst_oid(a) > lfirst_oid(b);
+}
+
+List *
+shard_group_tables(const DistTable *table)
+{
+	List *tables = table->colocation == 0
+					   ? list_make1_oid(table->relid)
+					   : list_copy(dist_table_oids_of_colocation(table->colocation));
+
+	list_sort(tables, compare_depth);
+	return tables;
+}
+
+/* Locks the shell tables here and then on all other nodes, to the end of the transaction.
+ */
+static void
+lock_tables(List *tables, LOCKMODE mode)
+{
+	StringInfoData sql;
+	ListCell *cell;
+
+	foreach (cell, tables)
+		LockRelationOid(lfirst_oid(cell), mode);
+	AcceptInvalidationMessages();
+
+	initStringInfo(&sql);
+	appendStringInfoString(&sql, "LOCK TABLE ");
+	foreach (cell, tables)
+		appendStringInfo(&sql, "%sONLY %s", cell == list_head(tables) ? "" : ", ",
+						 name_qualified(lfirst_oid(cell)));
+	appendStringInfo(&sql, " IN %s MODE",
+					 mode == ExclusiveLock ? "EXCLUSIVE" : "ACCESS EXCLUSIVE");
+	xact_run_on_nodes(node_list(NODES_OTHER), sql.data);
+}
+
+static const Placement *
+placement_on(const Shard *shard, int32 group)
+{
+	for (int i = 0; i < shard->nplacements; i++)
+	{
+		if (shard->placements[i].group == group)
+			return &shard->placements[i];
+	}
+	return NULL;
+}
+
+/* The shard group's tables as they are now that they are locked. */
+static List *
+group_members(List *tables, int index, const DistNode *source, const DistNode *target)
+{
+	List *members = NIL;
+	ListCell *cell;
+
+	foreach (cell, tables)
+	{
+		const DistTable *table = dist_table_require(lfirst_oid(cell));
+		const Shard *shard = &table->shards[index];
+		const Placement *placement = placement_on(shard, source->group);
+		Member *member = palloc0(sizeof(Member));
+
+		if (placement_on(shard, target->group) != NULL)
+			ereport(ERROR, (errcode(ERRCODE_DUPLICATE_OBJECT),
+							errmsg("shard %lld already has a placement on node %s:%d",
+								   (long long) shard->id, target->host, target->port)));
+		if (placement == NULL)
+			ereport(ERROR,
+					(errcode(ERRCODE_UNDEFINED_OBJECT),
+					 errmsg("could not find placement matching \"%s:%d\"", source->host,
+							source->port),
+					 errdetail("Shard %lld of table %s has no placement on that node.",
+							   (long long) shard->id, name_qualified(table->relid)),
+					 errhint("Confirm the placement still exists and try again.")));
+		member->relid = table->relid;
+		member->name = name_qualified(table->relid);
+		member->shard_id = shard->id;
+		member->placement_id = placement->id;
+		member->has_rows = get_rel_relkind(table->relid) != RELKIND_PARTITIONED_TABLE;
+		members = lappend(members, member);
+	}
+	return members;
+}
+
+/* ------------------------------------------------------------------------------------
+ * Checks.
+ */
+
+static void
+check_node(const DistNode *node, const char *which)
+{
+	if (!node->active)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("%s node %s:%d is not active", which, node->host, node->port),
+				 errhint("Activate it with SELECT citus_activate_node('%s', %d).",
+						 node->host, node->port)));
+	if (!node->primary)
+		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+						errmsg("%s node %s:%d is not a primary", which, node->host,
+							   node->port)));
+}
+
+static const DistTable *
+check_shard(int64 shard_id, MoveKind kind, int *index)
+{
+	const DistTable *table;
+	const Shard *shard = shard_by_id(shard_id, &table);
+
+	if (shard == NULL)
+		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_OBJECT),
+						errmsg("could not find valid entry for shard %lld",
+							   (long long) shard_id)));
+	if (table->kind == TABLE_REFERENCE)
+		ereport(
+			ERROR,
+			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+			 errmsg("table %s is a reference table, shards of reference tables can't be "
+					"moved or copied",
+					name_qualified(table->relid)),
+			 errhint("A reference table has a placement on every node.")));
+	if (table->kind == TABLE_MANAGED_LOCAL)
+		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+						errmsg("table %s is a local table of the coordinator, its shard "
+							   "can't be moved or copied",
+							   name_qualified(table->relid))));
+	if (kind == COPY_PLACEMENT && table->repmodel == 's')
+		ereport(
+			ERROR,
+			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+			 errmsg("table %s has one placement per shard, its shards can't be copied",
+					name_qualified(table->relid)),
+			 errhint("Set citus.shard_replication_factor before the table is "
+					 "distributed, or use citus_move_shard_placement().")));
+	*index = shard->index;
+	return table;
+}
+
+static void
+check_owner(List *tables)
+{
+	ListCell *cell;
+
+	foreach (cell, tables)
+	{
+		if (!pg_class_ownercheck(lfirst_oid(cell), GetUserId()))
+			aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_TABLE,
+						   get_rel_name(lfirst_oid(cell)));
+	}
+}
+
+void
+transfer_mode_check(Oid mode)
+{
+	char *label = DatumGetCString(OidFunctionCall1(F_ENUM_OUT, ObjectIdGetDatum(mode)));
+
+	if (strcmp(label, "force_logical") == 0)
+		ereport(
+			ERROR,
+			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+			 errmsg("shard transfer mode \"force_logical\" is not supported yet"),
+			 errhint("Use block_writes: readers go on, writers wait while the rows are "
+					 "copied.")));
+}
+
+/* ------------------------------------------------------------------------------------
+ * The move.
+ */
+
+/* SELECT pando.<function>(table, array[shard] [, stage]) on the node, for all members. */
+static void
+run_for_members(List *members, const DistNode *node, const char *function,
+				const char *stage)
+{
+	StringInfoData sql;
+
+	initStringInfo(&sql);
+	foreach_ptr (Member, member, members)
+		appendStringInfo(&sql, "%spando.%s(%s::regclass, ARRAY[%lld]::bigint[]%s)",
+						 sql.len == 0 ? "SELECT " : ", ", function,
+						 quote_literal_cstr(member->name), (long long) member->shard_id,
+						 stage == NULL ? "" : psprintf(", '%s'", stage));
+	xact_run_on_nodes(list_make1((void *) node), sql.data);
+}
+
+/* The new placements in the metadata of all nodes. */
+static void
+switch_placements(List *members, const DistNode *target, MoveKind kind)
+{
+	StringInfoData sql;
+
+	initStringInfo(&sql);
+	foreach_ptr (Member, member, members)
+	{
+		appendStringInfoString(&sql, sql.len == 0 ? "SELECT " : ", ");
+		if (kind == MOVE_PLACEMENT)
+			appendStringInfo(&sql, "pando.placement_set_group(%lld, %d)",
+							 (long long) member->placement_id, target->group);
+		else
+			appendStringInfo(&sql,
+							 "pando.placements_register(ARRAY[%lld]::bigint[], "
+							 "ARRAY[%lld]::bigint[], ARRAY[%d])",
+							 (long long) catalog_placement_next_id(),
+							 (long long) member->shard_id, target->group);
+	}
+	xact_run_on_nodes(node_list(NODES_ALL), sql.data);
+}
+
+void
+shard_group_move(int64 shard_id, const DistNode *source, const DistNode *target,
+				 MoveKind kind)
+{
+	int index;
+	const DistTable *table = check_shard(shard_id, kind, &index);
+	List *tables = shard_group_tables(table);
+	List *members;
+
+	check_owner(tables);
+	check_node(source, "source");
+	check_node(target, "target");
+	move_progress_add(shard_id, source, target, kind);
+
+	lock_tables(tables, ExclusiveLock);
+	members = group_members(tables, index, source, target);
+
+	move_progress_set(shard_id, MOVE_SETTING_UP);
+	run_for_members(members, target, "shards_create", "table");
+	DEBUG_POINT("move-after-create");
+	move_progress_set(shard_id, MOVE_COPYING_DATA);
+	foreach_ptr (Member, member, members)
+	{
+		if (member->has_rows)
+			shard_transfer(member->relid, member->shard_id, source, target);
+	}
+	DEBUG_POINT("move-after-copy");
+	move_progress_set(shard_id, MOVE_CREATING_CONSTRAINTS);
+	run_for_members(members, target, "shards_create", "indexes");
+	run_for_members(members, target, "shards_create", "foreign_keys");
+
+	lock_tables(tables, AccessExclusiveLock);
+	DEBUG_POINT("move-before-switch");
+	switch_placements(members, target, kind);
+	if (kind == MOVE_PLACEMENT)
+		run_for_members(members, source, "shards_drop", NULL);
+	move_progress_set(shard_id, MOVE_COMPLETED);
+}
+
+/* ------------------------------------------------------------------------------------
+ * SQL functions.
+ */
+
+static const DistNode *
+named_node(text *host, int port)
+{
+	const DistNode *node = node_by_name(text_to_cstring(host), port);
+
+	if (node == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_OBJECT),
+				 errmsg("node at \"%s:%d\" does not exist", text_to_cstring(host), port),
+				 errhint("Add it with SELECT citus_add_node('%s', %d).",
+						 text_to_cstring(host), port)));
+	return node;
+}
+
+static const DistNode *
+numbered_node(int32 id)
+{
+	const DistNode *node = node_by_id(id);
+
+	if (node == NULL)
+		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_OBJECT),
+						errmsg("node with id %d does not exist", id)));
+	return node;
+}
+
+static void
+move_by_name(FunctionCallInfo fcinfo, MoveKind kind)
+{
+	node_require_coordinator();
+	transfer_mode_check(PG_GETARG_OID(5));
+	shard_group_move(PG_GETARG_INT64(0),
+					 named_node(PG_GETARG_TEXT_PP(1), PG_GETARG_INT32(2)),
+					 named_node(PG_GETARG_TEXT_PP(3), PG_GETARG_INT32(4)), kind);
+}
+
+static void
+move_by_id(FunctionCallInfo fcinfo, MoveKind kind)
+{
+	node_require_coordinator();
+	transfer_mode_check(PG_GETARG_OID(3));
+	shard_group_move(PG_GETARG_INT64(0), numbered_node(PG_GETARG_INT32(1)),
+					 numbered_node(PG_GETARG_INT32(2)), kind);
+}
+
+Datum
+citus_move_shard_placement(PG_FUNCTION_ARGS)
+{
+	move_by_name(fcinfo, MOVE_PLACEMENT);
+	PG_RETURN_VOID();
+}
+
+Datum
+citus_move_shard_placement_by_id(PG_FUNCTION_ARGS)
+{
+	move_by_id(fcinfo, MOVE_PLACEMENT);
+	PG_RETURN_VOID();
+}
+
+Datum
+citus_copy_shard_placement(PG_FUNCTION_ARGS)
+{
+	move_by_name(fcinfo, COPY_PLACEMENT);
+	PG_RETURN_VOID();
+}
+
+Datum
+citus_copy_shard_placement_by_id(PG_FUNCTION_ARGS)
+{
+	move_by_id(fcinfo, COPY_PLACEMENT);
+	PG_RETURN_VOID();
+}

@@ -1,0 +1,34 @@
+/*
+ * move_progress.h: what get_rebalance_progress() shows of moves under way.
+ *
+ * In shared memory, for other backends do not see an open transaction's rows.
+ */
+#ifndef PANDO_CLUSTER_MOVE_PROGRESS_H
+#define PANDO_CLUSTER_MOVE_PROGRESS_H
+
+#include "pando/compat/compat.h"
+
+#include "pando/cluster/move.h"
+#include "pando/metadata/node.h"
+
+typedef enum MoveStep
+{
+	MOVE_NOT_STARTED,
+	MOVE_SETTING_UP,
+	MOVE_COPYING_DATA,
+	MOVE_CREATING_CONSTRAINTS,
+	MOVE_COMPLETED
+} MoveStep;
+
+/* Announces a move of this backend; nothing if it is known already, or the table is full.
+ */
+extern void move_progress_add(int64 shard_id, const DistNode *source,
+							  const DistNode *target, MoveKind kind);
+
+/* Tells how far the announced move has come. Ends with the transaction. */
+extern void move_progress_set(int64 shard_id, MoveStep step);
+
+/* Requests shared memory; called from cluster_init only. */
+extern void move_progress_init(void);
+
+#endif

@@ -1,0 +1,54 @@
+/*
+ * shard_size.c: how large shards are on disk.
+ */
+#include "pando/compat/compat.h"
+
+#include "fmgr.h"
+#include "utils/builtins.h"
+
+#include "pando/base/name.h"
+#include "pando/base/sql.h"
+#include "pando/cluster/move.h"
+#include "pando/cluster/shard_size.h"
+#include "pando/metadata/node.h"
+#include "pando/transaction/xact.h"
+
+PG_FUNCTION_INFO_V1(citus_shard_cost_by_disk_size);
+
+int64
+shard_size(const DistTable *table, int index)
+{
+	const Shard *shard = &table->shards[index];
+	char *sql;
+	char *value;
+
+	if (shard->nplacements == 0)
+		return 0;
+	sql = psprintf("SELECT pg_catalog.pg_total_relation_size("
+				   "pg_catalog.to_regclass(%s))",
+				   quote_literal_cstr(name_shard_qualified(table->relid, shard->id)));
+	if (shard->placements[0].group == node_local_group())
+		value = sql_value("%s", sql);
+	else
+		value = xact_value_from_node(node_by_group(shard->placements[0].group), sql);
+	return value == NULL ? 0 : pg_strtoint64(value);
+}
+
+/* Cost of a shard group in the strategy by_disk_size: its bytes, at least one. */
+Datum
+citus_shard_cost_by_disk_size(PG_FUNCTION_ARGS)
+{
+	int64 shard_id = PG_GETARG_INT64(0);
+	const DistTable *table;
+	const Shard *shard = shard_by_id(shard_id, &table);
+	int64 bytes = 0;
+	ListCell *cell;
+
+	if (shard == NULL)
+		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_OBJECT),
+						errmsg("could not find valid entry for shard %lld",
+							   (long long) shard_id)));
+	foreach (cell, shard_group_tables(table))
+		bytes += shard_size(dist_table_require(lfirst_oid(cell)), shard->index);
+	PG_RETURN_FLOAT4(Max(bytes, 1));
+}

@@ -1,0 +1,237 @@
+/*
+ * transfer.c: the rows of a shard from one node to another.
+ *
+ * COPY TO on one node and COPY FROM on the other, both over the transaction's own
+ * sessions, so that what the transaction itself has written comes along. This node passes
+ * the bytes on as they are; no row is taken apart here. The format is binary, or text
+ * under settings that lose nothing where a column's binary form would hold numbers of the
+ * source node.
+ */
+#include "pando/compat/compat.h"
+
+#include "access/table.h"
+#include "catalog/namespace.h"
+#include "commands/copy.h"
+#include "lib/stringinfo.h"
+#include "miscadmin.h"
+#include "nodes/makefuncs.h"
+#include "parser/parse_relation.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+
+#include "pando/base/name.h"
+#include "pando/cluster/row_stream.h"
+#include "pando/cluster/transfer.h"
+#include "pando/copy/row_format.h"
+#include "pando/transaction/xact.h"
+
+/* What is copied, as text for COPY. */
+typedef struct Transfer
+{
+	char *relation; /* the shard, qualified and quoted */
+	char *columns;	/* "(a, b)"; "" for a table without columns */
+	List *names;	/* String */
+	bool binary;
+} Transfer;
+
+/* Where PostgreSQL's COPY gets its bytes: its callback has no argument. */
+typedef struct ByteSource
+{
+	Session *session;
+	const char *data;
+	int length;
+	bool ended;
+} ByteSource;
+
+static ByteSource *byte_source = NULL;
+
+static Transfer
+transfer_describe(Oid relid, int64 shard_id)
+{
+	Relation shell = table_open(relid, AccessShareLock);
+	TupleDesc desc = RelationGetDescr(shell);
+	Transfer transfer = {.binary = true};
+	StringInfoData columns;
+
+	initStringInfo(&columns);
+	for (int i = 0; i < desc->natts; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(desc, i);
+
+		if (att->attisdropped || att->attgenerated)
+			continue;
+		appendStringInfo(&columns, "%s%s", columns.len == 0 ? "(" : ", ",
+						 quote_identifier(NameStr(att->attname)));
+		transfer.names =
+			lappend(transfer.names, makeString(pstrdup(NameStr(att->attname))));
+		if (!row_format_type_is_portable(att->atttypid))
+			transfer.binary = false;
+	}
+	if (columns.len > 0)
+		appendStringInfoChar(&columns, ')');
+	table_close(shell, NoLock);
+
+	transfer.relation = name_shard_qualified(relid, shard_id);
+	transfer.columns = columns.data;
+	return transfer;
+}
+
+/* Settings apply to the one statement: a savepoint takes them back. */
+static char *
+copy_out_command(const Transfer *transfer)
+{
+	if (transfer->binary)
+		return psprintf("COPY %s %s TO STDOUT (FORMAT binary)", transfer->relation,
+						transfer->columns);
+	return psprintf(
+		"SAVEPOINT pando_transfer; SET LOCAL extra_float_digits = 3; "
+		"SET LOCAL datestyle = 'ISO, MDY'; SET LOCAL intervalstyle = 'postgres'; "
+		"SET LOCAL bytea_output = 'hex'; SET LOCAL search_path = pg_catalog; "
+		"COPY %s %s TO STDOUT; "
+		"ROLLBACK TO SAVEPOINT pando_transfer; RELEASE SAVEPOINT pando_transfer",
+		transfer->relation, transfer->columns);
+}
+
+/* Waits until the session's COPY has begun. */
+static void
+await_state(Session *session, SessionState wanted)
+{
+	while (session->state != wanted)
+	{
+		PGresult *result;
+
+		session_wait_any(list_make1(session), -1);
+		if (session->state == SESSION_DEAD)
+			session_raise_lost(session, ERROR);
+		while (session->state != wanted && (result = session_result(session)) != NULL)
+		{
+			if (PQresultStatus(result) == PGRES_FATAL_ERROR)
+				session_raise(session, result, ERROR);
+			session_result_free(result);
+		}
+		if (session->state == SESSION_IDLE)
+			elog(ERROR, "the node did not start the COPY");
+	}
+}
+
+/* The next bytes of a COPY TO; false at its end. */
+static bool
+next_bytes(Session *session, const char **data, int *length)
+{
+	for (;;)
+	{
+		CHECK_FOR_INTERRUPTS();
+		*length = session_copy_get(session, data);
+		if (*length > 0)
+			return true;
+		if (*length < 0)
+			return false;
+		if (session->state == SESSION_DEAD)
+			session_raise_lost(session, ERROR);
+		session_wait_any(list_make1(session), -1);
+	}
+}
+
+static void
+finish(Session *session)
+{
+	PGresult *result = session_finish(session);
+
+	if (result != NULL)
+		session_result_free(result);
+}
+
+static void
+transfer_between(const Transfer *transfer, const DistNode *source, const DistNode *target)
+{
+	Session *from = xact_session(source, XACT_READ);
+	Session *to = xact_session(target, XACT_WRITE);
+	const char *data;
+	int length;
+
+	session_send_simple(from, copy_out_command(transfer));
+	session_send_simple(to, psprintf("COPY %s %s FROM STDIN (FORMAT %s)",
+									 transfer->relation, transfer->columns,
+									 transfer->binary ? "binary" : "text"));
+	await_state(to, SESSION_COPY_IN);
+	await_state(from, SESSION_COPY_OUT);
+	while (next_bytes(from, &data, &length))
+		session_copy_put(to, data, length);
+	finish(from);
+	session_copy_end(to, NULL);
+	finish(to);
+}
+
+/* A copy_data_source_cb. */
+static int
+read_bytes(void *to, int min_bytes, int max_bytes)
+{
+	ByteSource *source = byte_source;
+	int length;
+
+	if (source->length == 0 && !source->ended &&
+		!next_bytes(source->session, &source->data, &source->length))
+	{
+		source->ended = true;
+		source->length = 0;
+	}
+	length = Min(max_bytes, source->length);
+	if (length > 0)
+		memcpy(to, source->data, length);
+	source->data += length;
+	source->length -= length;
+	return length;
+}
+
+/* From another node into this one. */
+static void
+transfer_here(const Transfer *transfer, Oid relid, int64 shard_id, const DistNode *source)
+{
+	ByteSource bytes = {.session = xact_session(source, XACT_READ)};
+	ByteSource *outer = byte_source;
+	char *name = name_shard(get_rel_name(relid), shard_id);
+	Relation rel =
+		table_open(get_relname_relid(name, get_rel_namespace(relid)), RowExclusiveLock);
+	ParseState *pstate = make_parsestate(NULL);
+	Node *format = (Node *) makeString(transfer->binary ? "binary" : "text");
+	CopyFromState copy;
+
+	addRangeTableEntryForRelation(pstate, rel, RowExclusiveLock, NULL, false, false);
+	session_send_simple(bytes.session, copy_out_command(transfer));
+	await_state(bytes.session, SESSION_COPY_OUT);
+
+	byte_source = &bytes;
+	copy = BeginCopyFrom(pstate, rel, NULL, NULL, false, read_bytes, transfer->names,
+						 list_make1(makeDefElem("format", format, -1)));
+	CopyFrom(copy);
+	EndCopyFrom(copy);
+	byte_source = outer;
+
+	/* In binary format COPY stops reading at the trailer. */
+	while (!bytes.ended && next_bytes(bytes.session, &bytes.data, &bytes.length))
+		;
+	finish(bytes.session);
+	table_close(rel, NoLock);
+	free_parsestate(pstate);
+	xact_wrote_locally();
+}
+
+void
+shard_transfer(Oid relid, int64 shard_id, const DistNode *source, const DistNode *target)
+{
+	Transfer transfer = transfer_describe(relid, shard_id);
+	int32 here = node_local_group();
+
+	if (target->group == here)
+		transfer_here(&transfer, relid, shard_id, source);
+	else if (source->group == here)
+	{
+		char *name = name_shard(get_rel_name(relid), shard_id);
+
+		row_stream_to_node(get_relname_relid(name, get_rel_namespace(relid)), target,
+						   transfer.relation);
+	}
+	else
+		transfer_between(&transfer, source, target);
+}

@@ -1,0 +1,388 @@
+/*
+ * from.c: COPY FROM into a distributed table.
+ *
+ * PostgreSQL's own COPY reads the input (any source, format and option); only what it
+ * does with rows is replaced. Two ways:
+ *
+ * - Rows: each line becomes a row (defaults and WHERE are evaluated here) and goes on as
+ * one.
+ * - Lines: where nothing but the distribution column has to be known, only that field is
+ *   converted and the line itself is forwarded; the node that stores the row parses it.
+ * That is when the format is text or CSV, there is no WHERE, no column is left to a
+ * default, and this node holds no placement of the table.
+ *
+ * Errors name the line of the input, wherever they are found (line.h).
+ */
+#include "pando/compat/compat.h"
+
+#include "access/table.h"
+#include "access/xact.h"
+#include "catalog/namespace.h"
+#include "catalog/pg_authid.h"
+#include "commands/copy.h"
+#include "commands/copyfrom_internal.h"
+#include "commands/progress.h"
+#include "executor/executor.h"
+#include "mb/pg_wchar.h"
+#include "miscadmin.h"
+#include "nodes/makefuncs.h"
+#include "optimizer/optimizer.h"
+#include "optimizer/prep.h"
+#include "parser/parse_coerce.h"
+#include "parser/parse_collate.h"
+#include "parser/parse_expr.h"
+#include "parser/parse_relation.h"
+#include "rewrite/rewriteHandler.h"
+#include "tcop/utility.h"
+#include "utils/acl.h"
+#include "utils/backend_progress.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/portal.h"
+#include "utils/rls.h"
+#include "utils/snapmgr.h"
+
+#include "pando/copy/from.h"
+#include "pando/copy/line.h"
+#include "pando/copy/shard_route.h"
+#include "pando/metadata/table.h"
+
+/* May the user make the server read a file or run a program? */
+static void
+check_source_allowed(const CopyStmt *stmt)
+{
+	const char *hint =
+		"Anyone can COPY to stdout or from stdin. psql's \\copy command also "
+		"works for anyone.";
+
+	if (stmt->filename == NULL)
+		return;
+	if (stmt->is_program &&
+		!has_privs_of_role(GetUserId(), ROLE_PG_EXECUTE_SERVER_PROGRAM))
+		ereport(ERROR,
+				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+				 errmsg("must be superuser or have privileges of the "
+						"pg_execute_server_program role to COPY to or from an external "
+						"program"),
+				 errhint("%s", hint)));
+	if (!stmt->is_program && !has_privs_of_role(GetUserId(), ROLE_PG_READ_SERVER_FILES))
+		ereport(ERROR, (errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+						errmsg("must be superuser or have privileges of the "
+							   "pg_read_server_files role to COPY from a file"),
+						errhint("%s", hint)));
+}
+
+/* The WHERE clause as a list of conditions over the table's columns. */
+static List *
+where_conditions(ParseState *pstate, Relation rel, Node *clause)
+{
+	Bitmapset *columns = NULL;
+	Node *where = transformExpr(pstate, clause, EXPR_KIND_COPY_WHERE);
+	int member = -1;
+
+	where = coerce_to_boolean(pstate, where, "WHERE");
+	assign_expr_collations(pstate, where);
+
+	pull_varattnos(where, 1, &columns);
+	if (bms_is_member(0 - FirstLowInvalidHeapAttributeNumber, columns))
+		columns = bms_add_range(columns, 1 - FirstLowInvalidHeapAttributeNumber,
+								RelationGetNumberOfAttributes(rel) -
+									FirstLowInvalidHeapAttributeNumber);
+	while ((member = bms_next_member(columns, member)) >= 0)
+	{
+		AttrNumber attnum = member + FirstLowInvalidHeapAttributeNumber;
+
+		if (attnum > 0 && TupleDescAttr(RelationGetDescr(rel), attnum - 1)->attgenerated)
+			ereport(ERROR,
+					(errcode(ERRCODE_INVALID_COLUMN_REFERENCE),
+					 errmsg("generated columns are not supported in COPY FROM WHERE "
+							"conditions"),
+					 errdetail("Column \"%s\" is a generated column.",
+							   get_attname(RelationGetRelid(rel), attnum, false))));
+	}
+
+	where = eval_const_expressions(NULL, where);
+	return make_ands_implicit(canonicalize_qual((Expr *) where, false));
+}
+
+Relation
+copy_target_open(const CopyStmt *stmt, ParseState *pstate, List **conditions)
+{
+	Relation rel = table_openrv(stmt->relation, RowExclusiveLock);
+	ParseNamespaceItem *item =
+		addRangeTableEntryForRelation(pstate, rel, RowExclusiveLock, NULL, false, false);
+	RangeTblEntry *rte = item->p_rte;
+	List *attnums = CopyGetAttnums(RelationGetDescr(rel), rel, stmt->attlist);
+	ListCell *cell;
+
+	rte->requiredPerms = ACL_INSERT;
+	foreach (cell, attnums)
+		rte->insertedCols = bms_add_member(
+			rte->insertedCols, lfirst_int(cell) - FirstLowInvalidHeapAttributeNumber);
+
+	/* WHERE adds the columns that it reads to what has to be permitted. */
+	*conditions = NIL;
+	if (stmt->whereClause != NULL)
+	{
+		addNSItemToQuery(pstate, item, false, true, true);
+		*conditions = where_conditions(pstate, rel, stmt->whereClause);
+	}
+	ExecCheckRTPerms(pstate->p_rtable, true);
+
+	if (check_enable_rls(rte->relid, InvalidOid, false) == RLS_ENABLED)
+		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+						errmsg("COPY FROM not supported with row-level security"),
+						errhint("Use INSERT statements instead.")));
+	if (XactReadOnly)
+		PreventCommandIfReadOnly("COPY FROM");
+	return rel;
+}
+
+/*
+ * FREEZE is a permission to store rows frozen, where nobody can tell the difference. The
+ * shards' rows are not, but where PostgreSQL refuses, so do we.
+ */
+static void
+check_freeze_allowed(Relation rel)
+{
+	if (rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE)
+		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+						errmsg("cannot perform COPY FREEZE on a partitioned table")));
+
+	InvalidateCatalogSnapshot();
+	if (!ThereAreNoPriorRegisteredSnapshots() || !ThereAreNoReadyPortals())
+		ereport(ERROR, (errcode(ERRCODE_INVALID_TRANSACTION_STATE),
+						errmsg("cannot perform COPY FREEZE because of prior transaction "
+							   "activity")));
+	if (rel->rd_createSubid != GetCurrentSubTransactionId() &&
+		rel->rd_newRelfilenodeSubid != GetCurrentSubTransactionId())
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("cannot perform COPY FREEZE because the table was not created "
+						"or truncated in the current subtransaction")));
+}
+
+/* Can the lines be forwarded as they are? */
+static bool
+may_forward_lines(CopyFromState source, const DistTable *table, List *conditions)
+{
+	TupleDesc desc = RelationGetDescr(source->rel);
+
+	if (source->opts.binary || conditions != NIL || source->num_defaults > 0 ||
+		source->convert_select_flags != NULL || shard_route_has_local(table))
+		return false;
+	if (AttributeNumberIsValid(table->key) &&
+		!list_member_int(source->attnumlist, table->key))
+		return false;
+
+	/* A domain's default or check is the node's to evaluate only if it comes in the line.
+	 */
+	for (int i = 0; i < desc->natts; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(desc, i);
+
+		if (!att->attisdropped && !att->attgenerated &&
+			!list_member_int(source->attnumlist, i + 1) &&
+			get_typtype(att->atttypid) == TYPTYPE_DOMAIN)
+			return false;
+	}
+	return true;
+}
+
+static void
+append_column_option(StringInfo sql, const char *name, List *columns)
+{
+	ListCell *cell;
+
+	if (columns == NIL)
+		return;
+	appendStringInfo(sql, ", %s (", name);
+	foreach (cell, columns)
+		appendStringInfo(sql, "%s%s", cell == list_head(columns) ? "" : ", ",
+						 quote_identifier(strVal(lfirst(cell))));
+	appendStringInfoChar(sql, ')');
+}
+
+static void
+append_text_option(StringInfo sql, const char *name, const char *value)
+{
+	if (value != NULL)
+		appendStringInfo(sql, ", %s %s", name, quote_literal_cstr(value));
+}
+
+/* Options with which a node reads forwarded lines: they are in this server's encoding. */
+static char *
+line_options(CopyFromState source)
+{
+	CopyFormatOptions *opts = &source->opts;
+	StringInfoData sql;
+
+	initStringInfo(&sql);
+	appendStringInfo(&sql, "format %s", opts->csv_mode ? "csv" : "text");
+	append_text_option(&sql, "encoding", GetDatabaseEncodingName());
+	append_text_option(&sql, "delimiter", opts->delim);
+	append_text_option(&sql, "null", opts->null_print);
+	if (opts->csv_mode)
+	{
+		append_text_option(&sql, "quote", opts->quote);
+		append_text_option(&sql, "escape", opts->escape);
+		append_column_option(&sql, "force_not_null", opts->force_notnull);
+		append_column_option(&sql, "force_null", opts->force_null);
+	}
+	return sql.data;
+}
+
+/* Forwards the lines; returns the rows stored. */
+static uint64
+forward_lines(CopyFromState source, const DistTable *table, CopyLine *line)
+{
+	ShardRoute *route = shard_route_lines(table, source->rel, source->attnumlist,
+										  line_options(source), line);
+	MemoryContext row_context =
+		AllocSetContextCreate(CurrentMemoryContext, "COPY line", ALLOCSET_DEFAULT_SIZES);
+	int at = table->key - 1;
+	int key_field = -1;
+	uint64 count = 0;
+	char **fields;
+	int nfields;
+	ListCell *cell;
+
+	foreach (cell, source->attnumlist)
+	{
+		if (lfirst_int(cell) == table->key)
+			key_field = foreach_current_index(cell);
+	}
+
+	for (;;)
+	{
+		MemoryContext old;
+		Datum key = (Datum) 0;
+		char *text = NULL;
+
+		CHECK_FOR_INTERRUPTS();
+		line->number = source->cur_lineno + 1;
+		if (source->cur_lineno == 0 && source->opts.header_line)
+			line->number++;
+		MemoryContextReset(row_context);
+		old = MemoryContextSwitchTo(row_context);
+		if (!NextCopyFromRawFields(source, &fields, &nfields))
+		{
+			MemoryContextSwitchTo(old);
+			break;
+		}
+
+		if (key_field >= 0)
+		{
+			Form_pg_attribute att = TupleDescAttr(RelationGetDescr(source->rel), at);
+
+			if (key_field >= nfields)
+				ereport(ERROR, (errcode(ERRCODE_BAD_COPY_FILE_FORMAT),
+								errmsg("missing data for column \"%s\"",
+									   NameStr(att->attname))));
+			text = fields[key_field];
+			if (source->opts.csv_mode && text == NULL &&
+				source->opts.force_notnull_flags[at])
+				text = source->opts.null_print;
+			else if (source->opts.csv_mode && text != NULL &&
+					 source->opts.force_null_flags[at] &&
+					 strcmp(text, source->opts.null_print) == 0)
+				text = NULL;
+			source->cur_attname = NameStr(att->attname);
+			source->cur_attval = text;
+			key = InputFunctionCall(&source->in_functions[at], text,
+									source->typioparams[at], att->atttypmod);
+			source->cur_attname = NULL;
+			source->cur_attval = NULL;
+		}
+		MemoryContextSwitchTo(old);
+		shard_route_line(route, key, key_field >= 0 && text == NULL,
+						 source->line_buf.data, source->line_buf.len);
+		pgstat_progress_update_param(PROGRESS_COPY_TUPLES_PROCESSED, ++count);
+	}
+	return shard_route_finish(route);
+}
+
+/* Sends decoded rows; returns the rows stored. */
+static uint64
+send_rows(CopyFromState source, const DistTable *table, List *conditions, CopyLine *line)
+{
+	ShardRoute *route = shard_route_rows(
+		table, source->rel, shard_route_columns(RelationGetDescr(source->rel)), line);
+	EState *estate = CreateExecutorState();
+	ExprContext *econtext = GetPerTupleExprContext(estate);
+	TupleTableSlot *row =
+		MakeSingleTupleTableSlot(RelationGetDescr(source->rel), &TTSOpsVirtual);
+	ExprState *where = ExecPrepareQual(conditions, estate);
+	uint64 count = 0;
+	uint64 excluded = 0;
+	uint64 stored;
+
+	econtext->ecxt_scantuple = row;
+	for (;;)
+	{
+		MemoryContext old;
+		bool more;
+
+		CHECK_FOR_INTERRUPTS();
+		ResetPerTupleExprContext(estate);
+		ExecClearTuple(row);
+		old = MemoryContextSwitchTo(GetPerTupleMemoryContext(estate));
+		more = NextCopyFrom(source, econtext, row->tts_values, row->tts_isnull);
+		MemoryContextSwitchTo(old);
+		if (!more)
+			break;
+		ExecStoreVirtualTuple(row);
+		row->tts_tableOid = RelationGetRelid(source->rel);
+		line->number = source->cur_lineno;
+
+		if (where != NULL && !ExecQual(where, econtext))
+		{
+			pgstat_progress_update_param(PROGRESS_COPY_TUPLES_EXCLUDED, ++excluded);
+			continue;
+		}
+		shard_route_row(route, row);
+		pgstat_progress_update_param(PROGRESS_COPY_TUPLES_PROCESSED, ++count);
+	}
+	stored = shard_route_finish(route);
+	ExecDropSingleTupleTableSlot(row);
+	FreeExecutorState(estate);
+	return stored;
+}
+
+uint64
+copy_from(const CopyStmt *stmt, const char *query_string)
+{
+	ParseState *pstate = make_parsestate(NULL);
+	CopyLine line = {0};
+	ErrorContextCallback context = {.callback = copy_line_callback, .arg = &line};
+	const DistTable *table;
+	CopyFromState source;
+	List *conditions;
+	Relation rel;
+	uint64 stored;
+
+	pstate->p_sourcetext = query_string;
+	check_source_allowed(stmt);
+	rel = copy_target_open(stmt, pstate, &conditions);
+	table = dist_table_require(RelationGetRelid(rel));
+
+	source = BeginCopyFrom(pstate, rel, NULL, stmt->filename, stmt->is_program, NULL,
+						   stmt->attlist, stmt->options);
+	if (source->opts.freeze)
+		check_freeze_allowed(rel);
+
+	line.relation = RelationGetRelationName(rel);
+	line.source = source;
+	context.previous = error_context_stack;
+	error_context_stack = &context;
+	if (may_forward_lines(source, table, conditions))
+		stored = forward_lines(source, table, &line);
+	else
+		stored = send_rows(source, table, conditions, &line);
+	error_context_stack = context.previous;
+
+	EndCopyFrom(source);
+	table_close(rel, NoLock);
+	free_parsestate(pstate);
+	return stored;
+}

@@ -1,0 +1,484 @@
+/*
+ * shard_insert.c: inserting rows into the shards that this very node holds.
+ *
+ * A *target* is one shard, opened when its first row comes, with an executor state of its
+ * own: constraints, indexes, triggers, generated columns and the routing of a partitioned
+ * shard's rows are the executor's work. Rows gather in a *batch* per table that gets
+ * them (the shard, or a partition of it) and are written with table_multi_insert once all
+ * batches together are large enough. Tables with BEFORE ROW triggers get their rows one
+ * by one.
+ *
+ * All rows belong to one level of AFTER triggers, begun in shard_insert_begin() and fired
+ * in shard_insert_end(): foreign keys see the whole statement, as they do in PostgreSQL.
+ * So calls must nest properly with other statements of the backend.
+ *
+ * A shard may have other column numbers than its shell (the shell's dropped columns), so
+ * rows are mapped by name.
+ */
+#include "pando/compat/compat.h"
+
+#include "access/attmap.h"
+#include "access/heapam.h"
+#include "access/table.h"
+#include "access/tableam.h"
+#include "access/xact.h"
+#include "catalog/namespace.h"
+#include "commands/trigger.h"
+#include "executor/execPartition.h"
+#include "executor/executor.h"
+#include "executor/nodeModifyTable.h"
+#include "miscadmin.h"
+#include "parser/parse_relation.h"
+#include "utils/guc.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+
+#include "pando/base/name.h"
+#include "pando/copy/shard_insert.h"
+#include "pando/metadata/node.h"
+#include "pando/transaction/xact.h"
+
+#define BATCH_ROWS 1000
+
+/* citus.local_copy_flush_threshold, in kB */
+static int flush_threshold_kb = 512;
+
+/* Rows waiting for one table. */
+typedef struct Batch
+{
+	ResultRelInfo *relinfo;
+	BulkInsertState bulk;
+	int nrows;
+	TupleTableSlot *rows[BATCH_ROWS]; /* made when first needed, then used again */
+	uint64 lines[BATCH_ROWS];
+} Batch;
+
+/* One shard. */
+typedef struct Target
+{
+	EState *estate;
+	ModifyTableState *state;
+	ResultRelInfo *relinfo;			/* the shard itself */
+	PartitionTupleRouting *routing; /* NULL unless the shard is partitioned */
+	AttrMap *map;					/* shell to shard; NULL: same shape */
+	TupleTableSlot *mapped;			/* a row in the shard's shape, when map is set */
+	TupleTableSlot *single;			/* a row that is not batched */
+	BulkInsertState single_bulk;
+	bool may_batch;
+	List *batches; /* Batch * */
+} Target;
+
+struct ShardInsert
+{
+	const DistTable *table;
+	Relation shell;
+	CopyLine *line;
+	MemoryContext context;
+	Target **targets; /* by shard index */
+	CommandId command;
+	EState *trigger_estate;
+	int queued_rows;
+	Size queued_bytes;
+	uint64 inserted;
+};
+
+static Target *target_open(ShardInsert *insert, const Shard *shard);
+static void target_close(Target *target);
+static Batch *batch_for(Target *target, ResultRelInfo *relinfo);
+static void insert_one(ShardInsert *insert, Target *target, ResultRelInfo *relinfo,
+					   TupleTableSlot *row);
+static void flush_all(ShardInsert *insert);
+
+void
+shard_insert_init(void)
+{
+	DefineCustomIntVariable(
+		"citus.local_copy_flush_threshold",
+		"Bytes of rows gathered before they are written to this node's "
+		"own shards.",
+		NULL, &flush_threshold_kb, 512, 1, INT_MAX / 1024, PGC_USERSET,
+		GUC_UNIT_KB | GUC_NO_SHOW_ALL, NULL, NULL, NULL);
+}
+
+ShardInsert *
+shard_insert_begin(const DistTable *table, Relation shell, CopyLine *line)
+{
+	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "shard insert",
+												  ALLOCSET_DEFAULT_SIZES);
+	MemoryContext old = MemoryContextSwitchTo(context);
+	ShardInsert *insert = palloc0(sizeof(ShardInsert));
+
+	insert->table = table;
+	insert->shell = shell;
+	insert->line = line;
+	insert->context = context;
+	insert->targets = palloc0(sizeof(Target *) * table->nshards);
+	insert->command = GetCurrentCommandId(true);
+	insert->trigger_estate = CreateExecutorState();
+	MemoryContextSwitchTo(old);
+
+	xact_wrote_locally();
+	AfterTriggerBeginQuery();
+	return insert;
+}
+
+/* The table of this node that is the shard. */
+static Oid
+shard_relid(const DistTable *table, const Shard *shard)
+{
+	char *name = name_shard(get_rel_name(table->relid), shard->id);
+	Oid relid = get_relname_relid(name, get_rel_namespace(table->relid));
+
+	if (!OidIsValid(relid))
+		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_TABLE),
+						errmsg("shard %lld of table \"%s\" does not exist on this node",
+							   (long long) shard->id, get_rel_name(table->relid))));
+	return relid;
+}
+
+/* The shard as the one relation of the executor state's range table. */
+static void
+target_range_table(Target *target, Relation rel)
+{
+	TupleDesc desc = RelationGetDescr(rel);
+	ParseState *pstate = make_parsestate(NULL);
+	RangeTblEntry *rte =
+		addRangeTableEntryForRelation(pstate, rel, RowExclusiveLock, NULL, false, false)
+			->p_rte;
+
+	rte->requiredPerms = ACL_INSERT;
+	for (int i = 0; i < desc->natts; i++)
+		rte->insertedCols =
+			bms_add_member(rte->insertedCols, i + 1 - FirstLowInvalidHeapAttributeNumber);
+	ExecInitRangeTable(target->estate, pstate->p_rtable);
+	free_parsestate(pstate);
+}
+
+/* May the rows of that table wait, unseen by its triggers? */
+static bool
+table_may_batch(ResultRelInfo *relinfo)
+{
+	TriggerDesc *triggers = relinfo->ri_TrigDesc;
+
+	return relinfo->ri_FdwRoutine == NULL &&
+		   (triggers == NULL ||
+			(!triggers->trig_insert_before_row && !triggers->trig_insert_instead_row));
+}
+
+static Target *
+target_open(ShardInsert *insert, const Shard *shard)
+{
+	MemoryContext old = MemoryContextSwitchTo(insert->context);
+	Target *target = palloc0(sizeof(Target));
+	Relation rel = table_open(shard_relid(insert->table, shard), RowExclusiveLock);
+	ModifyTableState *state = makeNode(ModifyTableState);
+	ResultRelInfo *relinfo = makeNode(ResultRelInfo);
+	TriggerDesc *triggers;
+
+	target->estate = CreateExecutorState();
+	MemoryContextSwitchTo(target->estate->es_query_cxt);
+	target_range_table(target, rel);
+	ExecInitResultRelation(target->estate, relinfo, 1);
+	CheckValidResultRel(relinfo, CMD_INSERT);
+	ExecOpenIndices(relinfo, false);
+	target->relinfo = relinfo;
+	triggers = relinfo->ri_TrigDesc;
+
+	state->ps.state = target->estate;
+	state->operation = CMD_INSERT;
+	state->mt_nrels = 1;
+	state->resultRelInfo = relinfo;
+	state->rootResultRelInfo = relinfo;
+	state->mt_transition_capture =
+		MakeTransitionCaptureState(triggers, RelationGetRelid(rel), CMD_INSERT);
+	target->state = state;
+
+	if (rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE)
+		target->routing = ExecSetupPartitionTupleRouting(target->estate, rel);
+
+	/* Transition tables of a partitioned table are captured row by row, as in COPY. */
+	target->may_batch =
+		table_may_batch(relinfo) &&
+		!(target->routing != NULL && triggers != NULL && triggers->trig_insert_new_table);
+
+	target->map = build_attrmap_by_name_if_req(RelationGetDescr(insert->shell),
+											   RelationGetDescr(rel));
+	target->mapped =
+		MakeSingleTupleTableSlot(RelationGetDescr(rel), table_slot_callbacks(rel));
+	target->single =
+		MakeSingleTupleTableSlot(RelationGetDescr(rel), table_slot_callbacks(rel));
+
+	table_close(rel, NoLock);
+	MemoryContextSwitchTo(old);
+
+	ExecBSInsertTriggers(target->estate, relinfo);
+	return target;
+}
+
+static void
+target_close(Target *target)
+{
+	foreach_ptr (Batch, batch, target->batches)
+	{
+		FreeBulkInsertState(batch->bulk);
+		for (int i = 0; i < BATCH_ROWS && batch->rows[i] != NULL; i++)
+			ExecDropSingleTupleTableSlot(batch->rows[i]);
+		table_finish_bulk_insert(batch->relinfo->ri_RelationDesc, 0);
+	}
+	if (target->single_bulk != NULL)
+		FreeBulkInsertState(target->single_bulk);
+	ExecDropSingleTupleTableSlot(target->mapped);
+	ExecDropSingleTupleTableSlot(target->single);
+	if (target->routing != NULL)
+		ExecCleanupTupleRouting(target->state, target->routing);
+	ExecResetTupleTable(target->estate->es_tupleTable, false);
+	ExecCloseResultRelations(target->estate);
+	ExecCloseRangeTableRelations(target->estate);
+	FreeExecutorState(target->estate);
+}
+
+static Batch *
+batch_for(Target *target, ResultRelInfo *relinfo)
+{
+	Batch *batch;
+	MemoryContext old;
+
+	/* A field that only COPY's own code uses, which never sees this ResultRelInfo. */
+	if (relinfo->ri_CopyMultiInsertBuffer != NULL)
+		return (Batch *) relinfo->ri_CopyMultiInsertBuffer;
+
+	old = MemoryContextSwitchTo(target->estate->es_query_cxt);
+	batch = palloc0(sizeof(Batch));
+	batch->relinfo = relinfo;
+	batch->bulk = GetBulkInsertState();
+	target->batches = lappend(target->batches, batch);
+	relinfo->ri_CopyMultiInsertBuffer = (struct CopyMultiInsertBuffer *) batch;
+	MemoryContextSwitchTo(old);
+	return batch;
+}
+
+/* What an INSERT does to a row before it is stored. */
+static void
+row_check(Target *target, ResultRelInfo *relinfo, TupleTableSlot *row)
+{
+	TupleConstr *constraints = relinfo->ri_RelationDesc->rd_att->constr;
+	bool routed = target->routing != NULL;
+	bool changed = relinfo->ri_TrigDesc && relinfo->ri_TrigDesc->trig_insert_before_row;
+
+	if (constraints != NULL && constraints->has_generated_stored)
+		ExecComputeStoredGenerated(relinfo, target->estate, row, CMD_INSERT);
+	if (constraints != NULL)
+		ExecConstraints(relinfo, row, target->estate);
+	if (relinfo->ri_RelationDesc->rd_rel->relispartition && (!routed || changed))
+		ExecPartitionCheck(relinfo, row, target->estate, true);
+}
+
+static void
+after_row(Target *target, ResultRelInfo *relinfo, TupleTableSlot *row)
+{
+	List *recheck = NIL;
+
+	if (relinfo->ri_NumIndices > 0)
+		recheck =
+			ExecInsertIndexTuples(relinfo, row, target->estate, false, false, NULL, NIL);
+	ExecARInsertTriggers(target->estate, relinfo, row, recheck,
+						 target->state->mt_transition_capture);
+	list_free(recheck);
+}
+
+/* Stores one row at once. */
+static void
+insert_one(ShardInsert *insert, Target *target, ResultRelInfo *relinfo,
+		   TupleTableSlot *row)
+{
+	if (relinfo->ri_FdwRoutine != NULL)
+		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+						errmsg("COPY into foreign table \"%s\" is not supported",
+							   RelationGetRelationName(relinfo->ri_RelationDesc))));
+	if (relinfo->ri_TrigDesc != NULL && relinfo->ri_TrigDesc->trig_insert_before_row &&
+		!ExecBRInsertTriggers(target->estate, relinfo, row))
+		return;
+
+	row_check(target, relinfo, row);
+	if (target->single_bulk == NULL)
+	{
+		MemoryContext old = MemoryContextSwitchTo(target->estate->es_query_cxt);
+
+		target->single_bulk = GetBulkInsertState();
+		MemoryContextSwitchTo(old);
+	}
+	ReleaseBulkInsertStatePin(target->single_bulk);
+	table_tuple_insert(relinfo->ri_RelationDesc, row, insert->command, 0,
+					   target->single_bulk);
+	after_row(target, relinfo, row);
+	insert->inserted++;
+}
+
+/* Adds a row, which is in the shape of relinfo's table, to its batch. */
+static void
+insert_batched(ShardInsert *insert, Target *target, ResultRelInfo *relinfo,
+			   TupleTableSlot *row)
+{
+	Batch *batch = batch_for(target, relinfo);
+	TupleTableSlot *slot = batch->rows[batch->nrows];
+	bool should_free;
+	HeapTuple tuple;
+
+	if (slot == NULL)
+	{
+		MemoryContext old = MemoryContextSwitchTo(target->estate->es_query_cxt);
+
+		slot = table_slot_create(relinfo->ri_RelationDesc, NULL);
+		batch->rows[batch->nrows] = slot;
+		MemoryContextSwitchTo(old);
+	}
+
+	ExecClearTuple(slot);
+	ExecCopySlot(slot, row);
+	slot->tts_tableOid = RelationGetRelid(relinfo->ri_RelationDesc);
+	row_check(target, relinfo, slot);
+	ExecMaterializeSlot(slot);
+
+	batch->lines[batch->nrows++] = insert->line->number;
+	insert->queued_rows++;
+	tuple = ExecFetchSlotHeapTuple(slot, false, &should_free);
+	insert->queued_bytes += tuple->t_len;
+	if (should_free)
+		heap_freetuple(tuple);
+	insert->inserted++;
+
+	if (batch->nrows == BATCH_ROWS || insert->queued_bytes >= flush_threshold_kb * 1024L)
+		flush_all(insert);
+}
+
+void
+shard_insert_row(ShardInsert *insert, int shard_index, TupleTableSlot *row)
+{
+	Target *target = insert->targets[shard_index];
+	ResultRelInfo *relinfo;
+	MemoryContext old;
+
+	if (target == NULL)
+	{
+		target = target_open(insert, &insert->table->shards[shard_index]);
+		insert->targets[shard_index] = target;
+	}
+	relinfo = target->relinfo;
+	ResetPerTupleExprContext(target->estate);
+	old = MemoryContextSwitchTo(GetPerTupleMemoryContext(target->estate));
+
+	if (target->map != NULL)
+		row = execute_attr_map_slot(target->map, row, target->mapped);
+
+	if (target->routing != NULL)
+	{
+		TransitionCaptureState *capture = target->state->mt_transition_capture;
+
+		row->tts_tableOid = RelationGetRelid(relinfo->ri_RelationDesc);
+		MemoryContextSwitchTo(old);
+		relinfo = ExecFindPartition(target->state, target->relinfo, target->routing, row,
+									target->estate);
+		MemoryContextSwitchTo(GetPerTupleMemoryContext(target->estate));
+		if (capture != NULL)
+			capture->tcs_original_insert_tuple = table_may_batch(relinfo) ? row : NULL;
+		if (relinfo->ri_RootToPartitionMap != NULL)
+			row = execute_attr_map_slot(relinfo->ri_RootToPartitionMap->attrMap, row,
+										relinfo->ri_PartitionTupleSlot);
+	}
+
+	if (target->may_batch && table_may_batch(relinfo))
+		insert_batched(insert, target, relinfo, row);
+	else
+	{
+		TupleTableSlot *own = row;
+
+		/* Triggers may query the table: they see the rows that came before. */
+		if (insert->queued_rows > 0)
+			flush_all(insert);
+		if (target->routing == NULL)
+			own = ExecCopySlot(target->single, row);
+		else if (relinfo->ri_RootToPartitionMap == NULL)
+			own = ExecCopySlot(target->single, row);
+		own->tts_tableOid = RelationGetRelid(relinfo->ri_RelationDesc);
+		MemoryContextSwitchTo(old);
+		insert_one(insert, target, relinfo, own);
+	}
+	MemoryContextSwitchTo(old);
+}
+
+static void
+batch_flush(ShardInsert *insert, Target *target, Batch *batch)
+{
+	MemoryContext old = MemoryContextSwitchTo(GetPerTupleMemoryContext(target->estate));
+
+	insert->line->number = batch->lines[0];
+	table_multi_insert(batch->relinfo->ri_RelationDesc, batch->rows, batch->nrows,
+					   insert->command, 0, batch->bulk);
+	MemoryContextSwitchTo(old);
+
+	for (int i = 0; i < batch->nrows; i++)
+	{
+		insert->line->number = batch->lines[i];
+		after_row(target, batch->relinfo, batch->rows[i]);
+		ExecClearTuple(batch->rows[i]);
+	}
+	batch->nrows = 0;
+}
+
+/* Writes all batches. Errors name the line of the row that caused them. */
+static void
+flush_all(ShardInsert *insert)
+{
+	uint64 line = insert->line->number;
+	CopyFromState source = insert->line->source;
+
+	insert->line->source = NULL;
+	for (int i = 0; i < insert->table->nshards; i++)
+	{
+		Target *target = insert->targets[i];
+
+		if (target == NULL)
+			continue;
+		foreach_ptr (Batch, batch, target->batches)
+		{
+			if (batch->nrows > 0)
+				batch_flush(insert, target, batch);
+		}
+	}
+	insert->queued_rows = 0;
+	insert->queued_bytes = 0;
+	insert->line->number = line;
+	insert->line->source = source;
+}
+
+uint64
+shard_insert_end(ShardInsert *insert)
+{
+	uint64 inserted;
+
+	flush_all(insert);
+	insert->line->number = 0;
+
+	for (int i = 0; i < insert->table->nshards; i++)
+	{
+		Target *target = insert->targets[i];
+
+		if (target != NULL)
+			ExecASInsertTriggers(target->estate, target->relinfo,
+								 target->state->mt_transition_capture);
+	}
+	AfterTriggerEndQuery(insert->trigger_estate);
+
+	for (int i = 0; i < insert->table->nshards; i++)
+	{
+		if (insert->targets[i] != NULL)
+			target_close(insert->targets[i]);
+	}
+	ExecResetTupleTable(insert->trigger_estate->es_tupleTable, false);
+	ExecCloseResultRelations(insert->trigger_estate);
+	FreeExecutorState(insert->trigger_estate);
+
+	inserted = insert->inserted;
+	MemoryContextDelete(insert->context);
+	return inserted;
+}

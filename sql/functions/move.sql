@@ -1,0 +1,145 @@
+-- Moving and copying shards, and the rebalancer.
+
+CREATE OR REPLACE FUNCTION pg_catalog.citus_move_shard_placement(shard_id bigint,
+		source_node_name text, source_node_port integer, target_node_name text,
+		target_node_port integer,
+		shard_transfer_mode citus.shard_transfer_mode DEFAULT 'auto') RETURNS void
+	LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'citus_move_shard_placement';
+CREATE OR REPLACE FUNCTION pg_catalog.citus_move_shard_placement(shard_id bigint,
+		source_node_id integer, target_node_id integer,
+		transfer_mode citus.shard_transfer_mode DEFAULT 'auto') RETURNS void
+	LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'citus_move_shard_placement_by_id';
+CREATE OR REPLACE FUNCTION pg_catalog.citus_copy_shard_placement(shard_id bigint,
+		source_node_name text, source_node_port integer, target_node_name text,
+		target_node_port integer,
+		transfer_mode citus.shard_transfer_mode DEFAULT 'auto') RETURNS void
+	LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'citus_copy_shard_placement';
+CREATE OR REPLACE FUNCTION pg_catalog.citus_copy_shard_placement(shard_id bigint,
+		source_node_id integer, target_node_id integer,
+		transfer_mode citus.shard_transfer_mode DEFAULT 'auto') RETURNS void
+	LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'citus_copy_shard_placement_by_id';
+
+CREATE OR REPLACE FUNCTION pg_catalog.master_move_shard_placement(shard_id bigint,
+		source_node_name text, source_node_port integer, target_node_name text,
+		target_node_port integer,
+		shard_transfer_mode citus.shard_transfer_mode DEFAULT 'auto') RETURNS void
+	LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'citus_move_shard_placement';
+CREATE OR REPLACE FUNCTION pg_catalog.master_copy_shard_placement(shard_id bigint,
+		source_node_name text, source_node_port integer, target_node_name text,
+		target_node_port integer,
+		transfer_mode citus.shard_transfer_mode DEFAULT 'auto') RETURNS void
+	LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'citus_copy_shard_placement';
+
+-- Costs, capacities and permissions of the strategies that come along.
+
+CREATE OR REPLACE FUNCTION pg_catalog.citus_shard_cost_1(bigint) RETURNS real
+	LANGUAGE sql IMMUTABLE STRICT AS 'SELECT 1.0::real';
+CREATE OR REPLACE FUNCTION pg_catalog.citus_shard_cost_by_disk_size(bigint) RETURNS real
+	LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'citus_shard_cost_by_disk_size';
+CREATE OR REPLACE FUNCTION pg_catalog.citus_node_capacity_1(integer) RETURNS real
+	LANGUAGE sql IMMUTABLE STRICT AS 'SELECT 1.0::real';
+CREATE OR REPLACE FUNCTION pg_catalog.citus_shard_allowed_on_node_true(bigint, integer)
+	RETURNS boolean
+	LANGUAGE sql IMMUTABLE STRICT AS 'SELECT true';
+
+CREATE OR REPLACE FUNCTION pg_catalog.citus_validate_rebalance_strategy_functions(
+		shard_cost_function regproc, node_capacity_function regproc,
+		shard_allowed_on_node_function regproc) RETURNS void
+	LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'citus_validate_rebalance_strategy_functions';
+
+CREATE OR REPLACE FUNCTION pando.rebalance_strategy_check() RETURNS trigger
+	LANGUAGE plpgsql SET search_path = pg_catalog AS $$
+BEGIN
+	PERFORM pg_catalog.citus_validate_rebalance_strategy_functions(NEW.shard_cost_function,
+		NEW.node_capacity_function, NEW.shard_allowed_on_node_function);
+	RETURN NEW;
+END $$;
+CREATE OR REPLACE TRIGGER rebalance_strategy_check
+	BEFORE INSERT OR UPDATE ON pg_catalog.pg_dist_rebalance_strategy
+	FOR EACH ROW EXECUTE FUNCTION pando.rebalance_strategy_check();
+
+INSERT INTO pg_catalog.pg_dist_rebalance_strategy VALUES
+	('by_shard_count', true, 'pg_catalog.citus_shard_cost_1',
+		'pg_catalog.citus_node_capacity_1', 'pg_catalog.citus_shard_allowed_on_node_true',
+		0, 0, 0),
+	('by_disk_size', false, 'pg_catalog.citus_shard_cost_by_disk_size',
+		'pg_catalog.citus_node_capacity_1', 'pg_catalog.citus_shard_allowed_on_node_true',
+		0.1, 0.01, 0.5)
+	ON CONFLICT DO NOTHING;
+
+CREATE OR REPLACE FUNCTION pg_catalog.citus_add_rebalance_strategy(name name,
+		shard_cost_function regproc, node_capacity_function regproc,
+		shard_allowed_on_node_function regproc, default_threshold real,
+		minimum_threshold real DEFAULT 0, improvement_threshold real DEFAULT 0) RETURNS void
+	LANGUAGE sql AS $$
+	INSERT INTO pg_catalog.pg_dist_rebalance_strategy (name, shard_cost_function,
+		node_capacity_function, shard_allowed_on_node_function, default_threshold,
+		minimum_threshold, improvement_threshold)
+	VALUES ($1, $2, $3, $4, $5, $6, $7);
+$$;
+
+CREATE OR REPLACE FUNCTION pg_catalog.citus_set_default_rebalance_strategy(name text)
+	RETURNS void
+	LANGUAGE plpgsql SET search_path = pg_catalog AS $$
+BEGIN
+	LOCK TABLE pg_catalog.pg_dist_rebalance_strategy IN SHARE ROW EXCLUSIVE MODE;
+	IF NOT EXISTS (SELECT FROM pg_catalog.pg_dist_rebalance_strategy s WHERE s.name = $1) THEN
+		RAISE EXCEPTION 'strategy with specified name does not exist'
+			USING ERRCODE = 'undefined_object';
+	END IF;
+	UPDATE pg_catalog.pg_dist_rebalance_strategy s SET default_strategy = false
+		WHERE s.default_strategy AND s.name <> $1;
+	UPDATE pg_catalog.pg_dist_rebalance_strategy s SET default_strategy = true
+		WHERE s.name = $1;
+END $$;
+
+-- The rebalancer.
+
+CREATE OR REPLACE FUNCTION pg_catalog.rebalance_table_shards(relation regclass DEFAULT NULL,
+		threshold real DEFAULT NULL, max_shard_moves integer DEFAULT 1000000,
+		excluded_shard_list bigint[] DEFAULT '{}',
+		shard_transfer_mode citus.shard_transfer_mode DEFAULT 'auto',
+		drain_only boolean DEFAULT false, rebalance_strategy name DEFAULT NULL) RETURNS void
+	LANGUAGE c VOLATILE AS 'MODULE_PATHNAME', 'rebalance_table_shards';
+
+CREATE OR REPLACE FUNCTION pg_catalog.get_rebalance_table_shards_plan(
+		relation regclass DEFAULT NULL, threshold real DEFAULT NULL,
+		max_shard_moves integer DEFAULT 1000000, excluded_shard_list bigint[] DEFAULT '{}',
+		drain_only boolean DEFAULT false, rebalance_strategy name DEFAULT NULL,
+		improvement_threshold real DEFAULT NULL)
+	RETURNS TABLE (table_name regclass, shardid bigint, shard_size bigint, sourcename text,
+		sourceport integer, targetname text, targetport integer)
+	LANGUAGE c VOLATILE AS 'MODULE_PATHNAME', 'get_rebalance_table_shards_plan';
+
+CREATE OR REPLACE FUNCTION pg_catalog.get_rebalance_progress()
+	RETURNS TABLE (sessionid integer, table_name regclass, shardid bigint, shard_size bigint,
+		sourcename text, sourceport integer, targetname text, targetport integer,
+		progress bigint, source_shard_size bigint, target_shard_size bigint,
+		operation_type text, source_lsn pg_lsn, target_lsn pg_lsn, status text)
+	LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'get_rebalance_progress';
+
+CREATE OR REPLACE FUNCTION pg_catalog.replicate_table_shards(relation regclass,
+		shard_replication_factor integer
+			DEFAULT current_setting('citus.shard_replication_factor')::integer,
+		max_shard_copies integer DEFAULT 1000000, excluded_shard_list bigint[] DEFAULT '{}',
+		shard_transfer_mode citus.shard_transfer_mode DEFAULT 'auto') RETURNS void
+	LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'replicate_table_shards';
+
+CREATE OR REPLACE FUNCTION pg_catalog.citus_drain_node(nodename text, nodeport integer,
+		shard_transfer_mode citus.shard_transfer_mode DEFAULT 'auto',
+		rebalance_strategy name DEFAULT NULL) RETURNS void
+	LANGUAGE plpgsql SET search_path = pg_catalog AS $$
+BEGIN
+	PERFORM pg_catalog.citus_set_node_property(nodename, nodeport, 'shouldhaveshards', false);
+	PERFORM pg_catalog.rebalance_table_shards(drain_only => true,
+		shard_transfer_mode => citus_drain_node.shard_transfer_mode,
+		rebalance_strategy => citus_drain_node.rebalance_strategy);
+END $$;
+CREATE OR REPLACE FUNCTION pg_catalog.master_drain_node(nodename text, nodeport integer,
+		shard_transfer_mode citus.shard_transfer_mode DEFAULT 'auto',
+		rebalance_strategy name DEFAULT NULL) RETURNS void
+	LANGUAGE sql AS $$ SELECT pg_catalog.citus_drain_node($1, $2, $3, $4) $$;
+
+CREATE OR REPLACE PROCEDURE pg_catalog.citus_cleanup_orphaned_resources()
+	LANGUAGE c AS 'MODULE_PATHNAME', 'citus_cleanup_orphaned_resources';
+REVOKE ALL ON PROCEDURE pg_catalog.citus_cleanup_orphaned_resources() FROM public;
