@@ -263,8 +263,13 @@ convert_distribute(const TableSpec *spec, bool make_shells)
 void
 convert_foreign_keys(const TableSpec *spec, bool make_shells)
 {
-	if (make_shells)
-		run_on_others(table_def_foreign_keys(spec->relid));
+	List *commands = table_def_foreign_keys(spec->relid);
+
+	if (make_shells && commands != NIL)
+	{
+		commands = lcons("SET LOCAL pando.shells_only TO on", commands);
+		run_on_others(lappend(commands, "SET LOCAL pando.shells_only TO off"));
+	}
 	shards_create_on_nodes(spec->relid, "foreign_keys");
 }
 

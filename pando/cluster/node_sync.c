@@ -250,7 +250,9 @@ send_shell_tables(const DistNode *node, List *relids, bool first_time)
 		tables = list_concat(tables, table_def_commands(relid));
 		foreign_keys = list_concat(foreign_keys, table_def_foreign_keys(relid));
 	}
+	tables = lappend(tables, "SET LOCAL pando.shells_only TO on");
 	tables = list_concat(tables, foreign_keys);
+	tables = lappend(tables, "SET LOCAL pando.shells_only TO off");
 	if (tables != NIL)
 		tell(node, join_commands(tables));
 }

@@ -21,6 +21,7 @@
 #include "optimizer/planmain.h"
 #include "optimizer/planner.h"
 #include "optimizer/optimizer.h"
+#include "utils/guc.h"
 
 #include "pando/metadata/node.h"
 #include "pando/metadata/table.h"
@@ -36,6 +37,12 @@
 /* Until that part of the planner is there. */
 #pragma weak distribute_query
 static planner_hook_type next_planner;
+
+/*
+ * While a shell table is made or changed, PostgreSQL's own checks of it (a new foreign
+ * key) are about the shell: shards are checked when they get the same change.
+ */
+static bool shells_only = false;
 
 PlannedStmt *
 plan_locally(Query *query, const char *source, int cursor_options, ParamListInfo params)
@@ -229,7 +236,7 @@ plan_hook(Query *query, const char *source, int cursor_options, ParamListInfo pa
 {
 	DistRelations found;
 
-	if (query->commandType == CMD_UTILITY || !metadata_active())
+	if (query->commandType == CMD_UTILITY || shells_only || !metadata_active())
 		return plan_locally(query, source, cursor_options, params);
 	found = query_dist_relations(query);
 	if (found.sql_functions)
@@ -240,6 +247,11 @@ plan_hook(Query *query, const char *source, int cursor_options, ParamListInfo pa
 void
 planner_init(void)
 {
+	DefineCustomBoolVariable(
+		"pando.shells_only",
+		"Takes shell tables as plain tables; set by Pando while it changes them.", NULL,
+		&shells_only, false, PGC_USERSET, GUC_NO_SHOW_ALL | GUC_NOT_IN_SAMPLE, NULL, NULL,
+		NULL);
 	next_planner = planner_hook;
 	planner_hook = plan_hook;
 	fragment_path_init();
