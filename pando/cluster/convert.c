@@ -134,9 +134,6 @@ project(TupleTableSlot *from, List *columns, TupleTableSlot *to)
 	ExecStoreVirtualTuple(to);
 }
 
-/* Weak, so that this library loads before the copy module is in it. */
-extern DestReceiver *copy_dest_create(Oid relid, List *attnums) __attribute__((weak));
-
 /* Sends all rows of the shell's own storage to the shards. */
 static void
 copy_rows_to_shards(Relation rel, AttrNumber key)
