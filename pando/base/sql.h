@@ -14,7 +14,8 @@
 /* Runs a statement whose rows, if any, do not matter; returns the rows processed. */
 extern uint64 sql_run(const char *fmt, ...) pg_attribute_printf(1, 2);
 
-/* First column of the first row as text in the caller's context; NULL for none or NULL. */
+/* First column of the first row as text in the caller's context; NULL for none or NULL.
+ */
 extern char *sql_value(const char *fmt, ...) pg_attribute_printf(1, 2);
 
 /* First column of all rows as a List of char * (NULL values as NULL pointers). */

@@ -45,4 +45,11 @@
 #define foreach_int(var, lst) foreach_scalar_(int, var, lst, lfirst_int)
 #endif
 
+/* All settings and their number; include utils/guc_tables.h. */
+#if PG_VERSION_NUM < 160000
+#define compat_guc_variables(count) (*(count) = GetNumConfigOptions(), get_guc_variables())
+#else
+#define compat_guc_variables(count) get_guc_variables(count)
+#endif
+
 #endif

@@ -8,6 +8,7 @@
 
 #include "pando/background/init.h"
 #include "pando/base/init.h"
+#include "pando/base/setting_alias.h"
 #include "pando/cluster/init.h"
 #include "pando/copy/init.h"
 #include "pando/ddl/init.h"
@@ -45,6 +46,8 @@ _PG_init(void)
 	monitor_init();
 	background_init();
 
+	setting_alias_all("citus", "canopy");
+	MarkGUCPrefixReserved("canopy");
 	MarkGUCPrefixReserved("citus");
 	MarkGUCPrefixReserved("pando");
 }

@@ -4,8 +4,10 @@
 #include "pando/compat/compat.h"
 
 #include "pando/monitor/init.h"
+#include "pando/monitor/visibility.h"
 
 void
 monitor_init(void)
 {
+	visibility_init();
 }

@@ -13,6 +13,9 @@
 #include "funcapi.h"
 #include "miscadmin.h"
 #include "postmaster/postmaster.h"
+#include "tcop/cmdtag.h"
+#include "tcop/tcopprot.h"
+#include "tcop/utility.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/guc.h"
@@ -132,9 +135,27 @@ command_must_join(const Command *command)
 	return xact_wrote_on(command->address.group);
 }
 
+/* What psql would print after a statement that returns no rows. */
+static char *
+command_tag(const char *sql, uint64 processed)
+{
+	List *statements = pg_parse_query(sql);
+	CommandTag tag;
+
+	if (statements == NIL)
+		return "";
+	tag = CreateCommandTag((Node *) llast_node(RawStmt, statements));
+	if (!command_tag_display_rowcount(tag))
+		return (char *) GetCommandTagName(tag);
+	return psprintf("%s%s " UINT64_FORMAT, GetCommandTagName(tag),
+					tag == CMDTAG_INSERT ? " 0" : "", processed);
+}
+
 static void
 command_run_here(Command *command, MemoryContext context)
 {
+	char *value = NULL;
+	MemoryContext old;
 	int status;
 
 	SPI_connect();
@@ -143,23 +164,15 @@ command_run_here(Command *command, MemoryContext context)
 		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 						errmsg("the command can't run inside a transaction block on this "
 							   "node")));
-	if (SPI_tuptable != NULL)
-	{
-		char *value = SPI_processed > 0
-						  ? SPI_getvalue(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1)
-						  : "";
-		MemoryContext old = MemoryContextSwitchTo(context);
-
-		command_succeed(command, value);
-		MemoryContextSwitchTo(old);
-	}
+	if (SPI_tuptable == NULL)
+		value = command_tag(command->sql, SPI_processed);
+	else if (SPI_processed == 0)
+		value = "";
 	else
-	{
-		MemoryContext old = MemoryContextSwitchTo(context);
-
-		command_succeed(command, SPI_result_code_string(status) + strlen("SPI_OK_"));
-		MemoryContextSwitchTo(old);
-	}
+		value = SPI_getvalue(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1);
+	old = MemoryContextSwitchTo(context);
+	command_succeed(command, value);
+	MemoryContextSwitchTo(old);
 	SPI_finish();
 }
 

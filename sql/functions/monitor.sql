@@ -292,3 +292,7 @@ CREATE OR REPLACE FUNCTION pando.table_type(rel regclass) RETURNS text
 		ELSE 'distributed' END
 	FROM pg_catalog.pg_dist_partition p WHERE p.logicalrelid = rel
 $$;
+
+-- In the condition on pg_class that hides shards from clients.
+CREATE OR REPLACE FUNCTION pando.relation_is_shown(oid, name) RETURNS boolean
+	LANGUAGE c STABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'relation_is_shown';
