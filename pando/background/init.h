@@ -7,4 +7,8 @@
 /* Registers this module's hooks, methods and settings; called from _PG_init only. */
 extern void background_init(void);
 
+/* Main functions of the processes. */
+extern void background_launcher_main(Datum arg);
+extern void background_worker_main(Datum arg);
+
 #endif

@@ -12,4 +12,5 @@ transaction_init(void)
 	identity_init();
 	nesting_init();
 	finish_register();
+	maintenance_init();
 }

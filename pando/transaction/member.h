@@ -62,6 +62,9 @@ extern uint64 identity_transaction_number(void);
 extern void identity_transaction_end(void);
 extern bool identity_is_running(int pid, uint64 number);
 
+/* maintenance.c */
+extern void maintenance_init(void);
+
 /* nesting.c */
 extern void nesting_init(void);
 extern bool nesting_is_top(void);

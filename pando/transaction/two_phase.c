@@ -14,25 +14,17 @@
  */
 #include "pando/compat/compat.h"
 
-#include "access/htup_details.h"
-#include "access/table.h"
 #include "access/xact.h"
-#include "catalog/indexing.h"
-#include "catalog/namespace.h"
-#include "catalog/pg_namespace.h"
 #include "miscadmin.h"
 #include "pando/base/debug_point.h"
 #include "pando/base/sql.h"
+#include "pando/catalog/transaction.h"
 #include "pando/transaction/member.h"
 #include "utils/builtins.h"
-#include "utils/lsyscache.h"
 #include "utils/memutils.h"
-#include "utils/rel.h"
 #include "utils/snapmgr.h"
-#include "utils/xid8.h"
 
 #define SECOND_PHASE_MS 30000
-#define RECORD_COLUMNS 3
 
 /* "pando_<cluster>_<group>_": what names of this node's transactions begin with. */
 char *
@@ -77,26 +69,15 @@ two_phase_needed(void)
 static void
 write_records(void)
 {
-	Relation relation = table_open(
-		get_relname_relid("pg_dist_transaction", PG_CATALOG_NAMESPACE), RowExclusiveLock);
-	FullTransactionId xid = GetTopFullTransactionId();
-
 	foreach_ptr (Member, member, members)
 	{
-		Datum values[RECORD_COLUMNS];
-		bool nulls[RECORD_COLUMNS] = {false, false, false};
-		HeapTuple tuple;
+		TransactionRow row = {.groupid = member->group, .gid = member->session->gid};
 
-		if (member->session->gid == NULL)
+		if (row.gid == NULL)
 			continue;
-		values[0] = Int32GetDatum(member->group);
-		values[1] = CStringGetTextDatum(member->session->gid);
-		values[2] = FullTransactionIdGetDatum(xid);
-		tuple = heap_form_tuple(RelationGetDescr(relation), values, nulls);
-		CatalogTupleInsert(relation, tuple);
-		heap_freetuple(tuple);
+		row.outer_xid = U64FromFullTransactionId(GetTopFullTransactionId());
+		catalog_transaction_insert(&row);
 	}
-	table_close(relation, NoLock);
 	CommandCounterIncrement();
 }
 

@@ -15,3 +15,9 @@ CREATE OR REPLACE FUNCTION pg_catalog.get_current_transaction_id(
 	OUT database_id oid, OUT process_id integer, OUT initiator_node_identifier integer,
 	OUT transaction_number bigint, OUT transaction_stamp timestamp with time zone)
 	RETURNS record LANGUAGE C STRICT VOLATILE AS 'MODULE_PATHNAME';
+
+CREATE OR REPLACE FUNCTION pg_catalog.recover_prepared_transactions()
+	RETURNS integer LANGUAGE C STRICT VOLATILE AS 'MODULE_PATHNAME';
+COMMENT ON FUNCTION pg_catalog.recover_prepared_transactions() IS
+	'settle prepared transactions that this node began and did not end';
+REVOKE ALL ON FUNCTION pg_catalog.recover_prepared_transactions() FROM public;
