@@ -383,6 +383,15 @@ run_commands_on_nodes(List *commands, bool parallel)
 	List *inside = NIL;
 	List *outside = NIL;
 
+	/*
+	 * What a table's owner can smuggle into an administrator's ANALYZE or REFRESH must
+	 * not get a session with the administrator's rights.
+	 */
+	if (InSecurityRestrictedOperation())
+		ereport(ERROR,
+				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+				 errmsg("cannot run commands on nodes within a security-restricted "
+						"operation")));
 	foreach_ptr (Command, command, commands)
 	{
 		if (command_must_join(command))
