@@ -1,17 +1,502 @@
 /*
  * dependency.c: what a table needs, on every node.
+ *
+ * The server knows what depends on what (pg_depend, pg_shdepend, pg_auth_members). A
+ * depth-first walk from an object gives all that it needs, each object after those that
+ * it needs itself. What is built in, or belongs to an extension, stands for nothing or
+ * for the extension. A row of a table says per catalog what to do with an object of it;
+ * an object that nobody knows how to make elsewhere gives a reason instead of a list.
+ *
+ * An object in pg_dist_object exists on all nodes. It is created there by
+ * pando.object_create(), which leaves one alone that is there already, and recorded there
+ * by pando.object_register().
  */
 #include "pando/compat/compat.h"
 
+#include "access/xact.h"
+#include "catalog/catalog.h"
+#include "catalog/dependency.h"
+#include "catalog/namespace.h"
+#include "catalog/pg_attrdef.h"
+#include "catalog/pg_authid.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_collation.h"
+#include "catalog/pg_constraint.h"
+#include "catalog/pg_extension.h"
+#include "catalog/pg_namespace.h"
+#include "catalog/pg_policy.h"
+#include "catalog/pg_proc.h"
+#include "catalog/pg_rewrite.h"
+#include "catalog/pg_statistic_ext.h"
+#include "catalog/pg_trigger.h"
+#include "catalog/pg_ts_config.h"
+#include "catalog/pg_ts_dict.h"
+#include "catalog/pg_type.h"
+#include "commands/extension.h"
+#include "fmgr.h"
+#include "lib/stringinfo.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+#include "utils/guc.h"
+#include "utils/lsyscache.h"
+
+#include "pando/base/sql.h"
+#include "pando/catalog/object.h"
 #include "pando/ddl/dependency.h"
+#include "pando/ddl/role.h"
+#include "pando/ddl/settings.h"
+#include "pando/metadata/node.h"
+#include "pando/metadata/table.h"
+#include "pando/transaction/xact.h"
+
+PG_FUNCTION_INFO_V1(object_create);
+
+typedef enum ClassAction
+{
+	CLASS_MADE,	 /* created on other nodes and recorded */
+	CLASS_PART,	 /* part of something else: only what it needs counts */
+	CLASS_TABLE, /* relations: see walk_relation() */
+	CLASS_REFUSED
+} ClassAction;
+
+static const struct
+{
+	Oid class_id;
+	ClassAction action;
+} classes[] = {
+	{NamespaceRelationId, CLASS_MADE},	  {ExtensionRelationId, CLASS_MADE},
+	{TypeRelationId, CLASS_MADE},		  {ProcedureRelationId, CLASS_MADE},
+	{CollationRelationId, CLASS_MADE},	  {TSDictionaryRelationId, CLASS_MADE},
+	{TSConfigRelationId, CLASS_MADE},	  {AuthIdRelationId, CLASS_MADE},
+	{RelationRelationId, CLASS_TABLE},	  {AttrDefaultRelationId, CLASS_PART},
+	{ConstraintRelationId, CLASS_PART},	  {PolicyRelationId, CLASS_PART},
+	{StatisticExtRelationId, CLASS_PART}, {TriggerRelationId, CLASS_PART},
+	{RewriteRelationId, CLASS_PART},
+};
+
+typedef struct Walk
+{
+	List *seen;	  /* ObjectAddress *, in order of arrival */
+	List *made;	  /* ObjectAddress *, dependencies first */
+	char *reason; /* why it can't be done; NULL: it can */
+} Walk;
+
+static void walk_object(Walk *walk, Oid class_id, Oid object_id, Oid from_class);
+
+static ClassAction
+class_action(Oid class_id)
+{
+	for (int i = 0; i < lengthof(classes); i++)
+	{
+		if (classes[i].class_id == class_id)
+			return classes[i].action;
+	}
+	return CLASS_REFUSED;
+}
+
+static bool
+address_list_has(List *addresses, const ObjectAddress *wanted)
+{
+	foreach_ptr (ObjectAddress, address, addresses)
+	{
+		if (address->classId == wanted->classId && address->objectId == wanted->objectId)
+			return true;
+	}
+	return false;
+}
+
+static ObjectAddress *
+address_copy(const ObjectAddress *address)
+{
+	ObjectAddress *copy = palloc(sizeof(ObjectAddress));
+
+	*copy = *address;
+	copy->objectSubId = 0;
+	return copy;
+}
+
+/* ------------------------------------------------------------------------------------
+ * The walk
+ */
+
+/* Walks to each object of a query's rows "class object". */
+static void
+walk_rows(Walk *walk, List *rows, Oid from_class)
+{
+	foreach_ptr (char, row, rows)
+	{
+		char *end;
+		Oid class_id = strtoul(row, &end, 10);
+
+		walk_object(walk, class_id, strtoul(end, NULL, 10), from_class);
+	}
+}
+
+static void
+walk_dependencies(Walk *walk, const ObjectAddress *object)
+{
+	walk_rows(walk,
+			  sql_column(
+				  "SELECT pg_catalog.concat(refclassid, ' ', refobjid) "
+				  "FROM pg_catalog.pg_depend WHERE classid = %u AND objid = %u "
+				  "AND refobjid >= %u GROUP BY refclassid, refobjid "
+				  "UNION ALL "
+				  "SELECT pg_catalog.concat(refclassid, ' ', refobjid) "
+				  "FROM pg_catalog.pg_shdepend WHERE classid = %u AND objid = %u "
+				  "AND refclassid = %u AND refobjid >= %u AND dbid = (SELECT oid FROM "
+				  "pg_catalog.pg_database WHERE datname = pg_catalog.current_database()) "
+				  "GROUP BY refclassid, refobjid",
+				  object->classId, object->objectId, FirstNormalObjectId, object->classId,
+				  object->objectId, AuthIdRelationId, FirstNormalObjectId),
+			  object->classId);
+}
+
+/* Defaults, constraints, indexes, policies ... that are parts of a table or constraint.
+ */
+static void
+walk_parts(Walk *walk, const ObjectAddress *object)
+{
+	walk_rows(
+		walk,
+		sql_column(
+			"SELECT pg_catalog.concat(d.classid, ' ', d.objid) "
+			"FROM pg_catalog.pg_depend d WHERE d.refclassid = %u AND d.refobjid = %u "
+			"AND d.deptype IN ('a', 'i') AND (d.classid IN (%u, %u, %u, %u, %u) OR "
+			"(d.classid = %u AND EXISTS (SELECT FROM pg_catalog.pg_class c "
+			"WHERE c.oid = d.objid AND c.relkind IN ('i', 'S')))) "
+			"GROUP BY d.classid, d.objid",
+			object->classId, object->objectId, AttrDefaultRelationId,
+			ConstraintRelationId, PolicyRelationId, StatisticExtRelationId,
+			TriggerRelationId, RelationRelationId),
+		object->classId);
+}
+
+/* Needs of a type that its catalog entry does not show. */
+static void
+walk_type(Walk *walk, Oid type)
+{
+	Oid relid = get_typ_typrelid(type);
+
+	if (OidIsValid(relid))
+	{
+		ObjectAddress address;
+
+		ObjectAddressSet(address, RelationRelationId, relid);
+		walk_dependencies(walk, &address);
+	}
+	walk_rows(
+		walk,
+		sql_column("SELECT pg_catalog.concat(%u, ' ', oid) FROM pg_catalog.pg_constraint "
+				   "WHERE contypid = %u",
+				   ConstraintRelationId, type),
+		TypeRelationId);
+}
+
+/* What an object stands for: its extension, or the object that it is an inner part of. */
+static bool
+object_owner(const ObjectAddress *object, ObjectAddress *owner)
+{
+	Oid extension = getExtensionOfObject(object->classId, object->objectId);
+	char *row;
+	char *end;
+
+	if (OidIsValid(extension))
+	{
+		ObjectAddressSet(*owner, ExtensionRelationId, extension);
+		return true;
+	}
+	if (object->classId != TypeRelationId && object->classId != ProcedureRelationId)
+		return false;
+	row = sql_value(
+		"SELECT pg_catalog.concat(refclassid, ' ', refobjid) FROM pg_catalog.pg_depend "
+		"WHERE classid = %u AND objid = %u AND deptype = 'i'",
+		object->classId, object->objectId);
+	if (row == NULL)
+		return false;
+	owner->classId = strtoul(row, &end, 10);
+	owner->objectId = strtoul(end, NULL, 10);
+	owner->objectSubId = 0;
+	return true;
+}
+
+/*
+ * A relation that something needs. A table refers to others through constraints: those
+ * are the tables' own matter. Anything else that needs a relation needs it on all nodes.
+ */
+static void
+walk_relation(Walk *walk, const ObjectAddress *object, Oid from_class)
+{
+	char relkind = get_rel_relkind(object->objectId);
+	bool distributed = dist_table(object->objectId) != NULL;
+
+	if (relkind == RELKIND_SEQUENCE || relkind == RELKIND_INDEX ||
+		relkind == RELKIND_COMPOSITE_TYPE || !OidIsValid(from_class))
+	{
+		if (relkind == RELKIND_RELATION || relkind == RELKIND_PARTITIONED_TABLE)
+			walk_parts(walk, object);
+		walk_dependencies(walk, object);
+		return;
+	}
+	if (class_action(from_class) != CLASS_MADE || distributed)
+		return;
+	walk->reason = psprintf("It needs relation \"%s\", which is on this node only.",
+							get_rel_name(object->objectId));
+}
+
+static bool
+object_is_temporary(const ObjectAddress *object)
+{
+	Oid schema = get_object_namensp_unique(object->classId) ||
+						 object->classId == ProcedureRelationId ||
+						 object->classId == TypeRelationId
+					 ? get_object_namespace(object)
+					 : InvalidOid;
+
+	return OidIsValid(schema) && isAnyTempNamespace(schema);
+}
+
+static void
+walk_made(Walk *walk, const ObjectAddress *object)
+{
+	if (object->classId != AuthIdRelationId && object_is_temporary(object))
+	{
+		walk->reason = pstrdup("It is temporary.");
+		return;
+	}
+	walk_dependencies(walk, object);
+	if (object->classId == TypeRelationId)
+		walk_type(walk, object->objectId);
+	if (object->classId == AuthIdRelationId)
+	{
+		ListCell *cell;
+
+		foreach (cell, role_memberships(object->objectId))
+			walk_object(walk, AuthIdRelationId, lfirst_oid(cell), AuthIdRelationId);
+	}
+	walk->made = lappend(walk->made, address_copy(object));
+}
+
+static void
+walk_object(Walk *walk, Oid class_id, Oid object_id, Oid from_class)
+{
+	ObjectAddress object;
+	ObjectAddress owner;
+
+	ObjectAddressSet(object, class_id, object_id);
+	if (walk->reason != NULL || object_id < FirstNormalObjectId ||
+		address_list_has(walk->seen, &object))
+		return;
+	walk->seen = lappend(walk->seen, address_copy(&object));
+
+	if (class_id == ExtensionRelationId && object_id == get_extension_oid("pando", true))
+		return;
+	if (object_owner(&object, &owner))
+	{
+		walk_object(walk, owner.classId, owner.objectId, from_class);
+		return;
+	}
+	switch (class_action(class_id))
+	{
+		case CLASS_MADE:
+			walk_made(walk, &object);
+			break;
+		case CLASS_PART:
+			walk_parts(walk, &object);
+			walk_dependencies(walk, &object);
+			break;
+		case CLASS_TABLE:
+			walk_relation(walk, &object, from_class);
+			break;
+		case CLASS_REFUSED:
+			walk->reason =
+				psprintf("It needs %s, which Pando does not create on other nodes.",
+						 getObjectDescription(&object, false));
+			break;
+	}
+}
+
+/* ------------------------------------------------------------------------------------
+ * Commands
+ */
+
+static void
+append_text_array(StringInfo out, List *values)
+{
+	const char *separator = "";
+
+	appendStringInfoString(out, "ARRAY[");
+	foreach_ptr (char, value, values)
+	{
+		appendStringInfo(out, "%s%s", separator, quote_literal_cstr(value));
+		separator = ", ";
+	}
+	appendStringInfoString(out, "]::text[]");
+}
+
+static List *
+object_commands(const ObjectAddress *object, bool exists)
+{
+	List *commands = NIL;
+
+	if (object->classId == AuthIdRelationId)
+		return role_commands(object->objectId, exists);
+	foreach_ptr (char, command,
+				 sql_column("SELECT pando.object_definition(%u, %u)", object->classId,
+							object->objectId))
+	{
+		if (command != NULL)
+			commands = lappend(commands, command);
+	}
+	return commands;
+}
+
+/* Makes it unless it's there, and records it; NULL when we don't know how to make it. */
+static char *
+object_make_command(const ObjectAddress *object, bool replace)
+{
+	StringInfoData sql;
+	ObjectRow *row = catalog_object_new(object);
+	List *commands = object_commands(object, replace);
+	char *probe =
+		sql_value("SELECT pando.object_probe(%u, %u)", object->classId, object->objectId);
+
+	if (commands == NIL || probe == NULL)
+		return NULL;
+	initStringInfo(&sql);
+	appendStringInfo(&sql, "SELECT pando.object_create(%s, ", quote_literal_cstr(probe));
+	append_text_array(&sql, commands);
+	appendStringInfo(&sql, ", %s); SELECT pando.object_register(%s, ",
+					 replace ? "true" : "false", quote_literal_cstr(row->type));
+	append_text_array(&sql, row->object_names);
+	appendStringInfoString(&sql, ", ");
+	append_text_array(&sql, row->object_args);
+	appendStringInfoString(&sql, ")");
+	return sql.data;
+}
+
+static bool
+role_is_skipped(const ObjectAddress *object)
+{
+	return object->classId == AuthIdRelationId && !ddl_role_propagation;
+}
+
+/* Sends and records what is not recorded yet; `published` is sent in any case. */
+static char *
+made_publish(List *made, const ObjectAddress *published)
+{
+	StringInfoData sql;
+	List *nodes = node_list(NODES_OTHER);
+	List *records = NIL;
+
+	initStringInfo(&sql);
+	foreach_ptr (ObjectAddress, object, made)
+	{
+		bool recorded = catalog_object_find(object) != NULL;
+		bool is_published = published != NULL && published->classId == object->classId &&
+							published->objectId == object->objectId;
+		char *command;
+
+		if ((recorded && !is_published) || role_is_skipped(object))
+			continue;
+		command = object_make_command(object, recorded && is_published);
+		if (command == NULL)
+			return psprintf("It needs %s, which Pando does not create on other nodes.",
+							getObjectDescription(object, false));
+		appendStringInfo(&sql, "%s%s", sql.len > 0 ? "; " : "", command);
+		if (!recorded)
+			records = lappend(records, object);
+	}
+	if (sql.len == 0)
+		return NULL;
+	if (nodes != NIL)
+		xact_run_on_nodes(nodes, sql.data);
+	foreach_ptr (ObjectAddress, object, records)
+		catalog_object_insert(catalog_object_new(object));
+	CommandCounterIncrement();
+	xact_wrote_locally();
+	return NULL;
+}
 
 void
 dependency_ensure(const ObjectAddress *object)
 {
+	Walk walk = {0};
+	char *reason;
+
+	walk_object(&walk, object->classId, object->objectId, InvalidOid);
+	reason = walk.reason != NULL ? walk.reason : made_publish(walk.made, NULL);
+	if (reason != NULL)
+		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+						errmsg("%s cannot be created on the other nodes",
+							   getObjectDescription(object, false)),
+						errdetail("%s", reason)));
+}
+
+char *
+dependency_publish(const ObjectAddress *object)
+{
+	Walk walk = {0};
+
+	walk_object(&walk, object->classId, object->objectId, InvalidOid);
+	return walk.reason != NULL ? walk.reason : made_publish(walk.made, object);
 }
 
 List *
 dependency_all_commands(void)
 {
-	return NIL;
+	Walk walk = {0};
+	List *commands = NIL;
+	ListCell *cell;
+
+	if (ddl_role_propagation)
+	{
+		foreach (cell, role_all())
+			walk_object(&walk, AuthIdRelationId, lfirst_oid(cell), InvalidOid);
+	}
+	foreach_ptr (ObjectRow, row, catalog_object_all())
+	{
+		walk.reason = NULL;
+		walk_object(&walk, row->classid, row->objid, InvalidOid);
+		if (walk.reason != NULL)
+			ereport(WARNING, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+							  errmsg("%s is not created on the node", row->type),
+							  errdetail("%s", walk.reason)));
+	}
+	foreach_ptr (ObjectAddress, object, walk.made)
+	{
+		char *command =
+			role_is_skipped(object) ? NULL : object_make_command(object, false);
+
+		if (command != NULL)
+			commands = lappend(commands, command);
+	}
+	return commands;
+}
+
+/*
+ * SQL: runs commands unless an expression says that their object is there already, or the
+ * object is to be replaced and they can do that. With the rights of the current user.
+ */
+Datum
+object_create(PG_FUNCTION_ARGS)
+{
+	char *probe = text_to_cstring(PG_GETARG_TEXT_PP(0));
+	bool replace = PG_GETARG_BOOL(2);
+	int guc_level = NewGUCNestLevel();
+	Datum *commands;
+	int count;
+
+	set_config_option("search_path", "pg_catalog", PGC_USERSET, PGC_S_SESSION,
+					  GUC_ACTION_SAVE, true, 0, false);
+	set_config_option("check_function_bodies", "off", PGC_USERSET, PGC_S_SESSION,
+					  GUC_ACTION_SAVE, true, 0, false);
+	if (replace || sql_value("SELECT %s", probe) == NULL)
+	{
+		deconstruct_array(PG_GETARG_ARRAYTYPE_P(1), TEXTOID, -1, false, TYPALIGN_INT,
+						  &commands, NULL, &count);
+		for (int i = 0; i < count; i++)
+			sql_run("%s", TextDatumGetCString(commands[i]));
+	}
+	AtEOXact_GUC(true, guc_level);
+	PG_RETURN_VOID();
 }

@@ -11,13 +11,20 @@
 #include "nodes/pg_list.h"
 
 /*
- * Creates on all other nodes, in the transaction, what the relation depends on and is not
- * there yet, in dependency order, and records it in pg_dist_object on all nodes.
+ * Creates on all other nodes, in the transaction, what the object depends on and is not
+ * there yet, in dependency order, and the object itself unless it is a table; records it
+ * all in pg_dist_object on all nodes. Raises when something can't be created there.
  */
 extern void dependency_ensure(const ObjectAddress *object);
 
+/*
+ * The same for an object that was just created or changed: it is sent even if it is
+ * recorded. Returns NULL, or why it can't be made on other nodes (nothing was done then).
+ */
+extern char *dependency_publish(const ObjectAddress *object);
+
 /* Commands (List of char *) that create all recorded objects on a fresh node, in order;
- * includes those which record them there. */
+ * includes those which record them there, and all roles. */
 extern List *dependency_all_commands(void);
 
 #endif

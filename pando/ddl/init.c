@@ -3,9 +3,15 @@
  */
 #include "pando/compat/compat.h"
 
+#include "pando/ddl/drop.h"
 #include "pando/ddl/init.h"
+#include "pando/ddl/settings.h"
+#include "pando/ddl/utility.h"
 
 void
 ddl_init(void)
 {
+	settings_init();
+	drop_init();
+	utility_init();
 }

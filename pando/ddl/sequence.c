@@ -59,9 +59,10 @@ sequence_fit_range(Oid seqid, const FormData_pg_sequence *form, int32 group)
 
 	if (form->seqstart > 0 && form->seqstart < RANGE_LAST(0))
 		start += form->seqstart - 1;
-	sql_run("ALTER SEQUENCE %s MINVALUE " INT64_FORMAT " MAXVALUE " INT64_FORMAT
-			" START " INT64_FORMAT " RESTART",
-			name_qualified(seqid), RANGE_FIRST(group), RANGE_LAST(group), start);
+	utility_apply_sql(
+		psprintf("ALTER SEQUENCE %s MINVALUE " INT64_FORMAT " MAXVALUE " INT64_FORMAT
+				 " START " INT64_FORMAT " RESTART",
+				 name_qualified(seqid), RANGE_FIRST(group), RANGE_LAST(group), start));
 }
 
 /* Defaults that call nextval() of the sequence ask the coordinator from now on. */
@@ -81,7 +82,7 @@ sequence_replace_defaults(Oid seqid)
 		seqid);
 
 	foreach_ptr (char, command, commands)
-		sql_run("%s", command);
+		utility_apply_sql(command);
 }
 
 static bool
@@ -101,7 +102,6 @@ sequence_fit(Oid seqid)
 	if (group == COORDINATOR_GROUP)
 		return;
 
-	utility_apply_enter();
 	if (sequence_is_wide(&form))
 		sequence_fit_range(seqid, &form, group);
 	else if (form.seqtypid == INT8OID && form.seqmin == RANGE_FIRST(group))
@@ -109,13 +109,13 @@ sequence_fit(Oid seqid)
 	else if (sequence_is_identity(seqid))
 	{
 		if (form.seqcycle)
-			sql_run("ALTER SEQUENCE %s NO CYCLE", name_qualified(seqid));
-		sql_run("SELECT setval(%u::oid::regclass, " INT64_FORMAT ")", seqid,
-				form.seqincrement > 0 ? form.seqmax : form.seqmin);
+			utility_apply_sql(
+				psprintf("ALTER SEQUENCE %s NO CYCLE", name_qualified(seqid)));
+		sql_value("SELECT setval(%u::oid::regclass, " INT64_FORMAT ")", seqid,
+				  form.seqincrement > 0 ? form.seqmax : form.seqmin);
 	}
 	else
 		sequence_replace_defaults(seqid);
-	utility_apply_leave();
 }
 
 void
@@ -167,9 +167,8 @@ sequence_next(PG_FUNCTION_ARGS)
 	if (node_is_coordinator())
 		PG_RETURN_INT64(nextval_internal(seqid, true));
 
-	ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-					errmsg("sequence \"%s\" gives values on the coordinator only",
-						   get_rel_name(seqid))));
-	value = NULL;
+	value = xact_value_from_node(node_by_group(COORDINATOR_GROUP),
+								 psprintf("SELECT pg_catalog.nextval(%s)",
+										  quote_literal_cstr(name_qualified(seqid))));
 	PG_RETURN_INT64(DatumGetInt64(DirectFunctionCall1(int8in, CStringGetDatum(value))));
 }

@@ -55,16 +55,7 @@ shard_parse(const char *sql)
 void
 shard_run(Node *stmt, const char *source)
 {
-	PlannedStmt *wrapper = makeNode(PlannedStmt);
-
-	wrapper->commandType = CMD_UTILITY;
-	wrapper->canSetTag = false;
-	wrapper->utilityStmt = stmt;
-	wrapper->stmt_location = -1;
-	utility_apply_enter();
-	ProcessUtility(wrapper, source, false, PROCESS_UTILITY_SUBCOMMAND, NULL, NULL,
-				   None_Receiver, NULL);
-	utility_apply_leave();
+	utility_apply_statement(stmt, source, PROCESS_UTILITY_SUBCOMMAND);
 	CommandCounterIncrement();
 }
 

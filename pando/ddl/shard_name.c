@@ -96,18 +96,103 @@ rename_name_list(List *names, const ShardMap *map)
 	last->sval = shard_rename(last->sval, map);
 }
 
-/* Tables in subqueries of an expression. */
+/* ------------------------------------------------------------------------------------
+ * Expressions: tables in subqueries, and columns written as <table>.<column>
+ */
+
+typedef struct ExpressionContext
+{
+	const ShardMap *map;
+	const char *table; /* the shell's name; NULL where a subquery uses it for itself */
+} ExpressionContext;
+
+static bool rename_expression_walker(Node *node, void *context);
+
+/* A table in a subquery keeps its old name as an alias. */
+static void
+rename_subquery_table(RangeVar *relation, const ShardMap *map)
+{
+	if (relation->alias == NULL)
+		relation->alias = makeAlias(relation->relname, NIL);
+	shard_rename_range_var(relation, map);
+}
+
 static bool
-rename_expression_walker(Node *node, void *context)
+from_item_walker(Node *node, void *name)
 {
 	if (node == NULL)
 		return false;
 	if (IsA(node, RangeVar))
 	{
-		shard_rename_range_var((RangeVar *) node, context);
+		RangeVar *relation = (RangeVar *) node;
+
+		return strcmp(relation->alias != NULL ? relation->alias->aliasname
+											  : relation->relname,
+					  name) == 0;
+	}
+	if (IsA(node, RangeSubselect))
+	{
+		Alias *alias = ((RangeSubselect *) node)->alias;
+
+		return alias != NULL && strcmp(alias->aliasname, name) == 0;
+	}
+	return raw_expression_tree_walker(node, from_item_walker, name);
+}
+
+static bool
+rename_subquery(SelectStmt *select, ExpressionContext *context)
+{
+	ExpressionContext inner = *context;
+
+	if (inner.table != NULL &&
+		from_item_walker((Node *) select->fromClause, (void *) inner.table))
+		inner.table = NULL;
+	return raw_expression_tree_walker((Node *) select, rename_expression_walker, &inner);
+}
+
+/* table.column, schema.table.column */
+static void
+rename_column_ref(ColumnRef *column, ExpressionContext *context)
+{
+	int position = list_length(column->fields) - 2;
+	ListCell *cell;
+
+	if (position < 0 || position > 1 || context->table == NULL)
+		return;
+	cell = list_nth_cell(column->fields, position);
+	if (IsA(lfirst(cell), String) && strcmp(strVal(lfirst(cell)), context->table) == 0)
+		lfirst(cell) = makeString(shard_rename(context->table, context->map));
+}
+
+static bool
+rename_expression_walker(Node *node, void *arg)
+{
+	ExpressionContext *context = arg;
+
+	if (node == NULL)
+		return false;
+	if (IsA(node, RangeVar))
+	{
+		rename_subquery_table((RangeVar *) node, context->map);
 		return false;
 	}
-	return raw_expression_tree_walker(node, rename_expression_walker, context);
+	if (IsA(node, SelectStmt))
+		return rename_subquery((SelectStmt *) node, context);
+	if (IsA(node, ColumnRef))
+	{
+		rename_column_ref((ColumnRef *) node, context);
+		return false;
+	}
+	return raw_expression_tree_walker(node, rename_expression_walker, arg);
+}
+
+static void
+rename_expression(Node *expr, const ShardMap *map)
+{
+	ExpressionContext context = {map, get_rel_name(map->relid)};
+
+	if (expr != NULL)
+		rename_expression_walker(expr, &context);
 }
 
 static bool
@@ -169,6 +254,10 @@ rename_constraint(Constraint *constraint, const ShardMap *map)
 	constraint->indexname = shard_rename(constraint->indexname, map);
 	if (constraint->pktable != NULL)
 		shard_rename_range_var(constraint->pktable, map);
+	rename_expression(constraint->raw_expr, map);
+	rename_expression(constraint->where_clause, map);
+	foreach_ptr (List, pair, constraint->exclusions)
+		rename_expression(((IndexElem *) linitial(pair))->expr, map);
 }
 
 static void
@@ -259,6 +348,8 @@ rename_alter_command(AlterTableCmd *command, const ShardMap *map)
 		rename_column((ColumnDef *) command->def, map);
 	else if (IsA(command->def, Constraint))
 		rename_constraint((Constraint *) command->def, map);
+	else if (command->subtype == AT_AlterColumnType)
+		rename_expression(((ColumnDef *) command->def)->raw_default, map);
 	else if (IsA(command->def, ReplicaIdentityStmt))
 	{
 		ReplicaIdentityStmt *identity = (ReplicaIdentityStmt *) command->def;
@@ -305,6 +396,9 @@ rename_index(Node *node, const ShardMap *map)
 
 	Assert(stmt->idxname != NULL);
 	stmt->idxname = shard_rename(stmt->idxname, map);
+	foreach_ptr (IndexElem, element, stmt->indexParams)
+		rename_expression(element->expr, map);
+	rename_expression(stmt->whereClause, map);
 	shard_rename_range_var(stmt->relation, map);
 	return true;
 }
@@ -315,8 +409,8 @@ rename_create_policy(Node *node, const ShardMap *map)
 	CreatePolicyStmt *stmt = (CreatePolicyStmt *) node;
 
 	shard_rename_range_var(stmt->table, map);
-	rename_expression_walker(stmt->qual, (void *) map);
-	rename_expression_walker(stmt->with_check, (void *) map);
+	rename_expression(stmt->qual, map);
+	rename_expression(stmt->with_check, map);
 	return true;
 }
 
@@ -326,8 +420,8 @@ rename_alter_policy(Node *node, const ShardMap *map)
 	AlterPolicyStmt *stmt = (AlterPolicyStmt *) node;
 
 	shard_rename_range_var(stmt->table, map);
-	rename_expression_walker(stmt->qual, (void *) map);
-	rename_expression_walker(stmt->with_check, (void *) map);
+	rename_expression(stmt->qual, map);
+	rename_expression(stmt->with_check, map);
 	return true;
 }
 

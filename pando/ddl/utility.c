@@ -1,24 +1,81 @@
 /*
- * utility.c: the ProcessUtility hook.
+ * utility.c: the ProcessUtility hook, and the same way through on the nodes that the
+ * coordinator sends a statement to.
+ *
+ * On the coordinator: prepare -> shell here -> what the tables newly depend on -> the
+ * statement's text to every other node (pando.ddl_apply) -> this node's shards -> finish.
+ * All in one distributed transaction; the shell's lock, taken here first, keeps two such
+ * statements apart. On another node: prepare -> shell -> shards -> finish.
+ *
+ * A statement that runs inside another one (PROCESS_UTILITY_SUBCOMMAND) is that one's
+ * business. Commands that arrive over a connection of another node, and those that run
+ * while a statement is being applied, are taken as they are.
  */
 #include "pando/compat/compat.h"
 
+#include "access/xact.h"
+#include "catalog/namespace.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_type.h"
+#include "fmgr.h"
+#include "miscadmin.h"
+#include "nodes/makefuncs.h"
+#include "parser/parser.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
 #include "utils/guc.h"
+#include "utils/lsyscache.h"
 
+#include "pando/base/name.h"
+#include "pando/base/sql.h"
+#include "pando/ddl/dependency.h"
+#include "pando/ddl/drop.h"
+#include "pando/ddl/handler.h"
+#include "pando/ddl/settings.h"
 #include "pando/ddl/utility.h"
+#include "pando/metadata/node.h"
+#include "pando/metadata/table.h"
+#include "pando/planner/hook.h"
+#include "pando/transaction/xact.h"
 
-static int apply_depth = 0;
+PG_FUNCTION_INFO_V1(ddl_apply);
+
+static ProcessUtility_hook_type next_hook = NULL;
+static int apply_depth = 0; /* statements of the propagation itself under way */
 
 void
-utility_apply_enter(void)
+utility_apply_statement(Node *stmt, const char *source, ProcessUtilityContext context)
 {
+	PlannedStmt *wrapper = makeNode(PlannedStmt);
+
+	wrapper->commandType = CMD_UTILITY;
+	wrapper->utilityStmt = stmt;
+	wrapper->stmt_location = -1;
 	apply_depth++;
+	PG_TRY();
+	{
+		ProcessUtility(wrapper, source, false, context, NULL, NULL, None_Receiver, NULL);
+	}
+	PG_FINALLY();
+	{
+		apply_depth--;
+	}
+	PG_END_TRY();
 }
 
 void
-utility_apply_leave(void)
+utility_apply_sql(const char *sql)
 {
-	apply_depth--;
+	apply_depth++;
+	PG_TRY();
+	{
+		sql_run("%s", sql);
+	}
+	PG_FINALLY();
+	{
+		apply_depth--;
+	}
+	PG_END_TRY();
 }
 
 bool
@@ -34,4 +91,341 @@ utility_is_internal(void)
 
 	return application_name != NULL &&
 		   strncmp(application_name, prefix, sizeof(prefix) - 1) == 0;
+}
+
+/* ------------------------------------------------------------------------------------
+ * For handlers
+ */
+
+Oid
+job_distributed_table(RangeVar *relation)
+{
+	Oid relid;
+
+	if (relation == NULL)
+		return InvalidOid;
+	relid = RangeVarGetRelid(relation, NoLock, true);
+	if (!OidIsValid(relid) || dist_table(relid) == NULL ||
+		dist_table(relid)->kind == TABLE_MANAGED_LOCAL)
+		return InvalidOid;
+	return relid;
+}
+
+void
+job_add_table(DdlJob *job, Oid relid)
+{
+	job->concerned = true;
+	job->tables = list_append_unique_oid(job->tables, relid);
+}
+
+List *
+job_shard_maps(Oid relid, int32 group)
+{
+	const DistTable *table = dist_table_require(relid);
+	List *maps = NIL;
+
+	for (int i = 0; i < table->nshards; i++)
+	{
+		for (int j = 0; j < table->shards[i].nplacements; j++)
+		{
+			if (table->shards[i].placements[j].group == group)
+			{
+				ShardMap *map = palloc0(sizeof(ShardMap));
+
+				map->relid = relid;
+				map->shard_id = table->shards[i].id;
+				maps = lappend(maps, map);
+			}
+		}
+	}
+	return maps;
+}
+
+void
+job_add_shards(DdlJob *job, Oid relid, Node *stmt)
+{
+	foreach_ptr (ShardMap, map, job_shard_maps(relid, node_local_group()))
+	{
+		Node *copy = copyObject(stmt);
+
+		CHECK_FOR_INTERRUPTS();
+		if (shard_rename_statement(copy, map))
+			job->shard_statements = lappend(job->shard_statements, copy);
+	}
+}
+
+void
+job_one_table(DdlJob *job, RangeVar *relation)
+{
+	Oid relid = job_distributed_table(relation);
+
+	if (!OidIsValid(relid))
+		return;
+	job_add_table(job, relid);
+	job_add_shards(job, relid, job->stmt);
+}
+
+char *
+job_fix_name(DdlJob *job, char *choice)
+{
+	if (job->applying && list_length(job->names_given) > list_length(job->names))
+		choice = list_nth(job->names_given, list_length(job->names));
+	job->names = lappend(job->names, choice);
+	return choice;
+}
+
+char *
+job_text(const DdlJob *job)
+{
+	const PlannedStmt *pstmt = job->call->pstmt;
+	const char *text = job->call->query_string;
+	int length = pstmt->stmt_len;
+
+	if (pstmt->stmt_location > 0)
+		text += pstmt->stmt_location;
+	if (length <= 0)
+		length = strlen(text);
+	return pnstrdup(text, length);
+}
+
+void
+job_refuse(DdlJob *job, const char *what, const char *hint)
+{
+	ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+					errmsg("%s is not supported on distributed tables", what),
+					hint != NULL ? errhint("%s", hint) : 0));
+}
+
+static void
+run_next_hook(DdlCall *call)
+{
+	if (next_hook != NULL)
+		next_hook(call->pstmt, call->query_string, call->read_only_tree, call->context,
+				  call->params, call->query_env, call->dest, call->qc);
+	else
+		standard_ProcessUtility(call->pstmt, call->query_string, call->read_only_tree,
+								call->context, call->params, call->query_env, call->dest,
+								call->qc);
+}
+
+void
+job_run_shell(DdlJob *job)
+{
+	bool shells = plan_shells;
+
+	plan_shells = true;
+	PG_TRY();
+	{
+		if (job->call == NULL)
+			utility_apply_statement(job->stmt, job->source, PROCESS_UTILITY_QUERY);
+		else
+			run_next_hook(job->call);
+	}
+	PG_FINALLY();
+	{
+		plan_shells = shells;
+	}
+	PG_END_TRY();
+}
+
+/* A List of char * as an SQL array of text. */
+static void
+append_text_array(StringInfo out, List *values)
+{
+	const char *separator = "";
+
+	appendStringInfoString(out, "ARRAY[");
+	foreach_ptr (char, value, values)
+	{
+		appendStringInfo(out, "%s%s", separator, quote_literal_cstr(value));
+		separator = ", ";
+	}
+	appendStringInfoString(out, "]::text[]");
+}
+
+void
+job_send(DdlJob *job)
+{
+	List *nodes = node_list(NODES_OTHER);
+	StringInfoData sql;
+
+	if (nodes == NIL)
+		return;
+	initStringInfo(&sql);
+	appendStringInfo(&sql, "SELECT pando.ddl_apply(%s, ",
+					 quote_literal_cstr(job_text(job)));
+	append_text_array(&sql, job->names);
+	appendStringInfo(&sql, ", %s)", quote_literal_cstr(namespace_search_path));
+	xact_run_on_nodes(nodes, sql.data);
+}
+
+/* ------------------------------------------------------------------------------------
+ * The usual way
+ */
+
+static void
+job_run_shards(DdlJob *job)
+{
+	foreach_ptr (Node, stmt, job->shard_statements)
+		shard_run(stmt, job->source);
+	if (job->shard_statements != NIL)
+		xact_wrote_locally();
+}
+
+static void
+job_ensure_dependencies(DdlJob *job)
+{
+	ListCell *cell;
+
+	foreach (cell, job->tables)
+	{
+		ObjectAddress address;
+
+		ObjectAddressSet(address, RelationRelationId, lfirst_oid(cell));
+		if (get_rel_relkind(address.objectId) != '\0')
+			dependency_ensure(&address);
+	}
+}
+
+static void
+job_run(DdlJob *job)
+{
+	if (job->handler->run != NULL && job->handler->run(job))
+		return;
+
+	job_run_shell(job);
+	CommandCounterIncrement();
+	if (job->handler->changed != NULL)
+		job->handler->changed(job);
+	if (!job->applying)
+	{
+		xact_wrote_locally();
+		job_ensure_dependencies(job);
+		job_send(job);
+	}
+	job_run_shards(job);
+	if (job->handler->finish != NULL)
+		job->handler->finish(job);
+}
+
+/* Is the statement one that this backend has to look at? */
+static bool
+utility_is_ours(const DdlCall *call)
+{
+	return call->context != PROCESS_UTILITY_SUBCOMMAND && !utility_is_applying() &&
+		   !utility_is_internal() && ddl_propagation_enabled && metadata_active();
+}
+
+static void
+utility_run(DdlCall *call)
+{
+	DdlJob job = {.call = call};
+
+	if (utility_is_ours(call))
+		job.handler = handler_find(call->pstmt->utilityStmt);
+	if (job.handler != NULL)
+	{
+		if (call->read_only_tree)
+			call->pstmt = copyObject(call->pstmt);
+		call->read_only_tree = false;
+		job.stmt = call->pstmt->utilityStmt;
+		job.source = call->query_string;
+		job.handler->prepare(&job);
+	}
+	if (!job.concerned)
+	{
+		run_next_hook(call);
+		return;
+	}
+	node_require_coordinator();
+	job_run(&job);
+}
+
+static void
+utility_hook(PlannedStmt *pstmt, const char *query_string, bool read_only_tree,
+			 ProcessUtilityContext context, ParamListInfo params,
+			 QueryEnvironment *query_env, DestReceiver *dest, QueryCompletion *qc)
+{
+	DdlCall call = {pstmt,	query_string, read_only_tree, context,
+					params, query_env,	  dest,			  qc};
+	DropScope *drops;
+
+	if (IsA(pstmt->utilityStmt, TransactionStmt))
+	{
+		run_next_hook(&call);
+		return;
+	}
+
+	drops = drop_scope_enter();
+	PG_TRY();
+	{
+		utility_run(&call);
+		drop_scope_finish(drops);
+	}
+	PG_FINALLY();
+	{
+		drop_scope_leave(drops);
+	}
+	PG_END_TRY();
+}
+
+/* ------------------------------------------------------------------------------------
+ * On the other nodes
+ */
+
+static List *
+text_array_list(ArrayType *array)
+{
+	Datum *values;
+	int count;
+	List *list = NIL;
+
+	deconstruct_array(array, TEXTOID, -1, false, TYPALIGN_INT, &values, NULL, &count);
+	for (int i = 0; i < count; i++)
+		list = lappend(list, TextDatumGetCString(values[i]));
+	return list;
+}
+
+static void
+apply_statement(Node *stmt, const char *source, List *names)
+{
+	DdlJob job = {.stmt = stmt, .source = source, .applying = true, .names_given = names};
+
+	job.handler = handler_find(stmt);
+	if (job.handler == NULL)
+		elog(ERROR, "statement cannot be applied: %s", source);
+	job.handler->prepare(&job);
+	if (!job.concerned)
+		return;
+	job_run(&job);
+}
+
+/*
+ * SQL: applies a statement of the coordinator to this node's shell tables, shards and
+ * other objects. Arguments: text, names that were fixed there, search_path. All is done
+ * with the rights of the current user.
+ */
+Datum
+ddl_apply(PG_FUNCTION_ARGS)
+{
+	char *source = text_to_cstring(PG_GETARG_TEXT_PP(0));
+	List *names = text_array_list(PG_GETARG_ARRAYTYPE_P(1));
+	char *search_path = text_to_cstring(PG_GETARG_TEXT_PP(2));
+	int guc_level = NewGUCNestLevel();
+
+	set_config_option("search_path", search_path, PGC_USERSET, PGC_S_SESSION,
+					  GUC_ACTION_SAVE, true, 0, false);
+	set_config_option("check_function_bodies", "off", PGC_USERSET, PGC_S_SESSION,
+					  GUC_ACTION_SAVE, true, 0, false);
+	foreach_ptr (Node, stmt, shard_parse(source))
+		apply_statement(stmt, source, names);
+	AtEOXact_GUC(true, guc_level);
+	PG_RETURN_VOID();
+}
+
+void
+utility_init(void)
+{
+	next_hook = ProcessUtility_hook;
+	ProcessUtility_hook = utility_hook;
 }

@@ -17,11 +17,14 @@
 extern void utility_init(void);
 
 /*
- * Between these, statements of this backend are taken as they are: they come from the
- * propagation itself. Calls nest; an error ends them all.
+ * Run a raw statement, or SQL text, as it is: not to be propagated, for it comes from the
+ * propagation itself. `source` is the text that the statement was parsed from.
  */
-extern void utility_apply_enter(void);
-extern void utility_apply_leave(void);
+extern void utility_apply_statement(Node *stmt, const char *source,
+									ProcessUtilityContext context);
+extern void utility_apply_sql(const char *sql);
+
+/* Is such a statement under way? */
 extern bool utility_is_applying(void);
 
 /* Does this backend serve another node of the cluster? */

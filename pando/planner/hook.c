@@ -37,6 +37,7 @@
 /* Until that part of the planner is there. */
 #pragma weak distribute_query
 static planner_hook_type next_planner;
+bool plan_shells = false;
 
 /*
  * While a shell table is made or changed, PostgreSQL's own checks of it (a new foreign
@@ -236,7 +237,8 @@ plan_hook(Query *query, const char *source, int cursor_options, ParamListInfo pa
 {
 	DistRelations found;
 
-	if (query->commandType == CMD_UTILITY || shells_only || !metadata_active())
+	if (query->commandType == CMD_UTILITY || shells_only || plan_shells ||
+		!metadata_active())
 		return plan_locally(query, source, cursor_options, params);
 	found = query_dist_relations(query);
 	if (found.sql_functions)

@@ -16,6 +16,13 @@
 extern PlannedStmt *plan_query(Query *query, const char *source, int cursor_options,
 							   ParamListInfo params);
 
+/*
+ * While it is set, queries on shell tables are planned as on the plain, empty tables that
+ * they are: a schema change makes PostgreSQL look at the shell (to validate a foreign key).
+ * Who sets it resets it, also on error.
+ */
+extern bool plan_shells;
+
 /* Plans a query with or without distributed tables. */
 extern PlannedStmt *plan_any_query(Query *query, int cursor_options,
 								   ParamListInfo params);

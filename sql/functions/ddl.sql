@@ -16,3 +16,10 @@ CREATE OR REPLACE FUNCTION pg_catalog.worker_apply_shard_ddl_command(bigint, tex
 CREATE OR REPLACE FUNCTION pg_catalog.worker_apply_shard_ddl_command(bigint, text, text)
 	RETURNS void
 	LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'worker_apply_shard_ddl_command';
+
+CREATE OR REPLACE FUNCTION pando.ddl_apply(command text, names text[], search_path text)
+	RETURNS void
+	LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'ddl_apply';
+CREATE OR REPLACE FUNCTION pando.object_create(probe text, commands text[], replace boolean)
+	RETURNS void
+	LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'object_create';

@@ -1,0 +1,244 @@
+/*
+ * alter_table.c: ALTER TABLE and ALTER INDEX, RENAME and SET SCHEMA of tables and what
+ * belongs to them.
+ *
+ * Whatever PostgreSQL can do to one relation is done to the shell and to each shard. The
+ * exceptions are rows of a table: sub-commands that tie the table to another one, and
+ * those that would change the distribution column.
+ */
+#include "pando/compat/compat.h"
+
+#include "access/htup_details.h"
+#include "access/xact.h"
+#include "catalog/index.h"
+#include "catalog/namespace.h"
+#include "catalog/pg_attrdef.h"
+#include "catalog/pg_class.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/optimizer.h"
+#include "rewrite/rewriteHandler.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+#include "access/table.h"
+
+#include "pando/catalog/partition.h"
+#include "pando/ddl/constraint.h"
+#include "pando/ddl/sequence.h"
+#include "pando/ddl/statements.h"
+#include "pando/metadata/node.h"
+#include "pando/metadata/table.h"
+
+/* The distributed table that a relation is or, if it is an index, belongs to. */
+static Oid
+table_of_relation(RangeVar *relation)
+{
+	Oid relid = RangeVarGetRelid(relation, NoLock, true);
+
+	if (OidIsValid(relid) && get_rel_relkind(relid) == RELKIND_INDEX)
+		relid = IndexGetRelation(relid, true);
+	if (!OidIsValid(relid) || dist_table(relid) == NULL ||
+		dist_table(relid)->kind == TABLE_MANAGED_LOCAL)
+		return InvalidOid;
+	return relid;
+}
+
+/* ------------------------------------------------------------------------------------
+ * ALTER TABLE
+ */
+
+static void
+alter_refuse_key(Oid relid, AlterTableCmd *command)
+{
+	const DistTable *table = dist_table_require(relid);
+
+	if (table->key == InvalidAttrNumber || command->name == NULL ||
+		strcmp(get_attname(relid, table->key, false), command->name) != 0)
+		return;
+	ereport(
+		ERROR,
+		(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+		 errmsg("cannot %s distribution column \"%s\" of table \"%s\"",
+				command->subtype == AT_DropColumn ? "drop" : "change the type of",
+				command->name, get_rel_name(relid)),
+		 errhint(
+			 "Use undistribute_table() first, or alter_distributed_table() to distribute "
+			 "by another column.")));
+}
+
+static const struct
+{
+	AlterTableType subtype;
+	const char *refused; /* NULL: only when it is about the distribution column */
+} limits[] = {
+	{AT_DropColumn, NULL},
+	{AT_AlterColumnType, NULL},
+	{AT_AttachPartition, "ATTACH PARTITION"},
+	{AT_DetachPartition, "DETACH PARTITION"},
+	{AT_DetachPartitionFinalize, "DETACH PARTITION"},
+	{AT_AddInherit, "INHERIT"},
+	{AT_DropInherit, "NO INHERIT"},
+	{AT_AddOf, "ALTER TABLE ... OF"},
+	{AT_DropOf, "ALTER TABLE ... NOT OF"},
+};
+
+static void
+alter_prepare_command(DdlJob *job, Oid relid, AlterTableCmd *command)
+{
+	for (int i = 0; i < lengthof(limits); i++)
+	{
+		if (limits[i].subtype != command->subtype)
+			continue;
+		if (limits[i].refused != NULL)
+			job_refuse(job, limits[i].refused, NULL);
+		alter_refuse_key(relid, command);
+	}
+
+	if (command->subtype == AT_AddConstraint && command->def != NULL)
+		constraint_prepare(job, relid, (Constraint *) command->def, NULL);
+	else if (command->subtype == AT_AddColumn)
+	{
+		ColumnDef *column = (ColumnDef *) command->def;
+
+		foreach_ptr (Constraint, constraint, column->constraints)
+			constraint_prepare(job, relid, constraint, column->colname);
+	}
+}
+
+void
+alter_table_prepare(DdlJob *job)
+{
+	AlterTableStmt *stmt = (AlterTableStmt *) job->stmt;
+	Oid relid = table_of_relation(stmt->relation);
+
+	if (OidIsValid(relid))
+	{
+		job_add_table(job, relid);
+		foreach_ptr (AlterTableCmd, command, stmt->cmds)
+			alter_prepare_command(job, relid, command);
+		job_add_shards(job, relid, job->stmt);
+		return;
+	}
+	relid = RangeVarGetRelid(stmt->relation, NoLock, true);
+	if (OidIsValid(relid) && get_rel_relkind(relid) == RELKIND_SEQUENCE &&
+		OidIsValid(sequence_distributed_table(relid)))
+		job->concerned = true;
+	else if (OidIsValid(relid) && get_rel_relkind(relid) == RELKIND_COMPOSITE_TYPE)
+		object_prepare(job);
+	foreach_ptr (AlterTableCmd, command, stmt->cmds)
+	{
+		RangeVar *other = NULL;
+
+		if (command->subtype == AT_AttachPartition)
+			other = ((PartitionCmd *) command->def)->name;
+		else if (command->subtype == AT_AddInherit)
+			other = (RangeVar *) command->def;
+		if (OidIsValid(job_distributed_table(other)))
+			job_refuse(job,
+					   command->subtype == AT_AddInherit ? "INHERIT" : "ATTACH PARTITION",
+					   NULL);
+	}
+}
+
+/*
+ * Where a shard has several copies, a default that each node computes for itself for the
+ * rows that are there would make the copies differ.
+ */
+static void
+alter_check_new_default(Oid relid, const char *column)
+{
+	const DistTable *table = dist_table_require(relid);
+	Relation rel;
+	Node *expr;
+
+	if (table->repmodel == REPMODEL_SINGLE)
+		return;
+	rel = table_open(relid, NoLock);
+	expr = build_column_default(rel, get_attnum(relid, column));
+	table_close(rel, NoLock);
+	if (expr != NULL && contain_mutable_functions(expr))
+		ereport(
+			ERROR,
+			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+			 errmsg("adding column \"%s\" with a default that is not immutable to table "
+					"\"%s\" is not supported",
+					column, get_rel_name(relid)),
+			 errdetail("Each copy would compute values of its own."),
+			 errhint("Add the column first, then UPDATE, then SET DEFAULT.")));
+}
+
+void
+alter_table_finish(DdlJob *job)
+{
+	AlterTableStmt *stmt = (AlterTableStmt *) job->stmt;
+	Oid relid = job->tables != NIL ? linitial_oid(job->tables) : InvalidOid;
+
+	if (!OidIsValid(relid))
+		return;
+	if (!node_is_coordinator())
+		sequence_fit_table(relid);
+	else if (!job->applying)
+	{
+		foreach_ptr (AlterTableCmd, command, stmt->cmds)
+		{
+			if (command->subtype == AT_AddColumn)
+				alter_check_new_default(relid, ((ColumnDef *) command->def)->colname);
+		}
+	}
+}
+
+/* ------------------------------------------------------------------------------------
+ * RENAME, SET SCHEMA
+ */
+
+void
+rename_prepare(DdlJob *job)
+{
+	RenameStmt *stmt = (RenameStmt *) job->stmt;
+	Oid relid = table_of_relation(stmt->relation);
+
+	if (OidIsValid(relid))
+	{
+		job_add_table(job, relid);
+		if (stmt->renameType == OBJECT_RULE)
+			return;
+		job_add_shards(job, relid, job->stmt);
+		return;
+	}
+	relid = RangeVarGetRelid(stmt->relation, NoLock, true);
+	if (OidIsValid(relid) && get_rel_relkind(relid) == RELKIND_SEQUENCE &&
+		OidIsValid(sequence_distributed_table(relid)))
+		job->concerned = true;
+	else if (OidIsValid(relid) && get_rel_relkind(relid) == RELKIND_COMPOSITE_TYPE)
+		object_prepare(job);
+}
+
+/* Was it the distribution column? Its name is in the metadata. */
+void
+rename_changed(DdlJob *job)
+{
+	RenameStmt *stmt = (RenameStmt *) job->stmt;
+	PartitionRow *row;
+
+	if (stmt->renameType != OBJECT_COLUMN || job->tables == NIL)
+		return;
+	row = catalog_partition_by_relid(linitial_oid(job->tables));
+	if (row == NULL || row->partkey == NULL || strcmp(row->partkey, stmt->subname) != 0)
+		return;
+	row->partkey = stmt->newname;
+	catalog_partition_update(row);
+	CommandCounterIncrement();
+}
+
+void
+set_schema_prepare(DdlJob *job)
+{
+	AlterObjectSchemaStmt *stmt = (AlterObjectSchemaStmt *) job->stmt;
+	Oid relid = RangeVarGetRelid(stmt->relation, NoLock, true);
+
+	if (OidIsValid(relid) && get_rel_relkind(relid) == RELKIND_SEQUENCE)
+		job->concerned = OidIsValid(sequence_distributed_table(relid));
+	else if (OidIsValid(relid) && get_rel_relkind(relid) == RELKIND_COMPOSITE_TYPE)
+		object_prepare(job);
+	else
+		job_one_table(job, stmt->relation);
+}

@@ -1,0 +1,136 @@
+/*
+ * handlers.c: the table of statements that can concern distributed objects.
+ *
+ * A new statement is a new row. For statements that name a kind of object, rows with that
+ * kind come before the row for any other.
+ */
+#include "pando/compat/compat.h"
+
+#include "catalog/pg_authid.h"
+#include "catalog/pg_collation.h"
+#include "catalog/pg_extension.h"
+#include "catalog/pg_namespace.h"
+#include "catalog/pg_proc.h"
+#include "catalog/pg_ts_config.h"
+#include "catalog/pg_ts_dict.h"
+#include "catalog/pg_type.h"
+
+#include "pando/ddl/handler.h"
+#include "pando/ddl/statements.h"
+
+#define OBJECT_CREATED(tag, kind, class_id)                                              \
+	{                                                                                    \
+		tag, kind, object_create_prepare, NULL, NULL, object_create_run, class_id        \
+	}
+
+static const DdlHandler handlers[] = {
+	/* tables and their parts */
+	{T_AlterTableStmt, ANY_OBJECT, alter_table_prepare, alter_table_finish},
+	{T_CreateStmt, ANY_OBJECT, create_table_prepare},
+	{T_IndexStmt, ANY_OBJECT, index_create_prepare, NULL, NULL, index_create_run},
+	{T_ReindexStmt, ANY_OBJECT, reindex_prepare, NULL, NULL, reindex_run},
+	{T_ClusterStmt, ANY_OBJECT, cluster_prepare},
+	{T_TruncateStmt, ANY_OBJECT, truncate_prepare},
+	{T_LockStmt, ANY_OBJECT, lock_prepare},
+	{T_VacuumStmt, ANY_OBJECT, vacuum_prepare, NULL, NULL, vacuum_run},
+	{T_CreatePolicyStmt, ANY_OBJECT, policy_create_prepare},
+	{T_AlterPolicyStmt, ANY_OBJECT, policy_alter_prepare},
+	{T_CreateTrigStmt, ANY_OBJECT, trigger_create_prepare},
+	{T_RuleStmt, ANY_OBJECT, rule_create_prepare},
+	{T_CreateStatsStmt, ANY_OBJECT, statistics_create_prepare},
+	{T_AlterStatsStmt, ANY_OBJECT, statistics_alter_prepare},
+	{T_CommentStmt, ANY_OBJECT, comment_prepare},
+	{T_SecLabelStmt, ANY_OBJECT, security_label_prepare},
+	{T_GrantStmt, ANY_OBJECT, grant_prepare},
+
+	{T_DropStmt, OBJECT_INDEX, index_drop_prepare, NULL, NULL, index_drop_run},
+	{T_DropStmt, OBJECT_POLICY, attached_drop_prepare},
+	{T_DropStmt, OBJECT_TRIGGER, attached_drop_prepare},
+	{T_DropStmt, OBJECT_RULE, attached_drop_prepare},
+	{T_DropStmt, OBJECT_STATISTIC_EXT, statistics_named_prepare},
+	{T_DropStmt, ANY_OBJECT, object_drop_prepare},
+
+	{T_RenameStmt, OBJECT_TABLE, rename_prepare},
+	{T_RenameStmt, OBJECT_INDEX, rename_prepare},
+	{T_RenameStmt, OBJECT_SEQUENCE, rename_prepare},
+	{T_RenameStmt, OBJECT_COLUMN, rename_prepare, NULL, rename_changed},
+	{T_RenameStmt, OBJECT_TABCONSTRAINT, rename_prepare},
+	{T_RenameStmt, OBJECT_POLICY, rename_prepare},
+	{T_RenameStmt, OBJECT_TRIGGER, rename_prepare},
+	{T_RenameStmt, OBJECT_RULE, rename_prepare},
+	{T_RenameStmt, OBJECT_STATISTIC_EXT, statistics_named_prepare},
+	{T_RenameStmt, ANY_OBJECT, object_prepare},
+	{T_AlterObjectSchemaStmt, OBJECT_TABLE, set_schema_prepare},
+	{T_AlterObjectSchemaStmt, OBJECT_SEQUENCE, set_schema_prepare},
+	{T_AlterObjectSchemaStmt, OBJECT_STATISTIC_EXT, statistics_named_prepare},
+	{T_AlterObjectSchemaStmt, ANY_OBJECT, object_prepare},
+	{T_AlterOwnerStmt, OBJECT_STATISTIC_EXT, statistics_named_prepare},
+	{T_AlterOwnerStmt, ANY_OBJECT, object_prepare},
+	{T_AlterSeqStmt, ANY_OBJECT, sequence_alter_prepare, sequence_alter_finish},
+
+	/* other objects: made */
+	OBJECT_CREATED(T_CreateSchemaStmt, ANY_OBJECT, NamespaceRelationId),
+	OBJECT_CREATED(T_CreateExtensionStmt, ANY_OBJECT, ExtensionRelationId),
+	OBJECT_CREATED(T_CompositeTypeStmt, ANY_OBJECT, TypeRelationId),
+	OBJECT_CREATED(T_CreateEnumStmt, ANY_OBJECT, TypeRelationId),
+	OBJECT_CREATED(T_CreateRangeStmt, ANY_OBJECT, TypeRelationId),
+	OBJECT_CREATED(T_CreateDomainStmt, ANY_OBJECT, TypeRelationId),
+	OBJECT_CREATED(T_CreateFunctionStmt, ANY_OBJECT, ProcedureRelationId),
+	OBJECT_CREATED(T_DefineStmt, OBJECT_AGGREGATE, ProcedureRelationId),
+	OBJECT_CREATED(T_DefineStmt, OBJECT_COLLATION, CollationRelationId),
+	OBJECT_CREATED(T_DefineStmt, OBJECT_TSDICTIONARY, TSDictionaryRelationId),
+	OBJECT_CREATED(T_DefineStmt, OBJECT_TSCONFIGURATION, TSConfigRelationId),
+	OBJECT_CREATED(T_CreateRoleStmt, ANY_OBJECT, AuthIdRelationId),
+	OBJECT_CREATED(T_AlterRoleStmt, ANY_OBJECT, AuthIdRelationId),
+
+	/* and changed */
+	{T_AlterEnumStmt, ANY_OBJECT, object_prepare},
+	{T_AlterTypeStmt, ANY_OBJECT, object_prepare},
+	{T_AlterDomainStmt, ANY_OBJECT, object_prepare},
+	{T_AlterFunctionStmt, ANY_OBJECT, object_prepare},
+	{T_AlterRoleSetStmt, ANY_OBJECT, object_prepare},
+	{T_AlterExtensionStmt, ANY_OBJECT, object_prepare},
+	{T_AlterExtensionContentsStmt, ANY_OBJECT, object_prepare},
+	{T_AlterCollationStmt, ANY_OBJECT, object_prepare},
+	{T_AlterTSDictionaryStmt, ANY_OBJECT, object_prepare},
+	{T_AlterTSConfigurationStmt, ANY_OBJECT, object_prepare},
+	{T_DropRoleStmt, ANY_OBJECT, object_drop_prepare},
+	{T_GrantRoleStmt, ANY_OBJECT, grant_role_prepare},
+	{T_DropOwnedStmt, ANY_OBJECT, owned_prepare},
+	{T_ReassignOwnedStmt, ANY_OBJECT, owned_prepare},
+};
+
+/* The kind of object that a statement says it is about. */
+static int
+statement_object_type(Node *stmt)
+{
+	switch (nodeTag(stmt))
+	{
+		case T_DropStmt:
+			return ((DropStmt *) stmt)->removeType;
+		case T_RenameStmt:
+			return ((RenameStmt *) stmt)->renameType;
+		case T_AlterObjectSchemaStmt:
+			return ((AlterObjectSchemaStmt *) stmt)->objectType;
+		case T_AlterOwnerStmt:
+			return ((AlterOwnerStmt *) stmt)->objectType;
+		case T_DefineStmt:
+			return ((DefineStmt *) stmt)->kind;
+		default:
+			return ANY_OBJECT;
+	}
+}
+
+const DdlHandler *
+handler_find(Node *stmt)
+{
+	int type = statement_object_type(stmt);
+
+	for (int i = 0; i < lengthof(handlers); i++)
+	{
+		if (handlers[i].tag == nodeTag(stmt) &&
+			(handlers[i].object_type == ANY_OBJECT || handlers[i].object_type == type))
+			return &handlers[i];
+	}
+	return NULL;
+}

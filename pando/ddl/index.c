@@ -1,0 +1,289 @@
+/*
+ * index.c: CREATE INDEX, DROP INDEX, REINDEX and CLUSTER.
+ *
+ * What PostgreSQL runs outside a transaction block (CONCURRENTLY) cannot be one
+ * distributed transaction. It is done on the coordinator's shell first, then on all other
+ * nodes at the same time, there shard after shard; each step commits by itself. When one
+ * fails, the index stays where it was made, and the error says how to clean up.
+ */
+#include "pando/compat/compat.h"
+
+#include "access/xact.h"
+#include "catalog/index.h"
+#include "catalog/namespace.h"
+#include "catalog/pg_class.h"
+#include "commands/defrem.h"
+#include "nodes/makefuncs.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/ruleutils.h"
+
+#include "pando/base/name.h"
+#include "pando/ddl/constraint.h"
+#include "pando/ddl/outside.h"
+#include "pando/ddl/statements.h"
+#include "pando/metadata/node.h"
+#include "pando/metadata/table.h"
+
+/* ------------------------------------------------------------------------------------
+ * CREATE INDEX
+ */
+
+void
+index_create_prepare(DdlJob *job)
+{
+	IndexStmt *stmt = (IndexStmt *) job->stmt;
+	Oid relid = job_distributed_table(stmt->relation);
+
+	if (!OidIsValid(relid))
+		return;
+	job_add_table(job, relid);
+	constraint_prepare_index(job, relid, stmt);
+	if (!stmt->concurrent)
+		job_add_shards(job, relid, job->stmt);
+}
+
+/* CREATE INDEX CONCURRENTLY for another relation than the one that has the index already.
+ */
+static char *
+index_command(Oid indexid, const char *index_name, const char *relation,
+			  bool if_not_exists)
+{
+	char *definition = pg_get_indexdef_string(indexid);
+	bool is_unique = strncmp(definition, "CREATE UNIQUE", strlen("CREATE UNIQUE")) == 0;
+	char *start = psprintf("CREATE %sINDEX %s ON %s USING ", is_unique ? "UNIQUE " : "",
+						   quote_identifier(get_rel_name(indexid)),
+						   name_qualified(IndexGetRelation(indexid, false)));
+
+	if (strncmp(definition, start, strlen(start)) != 0)
+		elog(ERROR, "unexpected index definition: %s", definition);
+	return psprintf("CREATE %sINDEX CONCURRENTLY %s%s ON %s USING %s",
+					is_unique ? "UNIQUE " : "", if_not_exists ? "IF NOT EXISTS " : "",
+					quote_identifier(index_name), relation, definition + strlen(start));
+}
+
+bool
+index_create_run(DdlJob *job)
+{
+	IndexStmt *stmt = (IndexStmt *) job->stmt;
+	Oid relid = linitial_oid(job->tables);
+	OutsideWork *work;
+	Oid indexid;
+	char *name = pstrdup(stmt->idxname);
+
+	if (!stmt->concurrent)
+		return false;
+	job_run_shell(job); /* commits and begins again */
+	indexid = get_relname_relid(name, get_rel_namespace(relid));
+	if (!OidIsValid(indexid))
+		elog(ERROR, "index \"%s\" was not created", name);
+
+	work = outside_begin(
+		psprintf("Drop what was made with DROP INDEX %s before you try again.",
+				 name_qualified(indexid)));
+	outside_on_other_nodes(
+		work, index_command(indexid, name, name_qualified(relid), stmt->if_not_exists));
+	foreach_ptr (ShardMap, map, outside_shards(work, relid))
+		outside_add(work, ((OutsideShard *) map)->group,
+					index_command(indexid, name_shard(name, map->shard_id),
+								  name_shard_qualified(relid, map->shard_id),
+								  stmt->if_not_exists));
+	outside_run(work);
+	return true;
+}
+
+/* ------------------------------------------------------------------------------------
+ * DROP INDEX
+ */
+
+/* The distributed table of an index named by a list of strings; InvalidOid for others. */
+static Oid
+index_table(List *names, Oid *indexid)
+{
+	Oid relid;
+
+	*indexid = RangeVarGetRelid(makeRangeVarFromNameList(names), NoLock, true);
+	if (!OidIsValid(*indexid) || get_rel_relkind(*indexid) != RELKIND_INDEX)
+		return InvalidOid;
+	relid = IndexGetRelation(*indexid, true);
+	if (!OidIsValid(relid) || dist_table(relid) == NULL ||
+		dist_table(relid)->kind == TABLE_MANAGED_LOCAL)
+		return InvalidOid;
+	return relid;
+}
+
+static Node *
+index_drop_statement(const DropStmt *stmt, Oid indexid, int64 shard_id)
+{
+	DropStmt *drop = makeNode(DropStmt);
+
+	drop->removeType = OBJECT_INDEX;
+	drop->objects =
+		list_make1(list_make2(makeString(get_namespace_name(get_rel_namespace(indexid))),
+							  makeString(name_shard(get_rel_name(indexid), shard_id))));
+	drop->behavior = stmt->behavior;
+	drop->missing_ok = stmt->missing_ok;
+	return (Node *) drop;
+}
+
+void
+index_drop_prepare(DdlJob *job)
+{
+	DropStmt *stmt = (DropStmt *) job->stmt;
+	List *ours = NIL;
+
+	foreach_ptr (List, names, stmt->objects)
+	{
+		Oid indexid;
+		Oid relid = index_table(names, &indexid);
+
+		if (!OidIsValid(relid))
+			continue;
+		ours = lappend(ours, names);
+		job_add_table(job, relid);
+		if (stmt->concurrent)
+			continue;
+		foreach_ptr (ShardMap, map, job_shard_maps(relid, node_local_group()))
+			job->shard_statements =
+				lappend(job->shard_statements,
+						index_drop_statement(stmt, indexid, map->shard_id));
+	}
+	if (job->applying)
+		stmt->objects = ours;
+}
+
+bool
+index_drop_run(DdlJob *job)
+{
+	DropStmt *stmt = (DropStmt *) job->stmt;
+	Oid relid = linitial_oid(job->tables);
+	OutsideWork *work;
+	Oid indexid;
+	char *name;
+	char *schema;
+
+	if (!stmt->concurrent)
+		return false;
+	index_table(linitial(stmt->objects), &indexid); /* PostgreSQL allows only one */
+	name = get_rel_name(indexid);
+	schema = get_namespace_name(get_rel_namespace(indexid));
+	job_run_shell(job);
+
+	work = outside_begin(
+		psprintf("Run DROP INDEX CONCURRENTLY IF EXISTS for the indexes \"%s_<shard "
+				 "id>\" that are left, on their nodes.",
+				 name));
+	outside_on_other_nodes(work, psprintf("DROP INDEX CONCURRENTLY IF EXISTS %s",
+										  quote_qualified_identifier(schema, name)));
+	foreach_ptr (ShardMap, map, outside_shards(work, relid))
+		outside_add(work, ((OutsideShard *) map)->group,
+					psprintf("DROP INDEX CONCURRENTLY IF EXISTS %s",
+							 quote_qualified_identifier(
+								 schema, name_shard(name, map->shard_id))));
+	outside_run(work);
+	return true;
+}
+
+/* ------------------------------------------------------------------------------------
+ * REINDEX
+ */
+
+static bool
+reindex_is_concurrent(const ReindexStmt *stmt)
+{
+	bool concurrent = false;
+
+	foreach_ptr (DefElem, option, stmt->params)
+	{
+		if (strcmp(option->defname, "concurrently") == 0)
+			concurrent = defGetBoolean(option);
+	}
+	return concurrent;
+}
+
+/* The distributed table; *indexid is set when it was named by its index. */
+static Oid
+reindex_table(const ReindexStmt *stmt, Oid *indexid)
+{
+	Oid relid = stmt->relation == NULL ? InvalidOid
+									   : RangeVarGetRelid(stmt->relation, NoLock, true);
+
+	*indexid = InvalidOid;
+	if (OidIsValid(relid) && stmt->kind == REINDEX_OBJECT_INDEX)
+	{
+		*indexid = relid;
+		relid = get_rel_relkind(relid) == RELKIND_INDEX ? IndexGetRelation(relid, true)
+														: InvalidOid;
+	}
+	if (!OidIsValid(relid) || dist_table(relid) == NULL ||
+		dist_table(relid)->kind == TABLE_MANAGED_LOCAL)
+		return InvalidOid;
+	return relid;
+}
+
+void
+reindex_prepare(DdlJob *job)
+{
+	ReindexStmt *stmt = (ReindexStmt *) job->stmt;
+	Oid indexid;
+	Oid relid = reindex_table(stmt, &indexid);
+
+	if (stmt->relation == NULL)
+	{
+		/* SCHEMA, DATABASE, SYSTEM: each node has its own */
+		job->concerned =
+			!job->applying && node_list(NODES_OTHER) != NIL && node_is_coordinator();
+		return;
+	}
+	if (!OidIsValid(relid))
+		return;
+	job_add_table(job, relid);
+	if (!reindex_is_concurrent(stmt))
+		job_add_shards(job, relid, job->stmt);
+}
+
+bool
+reindex_run(DdlJob *job)
+{
+	ReindexStmt *stmt = (ReindexStmt *) job->stmt;
+	OutsideWork *work;
+	Oid indexid;
+	Oid relid;
+	const char *kind = stmt->kind == REINDEX_OBJECT_INDEX ? "INDEX" : "TABLE";
+
+	if (stmt->relation != NULL && !reindex_is_concurrent(stmt))
+		return false;
+	job_run_shell(job);
+	work = outside_begin(
+		"Indexes whose names end in _ccnew are what is left of a failed REINDEX; "
+		"drop them on their nodes.");
+	if (stmt->relation == NULL)
+	{
+		outside_on_other_nodes(work, job_text(job));
+		outside_run(work);
+		return true;
+	}
+	relid = reindex_table(stmt, &indexid);
+	if (!OidIsValid(relid))
+		return true;
+	outside_on_other_nodes(
+		work, psprintf("REINDEX %s CONCURRENTLY %s", kind,
+					   name_qualified(OidIsValid(indexid) ? indexid : relid)));
+	foreach_ptr (ShardMap, map, outside_shards(work, relid))
+		outside_add(work, ((OutsideShard *) map)->group,
+					psprintf("REINDEX %s CONCURRENTLY %s", kind,
+							 name_shard_qualified(OidIsValid(indexid) ? indexid : relid,
+												  map->shard_id)));
+	outside_run(work);
+	return true;
+}
+
+void
+cluster_prepare(DdlJob *job)
+{
+	ClusterStmt *stmt = (ClusterStmt *) job->stmt;
+
+	if (stmt->relation != NULL)
+		job_one_table(job, stmt->relation);
+}

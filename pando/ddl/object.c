@@ -1,0 +1,418 @@
+/*
+ * object.c: statements on schemas, types, functions, roles, extensions and so on.
+ *
+ * What is created goes to all nodes at once, from the catalogs, through dependency.c;
+ * when that can't be done (it needs a local table, say) it stays on the coordinator. What
+ * is recorded in pg_dist_object and then changed, renamed, granted or dropped: the
+ * statement's text goes to all nodes. ALTER ROLE goes from the catalogs, so that
+ * passwords travel hashed.
+ */
+#include "pando/compat/compat.h"
+
+#include "access/xact.h"
+#include "catalog/namespace.h"
+#include "catalog/objectaddress.h"
+#include "catalog/pg_authid.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_extension.h"
+#include "catalog/pg_namespace.h"
+#include "catalog/pg_type.h"
+#include "commands/extension.h"
+#include "nodes/makefuncs.h"
+#include "utils/acl.h"
+#include "utils/lsyscache.h"
+
+#include "pando/catalog/object.h"
+#include "pando/ddl/dependency.h"
+#include "pando/ddl/drop.h"
+#include "pando/ddl/object.h"
+#include "pando/ddl/sequence.h"
+#include "pando/ddl/settings.h"
+#include "pando/ddl/statements.h"
+#include "pando/metadata/node.h"
+
+/* ------------------------------------------------------------------------------------
+ * Is it everywhere?
+ */
+
+static bool
+object_is_everywhere(Oid class_id, Oid object_id)
+{
+	ObjectAddress address;
+
+	if (!OidIsValid(object_id))
+		return false;
+	if (object_id < FirstNormalObjectId)
+		return true;
+	ObjectAddressSet(address, class_id, object_id);
+	return catalog_object_find(&address) != NULL;
+}
+
+bool
+object_schema_is_everywhere(const char *name)
+{
+	return object_is_everywhere(NamespaceRelationId, get_namespace_oid(name, true));
+}
+
+bool
+object_role_is_everywhere(Oid roleid)
+{
+	return object_is_everywhere(AuthIdRelationId, roleid);
+}
+
+bool
+object_roles_are_everywhere(List *roles)
+{
+	foreach_ptr (RoleSpec, role, roles)
+	{
+		if (role->roletype != ROLESPEC_PUBLIC &&
+			!object_role_is_everywhere(get_rolespec_oid(role, true)))
+			return false;
+	}
+	return true;
+}
+
+void
+object_ensure_roles(List *roles)
+{
+	foreach_ptr (RoleSpec, role, roles)
+	{
+		ObjectAddress address;
+
+		if (role->roletype == ROLESPEC_PUBLIC)
+			continue;
+		ObjectAddressSet(address, AuthIdRelationId, get_rolespec_oid(role, true));
+		if (OidIsValid(address.objectId) && ddl_role_propagation &&
+			!object_role_is_everywhere(address.objectId))
+			dependency_ensure(&address);
+	}
+}
+
+/* ------------------------------------------------------------------------------------
+ * What is a statement about?
+ */
+
+/* One object as get_object_address() wants it. */
+typedef struct NamedObject
+{
+	ObjectType type;
+	Node *object;
+} NamedObject;
+
+static List *
+named(List *objects, ObjectType type, void *object)
+{
+	NamedObject *named = palloc(sizeof(NamedObject));
+
+	named->type = type;
+	named->object = object;
+	return lappend(objects, named);
+}
+
+static List *
+named_roles(List *roles)
+{
+	List *objects = NIL;
+
+	foreach_ptr (RoleSpec, role, roles)
+	{
+		if (role->roletype == ROLESPEC_CSTRING)
+			objects = named(objects, OBJECT_ROLE, makeString(role->rolename));
+	}
+	return objects;
+}
+
+static List *
+named_by_rename(RenameStmt *stmt)
+{
+	switch (stmt->renameType)
+	{
+		case OBJECT_SCHEMA:
+		case OBJECT_ROLE:
+			return named(NIL, stmt->renameType, makeString(stmt->subname));
+		case OBJECT_DOMCONSTRAINT:
+			return named(NIL, OBJECT_DOMAIN, stmt->object);
+		case OBJECT_ATTRIBUTE:
+			return named(NIL, OBJECT_TYPE,
+						 list_make2(makeString(stmt->relation->schemaname),
+									makeString(stmt->relation->relname)));
+		default:
+			return named(NIL, stmt->renameType, stmt->object);
+	}
+}
+
+/* A table's name as a composite type's. */
+static List *
+named_by_relation(RangeVar *relation)
+{
+	List *names = list_make1(makeString(relation->relname));
+
+	if (relation->schemaname != NULL)
+		names = lcons(makeString(relation->schemaname), names);
+	return named(NIL, OBJECT_TYPE, names);
+}
+
+static List *
+named_by_list(ObjectType type, List *list)
+{
+	List *objects = NIL;
+
+	foreach_ptr (Node, object, list)
+		objects = named(objects, type, object);
+	return objects;
+}
+
+/* NIL for kinds of statements and objects that are never recorded. */
+static List *
+statement_objects(Node *stmt)
+{
+	switch (nodeTag(stmt))
+	{
+		case T_RenameStmt:
+			if (((RenameStmt *) stmt)->renameType == OBJECT_ATTRIBUTE)
+				return named_by_relation(((RenameStmt *) stmt)->relation);
+			return named_by_rename((RenameStmt *) stmt);
+		case T_AlterObjectSchemaStmt:
+			if (((AlterObjectSchemaStmt *) stmt)->relation != NULL)
+				return named_by_relation(((AlterObjectSchemaStmt *) stmt)->relation);
+			return named(NIL, ((AlterObjectSchemaStmt *) stmt)->objectType,
+						 ((AlterObjectSchemaStmt *) stmt)->object);
+		case T_AlterOwnerStmt:
+			return named(NIL, ((AlterOwnerStmt *) stmt)->objectType,
+						 ((AlterOwnerStmt *) stmt)->object);
+		case T_AlterTableStmt:
+			return named_by_relation(((AlterTableStmt *) stmt)->relation);
+		case T_CommentStmt:
+			return named(NIL, ((CommentStmt *) stmt)->objtype,
+						 ((CommentStmt *) stmt)->object);
+		case T_SecLabelStmt:
+			return named(NIL, ((SecLabelStmt *) stmt)->objtype,
+						 ((SecLabelStmt *) stmt)->object);
+		case T_AlterEnumStmt:
+			return named(NIL, OBJECT_TYPE, ((AlterEnumStmt *) stmt)->typeName);
+		case T_AlterTypeStmt:
+			return named(NIL, OBJECT_TYPE, ((AlterTypeStmt *) stmt)->typeName);
+		case T_AlterDomainStmt:
+			return named(NIL, OBJECT_DOMAIN, ((AlterDomainStmt *) stmt)->typeName);
+		case T_AlterFunctionStmt:
+			return named(NIL, ((AlterFunctionStmt *) stmt)->objtype,
+						 ((AlterFunctionStmt *) stmt)->func);
+		case T_AlterRoleSetStmt:
+			return ((AlterRoleSetStmt *) stmt)->role == NULL
+					   ? NIL
+					   : named_roles(list_make1(((AlterRoleSetStmt *) stmt)->role));
+		case T_DropRoleStmt:
+			return named_roles(((DropRoleStmt *) stmt)->roles);
+		case T_AlterExtensionStmt:
+			return named(NIL, OBJECT_EXTENSION,
+						 makeString(((AlterExtensionStmt *) stmt)->extname));
+		case T_AlterExtensionContentsStmt:
+			return named(NIL, OBJECT_EXTENSION,
+						 makeString(((AlterExtensionContentsStmt *) stmt)->extname));
+		case T_AlterCollationStmt:
+			return named(NIL, OBJECT_COLLATION, ((AlterCollationStmt *) stmt)->collname);
+		case T_AlterTSDictionaryStmt:
+			return named(NIL, OBJECT_TSDICTIONARY,
+						 ((AlterTSDictionaryStmt *) stmt)->dictname);
+		case T_AlterTSConfigurationStmt:
+			return named(NIL, OBJECT_TSCONFIGURATION,
+						 ((AlterTSConfigurationStmt *) stmt)->cfgname);
+		case T_GrantStmt:
+			return named_by_list(((GrantStmt *) stmt)->objtype,
+								 ((GrantStmt *) stmt)->objects);
+		case T_DropStmt:
+			return named_by_list(((DropStmt *) stmt)->removeType,
+								 ((DropStmt *) stmt)->objects);
+		default:
+			return NIL;
+	}
+}
+
+/* Kinds that can be recorded. */
+static bool
+type_is_recordable(ObjectType type)
+{
+	static const ObjectType types[] = {
+		OBJECT_SCHEMA,		 OBJECT_EXTENSION,		 OBJECT_TYPE,
+		OBJECT_DOMAIN,		 OBJECT_FUNCTION,		 OBJECT_PROCEDURE,
+		OBJECT_ROUTINE,		 OBJECT_AGGREGATE,		 OBJECT_COLLATION,
+		OBJECT_TSDICTIONARY, OBJECT_TSCONFIGURATION, OBJECT_ROLE};
+
+	for (int i = 0; i < lengthof(types); i++)
+	{
+		if (types[i] == type)
+			return true;
+	}
+	return false;
+}
+
+/* The address of a named object; false when there is none. */
+static bool
+named_resolve(NamedObject *named, ObjectAddress *address)
+{
+	Relation rel = NULL;
+	Node *object = named->object;
+
+	if (!type_is_recordable(named->type))
+		return false;
+	if ((named->type == OBJECT_TYPE || named->type == OBJECT_DOMAIN) && IsA(object, List))
+		object = (Node *) makeTypeNameFromNameList((List *) object);
+	*address = get_object_address(named->type, object, &rel, AccessShareLock, true);
+	return OidIsValid(address->objectId);
+}
+
+/* ------------------------------------------------------------------------------------
+ * Handlers
+ */
+
+void
+object_prepare(DdlJob *job)
+{
+	job->only_objects = true;
+	if (job->applying)
+	{
+		job->concerned = true;
+		return;
+	}
+	foreach_ptr (NamedObject, object, statement_objects(job->stmt))
+	{
+		ObjectAddress address;
+
+		if (named_resolve(object, &address) && address.objectId >= FirstNormalObjectId &&
+			catalog_object_find(&address) != NULL)
+			job->concerned = true;
+	}
+}
+
+/* Is it DROP EXTENSION of our own? */
+static bool
+drops_extension(DropStmt *stmt)
+{
+	if (stmt->removeType != OBJECT_EXTENSION)
+		return false;
+	foreach_ptr (String, name, stmt->objects)
+	{
+		if (strcmp(name->sval, "pando") == 0)
+			return true;
+	}
+	return false;
+}
+
+void
+object_drop_prepare(DdlJob *job)
+{
+	if (IsA(job->stmt, DropStmt) && drops_extension((DropStmt *) job->stmt))
+		return;
+	if (IsA(job->stmt, DropRoleStmt) && !ddl_role_propagation)
+		return;
+	object_prepare(job);
+	if (job->applying && IsA(job->stmt, DropStmt))
+		((DropStmt *) job->stmt)->missing_ok = true;
+	else if (job->applying)
+		((DropRoleStmt *) job->stmt)->missing_ok = true;
+}
+
+void
+object_create_prepare(DdlJob *job)
+{
+	bool is_role = IsA(job->stmt, CreateRoleStmt) || IsA(job->stmt, AlterRoleStmt);
+
+	if (job->applying || creating_extension || !node_is_coordinator() ||
+		(is_role && !ddl_role_propagation))
+		return;
+	if (IsA(job->stmt, CreateExtensionStmt) &&
+		strcmp(((CreateExtensionStmt *) job->stmt)->extname, "pando") == 0)
+		return;
+	job->concerned = true;
+}
+
+/* ALTER ROLE makes no row: the role it names. */
+static List *
+role_altered(Node *stmt)
+{
+	Oid roleid;
+
+	if (!IsA(stmt, AlterRoleStmt))
+		return NIL;
+	roleid = get_rolespec_oid(((AlterRoleStmt *) stmt)->role, true);
+	return OidIsValid(roleid) && roleid >= FirstNormalObjectId ? list_make1_oid(roleid)
+															   : NIL;
+}
+
+bool
+object_create_run(DdlJob *job)
+{
+	Oid class_id = job->handler->capture_class;
+	List *made;
+	ListCell *cell;
+
+	drop_scope_capture(class_id);
+	job_run_shell(job);
+	CommandCounterIncrement();
+	made = list_concat_copy(drop_scope_captured(), role_altered(job->stmt));
+	foreach (cell, made)
+	{
+		ObjectAddress address;
+		char *reason;
+
+		ObjectAddressSet(address, class_id, lfirst_oid(cell));
+		reason = dependency_publish(&address);
+		if (reason != NULL)
+			ereport(DEBUG1, (errmsg_internal("%s stays on this node",
+											 getObjectDescription(&address, false)),
+							 errdetail_internal("%s", reason)));
+	}
+	return true;
+}
+
+/* DROP OWNED, REASSIGN OWNED: on all nodes if the roles are there. */
+void
+owned_prepare(DdlJob *job)
+{
+	List *roles = IsA(job->stmt, DropOwnedStmt)
+					  ? ((DropOwnedStmt *) job->stmt)->roles
+					  : ((ReassignOwnedStmt *) job->stmt)->roles;
+
+	job->concerned = job->applying || object_roles_are_everywhere(roles);
+	if (IsA(job->stmt, ReassignOwnedStmt) && job->concerned && !job->applying)
+		object_ensure_roles(list_make1(((ReassignOwnedStmt *) job->stmt)->newrole));
+}
+
+/* ------------------------------------------------------------------------------------
+ * Sequences: those of distributed tables are on all nodes
+ */
+
+void
+sequence_alter_prepare(DdlJob *job)
+{
+	AlterSeqStmt *stmt = (AlterSeqStmt *) job->stmt;
+	Oid seqid = RangeVarGetRelid(stmt->sequence, NoLock, true);
+	List *options = NIL;
+
+	if (!OidIsValid(seqid) || !OidIsValid(sequence_distributed_table(seqid)))
+		return;
+	job->concerned = true;
+	if (!job->applying)
+		return;
+	/* the bounds and the position of a node's sequence are its own */
+	foreach_ptr (DefElem, option, stmt->options)
+	{
+		if (strcmp(option->defname, "restart") != 0 &&
+			strcmp(option->defname, "start") != 0 &&
+			strcmp(option->defname, "minvalue") != 0 &&
+			strcmp(option->defname, "maxvalue") != 0)
+			options = lappend(options, option);
+	}
+	stmt->options = options;
+	if (options == NIL)
+		job->concerned = false;
+}
+
+void
+sequence_alter_finish(DdlJob *job)
+{
+	Oid seqid = RangeVarGetRelid(((AlterSeqStmt *) job->stmt)->sequence, NoLock, true);
+
+	if (OidIsValid(seqid) && !node_is_coordinator())
+		sequence_fit(seqid);
+}

@@ -1,0 +1,20 @@
+/*
+ * object.h: objects other than tables that exist on all nodes (pg_dist_object).
+ */
+#ifndef PANDO_DDL_OBJECT_H
+#define PANDO_DDL_OBJECT_H
+
+#include "pando/compat/compat.h"
+#include "nodes/pg_list.h"
+
+/* Built-in objects are everywhere, too. */
+extern bool object_schema_is_everywhere(const char *name);
+extern bool object_role_is_everywhere(Oid roleid);
+
+/* All of a list of RoleSpec; PUBLIC and the like count. */
+extern bool object_roles_are_everywhere(List *roles);
+
+/* Creates those roles of a list of RoleSpec on the other nodes that are not there. */
+extern void object_ensure_roles(List *roles);
+
+#endif

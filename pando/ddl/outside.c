@@ -1,0 +1,161 @@
+/*
+ * outside.c: commands that each node runs outside a transaction (see outside.h).
+ */
+#include "pando/compat/compat.h"
+
+#include "access/xact.h"
+#include "miscadmin.h"
+#include "nodes/makefuncs.h"
+#include "tcop/utility.h"
+#include "utils/memutils.h"
+#include "utils/memutils.h"
+
+#include "pando/ddl/outside.h"
+#include "pando/ddl/utility.h"
+#include "pando/metadata/node.h"
+#include "pando/metadata/table.h"
+#include "pando/transaction/xact.h"
+
+typedef struct OutsideNode
+{
+	int32 group;
+	List *commands; /* char * */
+} OutsideNode;
+
+struct OutsideWork
+{
+	MemoryContext context;
+	const char *hint;
+	List *nodes; /* OutsideNode * */
+};
+
+/* Memory that outlives the transactions that the commands make. */
+OutsideWork *
+outside_begin(const char *hint)
+{
+	MemoryContext context = AllocSetContextCreate(
+		PortalContext != NULL ? PortalContext : TopTransactionContext,
+		"pando outside work", ALLOCSET_SMALL_SIZES);
+	OutsideWork *work = MemoryContextAllocZero(context, sizeof(OutsideWork));
+
+	work->context = context;
+	work->hint = hint != NULL ? MemoryContextStrdup(context, hint) : NULL;
+	return work;
+}
+
+static OutsideNode *
+outside_node(OutsideWork *work, int32 group)
+{
+	OutsideNode *node;
+
+	foreach_ptr (OutsideNode, known, work->nodes)
+	{
+		if (known->group == group)
+			return known;
+	}
+	node = palloc0(sizeof(OutsideNode));
+	node->group = group;
+	work->nodes = lappend(work->nodes, node);
+	return node;
+}
+
+void
+outside_add(OutsideWork *work, int32 group, const char *command)
+{
+	MemoryContext old = MemoryContextSwitchTo(work->context);
+	OutsideNode *node = outside_node(work, group);
+
+	node->commands = lappend(node->commands, pstrdup(command));
+	MemoryContextSwitchTo(old);
+}
+
+void
+outside_on_other_nodes(OutsideWork *work, const char *command)
+{
+	foreach_ptr (const DistNode, node, node_list(NODES_OTHER))
+		outside_add(work, node->group, command);
+}
+
+List *
+outside_shards(OutsideWork *work, Oid relid)
+{
+	const DistTable *table = dist_table_require(relid);
+	List *shards = NIL;
+	MemoryContext old = MemoryContextSwitchTo(work->context);
+
+	for (int i = 0; i < table->nshards; i++)
+	{
+		for (int j = 0; j < table->shards[i].nplacements; j++)
+		{
+			OutsideShard *shard = palloc0(sizeof(OutsideShard));
+
+			shard->map.relid = relid;
+			shard->map.shard_id = table->shards[i].id;
+			shard->group = table->shards[i].placements[j].group;
+			shards = lappend(shards, shard);
+		}
+	}
+	MemoryContextSwitchTo(old);
+	return shards;
+}
+
+/* Adds the hint to whatever error is being raised. */
+static void
+outside_error_callback(void *arg)
+{
+	OutsideWork *work = arg;
+
+	if (geterrcode() != 0 && work->hint != NULL)
+		errhint("%s", work->hint);
+}
+
+/* One command in this backend, as if a client had sent it. */
+static void
+outside_run_here(const char *command)
+{
+	foreach_ptr (Node, stmt, shard_parse(command))
+		utility_apply_statement(stmt, command, PROCESS_UTILITY_TOPLEVEL);
+}
+
+/* The n-th command of each of the other nodes; false when there is none left. */
+static bool
+outside_run_round(OutsideWork *work, int round)
+{
+	List *nodes = NIL;
+	List *commands = NIL;
+
+	foreach_ptr (OutsideNode, node, work->nodes)
+	{
+		if (node->group == node_local_group() || round >= list_length(node->commands))
+			continue;
+		nodes = lappend(nodes, (void *) node_by_group(node->group));
+		commands = lappend(commands, list_nth(node->commands, round));
+	}
+	if (nodes != NIL)
+		xact_run_outside(nodes, commands);
+	return nodes != NIL;
+}
+
+void
+outside_run(OutsideWork *work)
+{
+	ErrorContextCallback callback = {.callback = outside_error_callback, .arg = work};
+	MemoryContext old = MemoryContextSwitchTo(work->context);
+
+	callback.previous = error_context_stack;
+	error_context_stack = &callback;
+	for (int round = 0; outside_run_round(work, round); round++)
+		CHECK_FOR_INTERRUPTS();
+	foreach_ptr (OutsideNode, node, work->nodes)
+	{
+		if (node->group != node_local_group())
+			continue;
+		foreach_ptr (char, command, node->commands)
+		{
+			MemoryContextSwitchTo(work->context);
+			outside_run_here(command);
+		}
+	}
+	error_context_stack = callback.previous;
+	MemoryContextSwitchTo(old);
+}

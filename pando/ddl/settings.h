@@ -1,0 +1,16 @@
+/*
+ * settings.h: settings of the ddl module.
+ */
+#ifndef PANDO_DDL_SETTINGS_H
+#define PANDO_DDL_SETTINGS_H
+
+#include "pando/compat/compat.h"
+
+extern bool ddl_propagation_enabled; /* citus.enable_ddl_propagation */
+extern bool ddl_role_propagation;	 /* citus.enable_create_role_propagation */
+extern bool ddl_unsafe_triggers;	 /* citus.enable_unsafe_triggers */
+
+/* Defines them; called from ddl_init only. */
+extern void settings_init(void);
+
+#endif

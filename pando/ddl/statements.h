@@ -1,0 +1,62 @@
+/*
+ * statements.h: the handlers, one per kind of statement; handlers.c has the table of
+ * them.
+ */
+#ifndef PANDO_DDL_STATEMENTS_H
+#define PANDO_DDL_STATEMENTS_H
+
+#include "pando/ddl/handler.h"
+
+/* alter_table.c */
+extern void alter_table_prepare(DdlJob *job);
+extern void alter_table_finish(DdlJob *job);
+extern void rename_prepare(DdlJob *job);
+extern void rename_changed(DdlJob *job);
+extern void set_schema_prepare(DdlJob *job);
+
+/* create_table.c */
+extern void create_table_prepare(DdlJob *job);
+
+/* index.c */
+extern void index_create_prepare(DdlJob *job);
+extern bool index_create_run(DdlJob *job);
+extern void index_drop_prepare(DdlJob *job);
+extern bool index_drop_run(DdlJob *job);
+extern void reindex_prepare(DdlJob *job);
+extern bool reindex_run(DdlJob *job);
+extern void cluster_prepare(DdlJob *job);
+
+/* attached.c */
+extern void policy_create_prepare(DdlJob *job);
+extern void policy_alter_prepare(DdlJob *job);
+extern void trigger_create_prepare(DdlJob *job);
+extern void rule_create_prepare(DdlJob *job);
+extern void attached_drop_prepare(DdlJob *job);
+extern void statistics_create_prepare(DdlJob *job);
+extern void statistics_alter_prepare(DdlJob *job);
+extern void statistics_named_prepare(DdlJob *job);
+extern void comment_prepare(DdlJob *job);
+extern void security_label_prepare(DdlJob *job);
+
+/* truncate.c */
+extern void truncate_prepare(DdlJob *job);
+extern void lock_prepare(DdlJob *job);
+
+/* vacuum.c */
+extern void vacuum_prepare(DdlJob *job);
+extern bool vacuum_run(DdlJob *job);
+
+/* grant.c */
+extern void grant_prepare(DdlJob *job);
+extern void grant_role_prepare(DdlJob *job);
+
+/* object.c */
+extern void object_create_prepare(DdlJob *job);
+extern bool object_create_run(DdlJob *job);
+extern void object_prepare(DdlJob *job);
+extern void object_drop_prepare(DdlJob *job);
+extern void sequence_alter_prepare(DdlJob *job);
+extern void sequence_alter_finish(DdlJob *job);
+extern void owned_prepare(DdlJob *job);
+
+#endif

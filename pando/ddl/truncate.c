@@ -1,0 +1,107 @@
+/*
+ * truncate.c: TRUNCATE and LOCK of several tables at once.
+ *
+ * TRUNCATE: a node empties all its shards of all tables in one statement, since foreign
+ * keys between them forbid anything less. Identities are the shells'. LOCK: statements on
+ * distributed tables lock the shell where they are planned, so the shells of all nodes
+ * are what there is to lock.
+ */
+#include "pando/compat/compat.h"
+
+#include "catalog/heap.h"
+#include "catalog/namespace.h"
+#include "nodes/makefuncs.h"
+#include "utils/lsyscache.h"
+
+#include "pando/ddl/statements.h"
+#include "pando/metadata/node.h"
+#include "pando/metadata/table.h"
+
+/* Those of the relations that are distributed; adds them to the job. */
+static List *
+keep_distributed(DdlJob *job, List *relations)
+{
+	List *ours = NIL;
+
+	foreach_ptr (RangeVar, relation, relations)
+	{
+		Oid relid = job_distributed_table(relation);
+
+		if (!OidIsValid(relid))
+			continue;
+		job_add_table(job, relid);
+		ours = lappend(ours, relation);
+	}
+	return ours;
+}
+
+/* With CASCADE, the tables that refer to these are emptied as well. */
+static void
+truncate_add_referencing(DdlJob *job, List *relations)
+{
+	List *relids = NIL;
+	List *found;
+
+	foreach_ptr (RangeVar, relation, relations)
+	{
+		Oid relid = RangeVarGetRelid(relation, NoLock, true);
+
+		if (OidIsValid(relid))
+			relids = list_append_unique_oid(relids, relid);
+	}
+	while ((found = heap_truncate_find_FKs(relids)) != NIL)
+	{
+		ListCell *cell;
+
+		foreach (cell, found)
+		{
+			Oid relid = lfirst_oid(cell);
+
+			if (dist_table(relid) != NULL &&
+				dist_table(relid)->kind != TABLE_MANAGED_LOCAL)
+				job_add_table(job, relid);
+		}
+		relids = list_concat_unique_oid(relids, found);
+	}
+}
+
+void
+truncate_prepare(DdlJob *job)
+{
+	TruncateStmt *stmt = (TruncateStmt *) job->stmt;
+	TruncateStmt *shards = makeNode(TruncateStmt);
+	List *ours = keep_distributed(job, stmt->relations);
+	ListCell *cell;
+
+	if (stmt->behavior == DROP_CASCADE)
+		truncate_add_referencing(job, stmt->relations);
+	if (job->applying)
+		stmt->relations = ours;
+
+	shards->behavior = stmt->behavior;
+	foreach (cell, job->tables)
+	{
+		Oid relid = lfirst_oid(cell);
+
+		foreach_ptr (ShardMap, map, job_shard_maps(relid, node_local_group()))
+		{
+			RangeVar *relation = makeRangeVar(
+				get_namespace_name(get_rel_namespace(relid)), get_rel_name(relid), -1);
+
+			shard_rename_range_var(relation, map);
+			shards->relations = lappend(shards->relations, relation);
+		}
+	}
+	if (shards->relations != NIL)
+		job->shard_statements = list_make1(shards);
+}
+
+void
+lock_prepare(DdlJob *job)
+{
+	LockStmt *stmt = (LockStmt *) job->stmt;
+	List *ours = keep_distributed(job, stmt->relations);
+
+	if (job->applying)
+		stmt->relations = ours;
+}

@@ -1,0 +1,299 @@
+/*
+ * vacuum.c: VACUUM and ANALYZE reach the shards.
+ *
+ * Outside a transaction block every node gets one statement with all of its shards, and
+ * runs it outside a transaction; this node's shards follow in the backend. Without a
+ * list, all distributed tables are meant. ANALYZE in a transaction block runs in the
+ * transaction. The shell is then told how large its shards are, for the planner.
+ */
+#include "pando/compat/compat.h"
+
+#include "access/genam.h"
+#include "access/htup_details.h"
+#include "access/table.h"
+#include "access/multixact.h"
+#include "access/xact.h"
+#include "miscadmin.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+#include "catalog/pg_class.h"
+#include "commands/defrem.h"
+#include "commands/vacuum.h"
+#include "nodes/makefuncs.h"
+#include "utils/acl.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+
+#include "pando/base/name.h"
+#include "pando/base/sql.h"
+#include "pando/ddl/outside.h"
+#include "pando/ddl/statements.h"
+#include "pando/metadata/node.h"
+#include "pando/metadata/table.h"
+#include "pando/transaction/xact.h"
+
+/* VACUUM (options) without its list of tables. */
+static char *
+vacuum_head(const VacuumStmt *stmt)
+{
+	StringInfoData head;
+	const char *separator = " (";
+
+	initStringInfo(&head);
+	appendStringInfoString(&head, stmt->is_vacuumcmd ? "VACUUM" : "ANALYZE");
+	foreach_ptr (DefElem, option, stmt->options)
+	{
+		appendStringInfo(&head, "%s%s", separator, option->defname);
+		if (option->arg != NULL)
+			appendStringInfo(&head, " %s", defGetString(option));
+		separator = ", ";
+	}
+	if (stmt->options != NIL)
+		appendStringInfoChar(&head, ')');
+	return head.data;
+}
+
+static bool
+vacuum_analyzes(const VacuumStmt *stmt)
+{
+	bool analyzes = !stmt->is_vacuumcmd;
+
+	foreach_ptr (DefElem, option, stmt->options)
+	{
+		if (strcmp(option->defname, "analyze") == 0)
+			analyzes = defGetBoolean(option);
+	}
+	return analyzes;
+}
+
+static void
+append_columns(StringInfo out, List *columns)
+{
+	const char *separator = " (";
+
+	foreach_ptr (String, column, columns)
+	{
+		appendStringInfo(out, "%s%s", separator, quote_identifier(column->sval));
+		separator = ", ";
+	}
+	if (columns != NIL)
+		appendStringInfoChar(out, ')');
+}
+
+typedef struct VacuumTable
+{
+	Oid relid;
+	List *columns;
+} VacuumTable;
+
+/* The distributed tables that the statement is about, as VacuumTables. */
+static List *
+vacuum_tables(const VacuumStmt *stmt)
+{
+	List *tables = NIL;
+	ListCell *cell;
+
+	foreach_ptr (VacuumRelation, relation, stmt->rels)
+	{
+		VacuumTable *table = palloc0(sizeof(VacuumTable));
+
+		table->relid = OidIsValid(relation->oid)
+						   ? relation->oid
+						   : job_distributed_table(relation->relation);
+		table->columns = relation->va_cols;
+		if (OidIsValid(table->relid) && dist_table(table->relid) != NULL)
+			tables = lappend(tables, table);
+	}
+	if (stmt->rels != NIL)
+		return tables;
+
+	foreach (cell, dist_table_oids())
+	{
+		VacuumTable *table = palloc0(sizeof(VacuumTable));
+
+		table->relid = lfirst_oid(cell);
+		if (dist_table_require(table->relid)->kind != TABLE_MANAGED_LOCAL &&
+			compat_owns_relation(table->relid, GetUserId()))
+			tables = lappend(tables, table);
+	}
+	return tables;
+}
+
+void
+vacuum_prepare(DdlJob *job)
+{
+	VacuumStmt *stmt = (VacuumStmt *) job->stmt;
+
+	job->concerned = node_is_coordinator() && vacuum_tables(stmt) != NIL;
+}
+
+/* The statement's list for one node group; NULL when it has no shards. */
+static char *
+vacuum_command(const VacuumStmt *stmt, List *tables, int32 group)
+{
+	StringInfoData sql;
+	const char *separator = " ";
+
+	initStringInfo(&sql);
+	appendStringInfoString(&sql, vacuum_head(stmt));
+	foreach_ptr (VacuumTable, table, tables)
+	{
+		foreach_ptr (ShardMap, map, job_shard_maps(table->relid, group))
+		{
+			appendStringInfo(&sql, "%s%s", separator,
+							 name_shard_qualified(table->relid, map->shard_id));
+			append_columns(&sql, table->columns);
+			separator = ", ";
+		}
+	}
+	return strcmp(separator, " ") == 0 ? NULL : sql.data;
+}
+
+/* ------------------------------------------------------------------------------------
+ * Sizes of the shards, for the planner's estimates on the shell
+ */
+
+static char *
+sizes_command(List *relids, int32 group)
+{
+	StringInfoData sql;
+	const char *separator = "";
+	ListCell *cell;
+
+	initStringInfo(&sql);
+	appendStringInfoString(
+		&sql, "SELECT coalesce(string_agg(format('%s %s', pages, tuples), ',' "
+			  "ORDER BY n), '') FROM (VALUES ");
+	foreach (cell, relids)
+	{
+		appendStringInfo(&sql, "%s(%d, ARRAY[", separator, foreach_current_index(cell));
+		separator = "";
+		foreach_ptr (ShardMap, map, job_shard_maps(lfirst_oid(cell), group))
+		{
+			appendStringInfo(
+				&sql, "%s%s", separator,
+				quote_literal_cstr(name_shard_qualified(map->relid, map->shard_id)));
+			separator = ", ";
+		}
+		appendStringInfoString(&sql, "]::text[])");
+		separator = ", ";
+	}
+	appendStringInfoString(
+		&sql, ") AS t(n, names), LATERAL (SELECT coalesce(sum(relpages), 0) AS pages, "
+			  "coalesce(sum(greatest(reltuples, 0)), 0)::numeric AS tuples FROM "
+			  "pg_catalog.pg_class "
+			  "WHERE oid IN (SELECT pg_catalog.to_regclass(name) FROM unnest(names) AS "
+			  "name)) AS s");
+	return sql.data;
+}
+
+static void
+shell_set_size(Oid relid, double pages, double tuples)
+{
+	Relation shell = table_open(relid, ShareUpdateExclusiveLock);
+
+	vac_update_relstats(shell, (BlockNumber) Min(pages, (double) MaxBlockNumber), tuples,
+						0, shell->rd_rel->relhasindex, InvalidTransactionId,
+						InvalidMultiXactId, NULL, NULL, false);
+	table_close(shell, NoLock);
+}
+
+/* Adds up the shards' sizes over all nodes, one placement per shard being enough. */
+static void
+shells_take_sizes(List *relids)
+{
+	int count = list_length(relids);
+	double *pages = palloc0(sizeof(double) * count);
+	double *tuples = palloc0(sizeof(double) * count);
+	ListCell *cell;
+
+	foreach_ptr (const DistNode, node, node_list(NODES_ALL))
+	{
+		char *sizes =
+			node->group == node_local_group()
+				? sql_value("%s", sizes_command(relids, node->group))
+				: xact_value_from_node(node, sizes_command(relids, node->group));
+		char *position = sizes;
+
+		for (int i = 0; i < count && position != NULL && *position != '\0'; i++)
+		{
+			pages[i] += strtod(position, &position);
+			tuples[i] += strtod(position, &position);
+			if (*position == ',')
+				position++;
+		}
+	}
+	foreach (cell, relids)
+	{
+		int i = foreach_current_index(cell);
+		const DistTable *table = dist_table(lfirst_oid(cell));
+		int copies =
+			table != NULL && table->nshards > 0 ? table->shards[0].nplacements : 1;
+
+		shell_set_size(lfirst_oid(cell), pages[i] / Max(copies, 1),
+					   tuples[i] / Max(copies, 1));
+	}
+}
+
+/* ------------------------------------------------------------------------------------
+ * Running
+ */
+
+static void
+analyze_in_transaction(DdlJob *job, VacuumStmt *stmt, List *tables)
+{
+	List *nodes = NIL;
+	List *commands = NIL;
+
+	job_run_shell(job);
+	foreach_ptr (const DistNode, node, node_list(NODES_ALL))
+	{
+		char *command = vacuum_command(stmt, tables, node->group);
+
+		if (command == NULL)
+			continue;
+		nodes = lappend(nodes, (void *) node);
+		commands = lappend(commands, command);
+	}
+	xact_run_each(nodes, commands);
+}
+
+static void
+vacuum_outside(DdlJob *job, VacuumStmt *stmt, List *tables)
+{
+	OutsideWork *work = outside_begin(NULL);
+
+	foreach_ptr (const DistNode, node, node_list(NODES_ALL))
+	{
+		char *command = vacuum_command(stmt, tables, node->group);
+
+		if (command != NULL)
+			outside_add(work, node->group, command);
+	}
+	job_run_shell(job);
+	outside_run(work);
+}
+
+bool
+vacuum_run(DdlJob *job)
+{
+	VacuumStmt *stmt = (VacuumStmt *) job->stmt;
+	List *tables = vacuum_tables(stmt);
+	List *relids = NIL;
+	bool in_block =
+		IsTransactionBlock() || job->call->context != PROCESS_UTILITY_TOPLEVEL;
+	MemoryContext old = MemoryContextSwitchTo(
+		PortalContext != NULL ? PortalContext : CurrentMemoryContext);
+
+	foreach_ptr (VacuumTable, table, tables)
+		relids = lappend_oid(relids, table->relid);
+	MemoryContextSwitchTo(old);
+
+	if (in_block && !stmt->is_vacuumcmd)
+		analyze_in_transaction(job, stmt, tables);
+	else
+		vacuum_outside(job, stmt, tables);
+	if (vacuum_analyzes(stmt))
+		shells_take_sizes(relids);
+	return true;
+}

@@ -1,0 +1,187 @@
+-- Definitions of objects other than tables, as commands, and how to ask a node whether it has
+-- one already.
+
+-- An SQL expression that is NULL on a node without the object; NULL for kinds we cannot make.
+CREATE OR REPLACE FUNCTION pando.object_probe(class oid, obj oid) RETURNS text
+	LANGUAGE sql STABLE SET search_path = pg_catalog AS $$
+	SELECT CASE class
+	WHEN 'pg_namespace'::regclass THEN format('to_regnamespace(%L)', obj::regnamespace)
+	WHEN 'pg_type'::regclass THEN format('to_regtype(%L)', obj::regtype)
+	WHEN 'pg_proc'::regclass THEN format('to_regprocedure(%L)', obj::regprocedure)
+	WHEN 'pg_authid'::regclass THEN format('to_regrole(%L)', obj::regrole)
+	WHEN 'pg_collation'::regclass THEN format('to_regcollation(%L)', obj::regcollation)
+	WHEN 'pg_extension'::regclass THEN (SELECT
+		format('(SELECT oid FROM pg_catalog.pg_extension WHERE extname = %L)', extname)
+		FROM pg_extension WHERE oid = obj)
+	WHEN 'pg_ts_dict'::regclass THEN (SELECT format('(SELECT d.oid FROM pg_catalog.pg_ts_dict d
+		JOIN pg_catalog.pg_namespace n ON n.oid = d.dictnamespace
+		WHERE n.nspname = %L AND d.dictname = %L)', n.nspname, d.dictname)
+		FROM pg_ts_dict d JOIN pg_namespace n ON n.oid = d.dictnamespace WHERE d.oid = obj)
+	WHEN 'pg_ts_config'::regclass THEN (SELECT format('(SELECT c.oid FROM pg_catalog.pg_ts_config c
+		JOIN pg_catalog.pg_namespace n ON n.oid = c.cfgnamespace
+		WHERE n.nspname = %L AND c.cfgname = %L)', n.nspname, c.cfgname)
+		FROM pg_ts_config c JOIN pg_namespace n ON n.oid = c.cfgnamespace WHERE c.oid = obj)
+	END
+$$;
+
+CREATE OR REPLACE FUNCTION pando.schema_commands(obj oid) RETURNS SETOF text
+	LANGUAGE sql STABLE SET search_path = pg_catalog AS $$
+	SELECT format('CREATE SCHEMA IF NOT EXISTS %I AUTHORIZATION %I', nspname,
+		pg_get_userbyid(nspowner)) FROM pg_namespace WHERE oid = obj
+	UNION ALL
+	SELECT g FROM pg_namespace, LATERAL pando.grant_commands(format('SCHEMA %I', nspname), nspacl,
+		nspowner) g WHERE oid = obj
+$$;
+
+CREATE OR REPLACE FUNCTION pando.type_commands(obj oid) RETURNS SETOF text
+	LANGUAGE sql STABLE SET search_path = pg_catalog AS $$
+	SELECT CASE t.typtype
+	WHEN 'e' THEN format('CREATE TYPE %s AS ENUM (%s)', obj::regtype,
+		(SELECT string_agg(quote_literal(enumlabel), ', ' ORDER BY enumsortorder)
+			FROM pg_enum WHERE enumtypid = obj))
+	WHEN 'c' THEN format('CREATE TYPE %s AS (%s)', obj::regtype,
+		(SELECT string_agg(format('%I %s', a.attname, format_type(a.atttypid, a.atttypmod))
+			|| CASE WHEN a.attcollation <> 0 AND a.attcollation <> at.typcollation
+				THEN format(' COLLATE %s', a.attcollation::regcollation) ELSE '' END,
+			', ' ORDER BY a.attnum)
+			FROM pg_attribute a JOIN pg_type at ON at.oid = a.atttypid
+			WHERE a.attrelid = t.typrelid AND a.attnum > 0 AND NOT a.attisdropped))
+	WHEN 'd' THEN format('CREATE DOMAIN %s AS %s%s%s%s', obj::regtype,
+		format_type(t.typbasetype, t.typtypmod),
+		(SELECT format(' COLLATE %s', t.typcollation::regcollation) FROM pg_type b
+			WHERE b.oid = t.typbasetype AND t.typcollation <> 0
+			AND b.typcollation <> t.typcollation),
+		' DEFAULT ' || pg_get_expr(t.typdefaultbin, 0),
+		CASE WHEN t.typnotnull THEN ' NOT NULL' ELSE '' END)
+	WHEN 'r' THEN (SELECT format('CREATE TYPE %s AS RANGE (%s)', obj::regtype, concat_ws(', ',
+		format('SUBTYPE = %s', format_type(r.rngsubtype, NULL)),
+		(SELECT format('SUBTYPE_OPCLASS = %I.%I', n.nspname, o.opcname) FROM pg_opclass o
+			JOIN pg_namespace n ON n.oid = o.opcnamespace WHERE o.oid = r.rngsubopc),
+		CASE WHEN r.rngcollation <> 0 THEN format('COLLATION = %s', r.rngcollation::regcollation) END,
+		CASE WHEN r.rngcanonical <> 0 THEN format('CANONICAL = %s', r.rngcanonical) END,
+		CASE WHEN r.rngsubdiff <> 0 THEN format('SUBTYPE_DIFF = %s', r.rngsubdiff) END,
+		format('MULTIRANGE_TYPE_NAME = %s', r.rngmultitypid::regtype)))
+		FROM pg_range r WHERE r.rngtypid = obj)
+	END
+	FROM pg_type t WHERE t.oid = obj
+	UNION ALL
+	SELECT format('ALTER DOMAIN %s ADD CONSTRAINT %I %s', obj::regtype, conname,
+		pg_get_constraintdef(oid)) FROM pg_constraint WHERE contypid = obj AND contype = 'c'
+	UNION ALL
+	SELECT format('ALTER %s %s OWNER TO %I', CASE typtype WHEN 'd' THEN 'DOMAIN' ELSE 'TYPE' END,
+		obj::regtype, pg_get_userbyid(typowner)) FROM pg_type WHERE oid = obj
+	UNION ALL
+	SELECT g FROM pg_type, LATERAL pando.grant_commands(format('TYPE %s', obj::regtype), typacl,
+		typowner) g WHERE oid = obj
+$$;
+
+CREATE OR REPLACE FUNCTION pando.aggregate_command(obj oid) RETURNS text
+	LANGUAGE sql STABLE SET search_path = pg_catalog AS $$
+	SELECT format('CREATE OR REPLACE AGGREGATE %I.%I (%s) (%s)', n.nspname, p.proname,
+		CASE WHEN p.pronargs = 0 THEN '*' ELSE pg_get_function_arguments(obj) END, concat_ws(', ',
+		format('SFUNC = %s', aggtransfn), format('STYPE = %s', format_type(aggtranstype, NULL)),
+		CASE WHEN aggtransspace <> 0 THEN format('SSPACE = %s', aggtransspace) END,
+		CASE WHEN aggfinalfn <> 0 THEN format('FINALFUNC = %s', aggfinalfn) END,
+		CASE WHEN aggfinalextra THEN 'FINALFUNC_EXTRA' END,
+		CASE WHEN aggfinalfn <> 0 THEN 'FINALFUNC_MODIFY = ' || CASE aggfinalmodify
+			WHEN 'r' THEN 'READ_ONLY' WHEN 's' THEN 'SHAREABLE' ELSE 'READ_WRITE' END END,
+		CASE WHEN aggcombinefn <> 0 THEN format('COMBINEFUNC = %s', aggcombinefn) END,
+		CASE WHEN aggserialfn <> 0 THEN format('SERIALFUNC = %s', aggserialfn) END,
+		CASE WHEN aggdeserialfn <> 0 THEN format('DESERIALFUNC = %s', aggdeserialfn) END,
+		CASE WHEN agginitval IS NOT NULL THEN format('INITCOND = %L', agginitval) END,
+		CASE WHEN aggmtransfn <> 0 THEN format('MSFUNC = %s', aggmtransfn) END,
+		CASE WHEN aggminvtransfn <> 0 THEN format('MINVFUNC = %s', aggminvtransfn) END,
+		CASE WHEN aggmtranstype <> 0 THEN format('MSTYPE = %s', format_type(aggmtranstype, NULL)) END,
+		CASE WHEN aggmtransspace <> 0 THEN format('MSSPACE = %s', aggmtransspace) END,
+		CASE WHEN aggmfinalfn <> 0 THEN format('MFINALFUNC = %s', aggmfinalfn) END,
+		CASE WHEN aggmfinalextra THEN 'MFINALFUNC_EXTRA' END,
+		CASE WHEN aggmfinalfn <> 0 THEN 'MFINALFUNC_MODIFY = ' || CASE aggmfinalmodify
+			WHEN 'r' THEN 'READ_ONLY' WHEN 's' THEN 'SHAREABLE' ELSE 'READ_WRITE' END END,
+		CASE WHEN aggminitval IS NOT NULL THEN format('MINITCOND = %L', aggminitval) END,
+		(SELECT format('SORTOP = OPERATOR(%I.%s)', o.nspname, op.oprname) FROM pg_operator op
+			JOIN pg_namespace o ON o.oid = op.oprnamespace WHERE op.oid = aggsortop),
+		CASE p.proparallel WHEN 's' THEN 'PARALLEL = SAFE' WHEN 'r' THEN 'PARALLEL = RESTRICTED' END,
+		CASE WHEN aggkind = 'h' THEN 'HYPOTHETICAL' END))
+	FROM pg_aggregate JOIN pg_proc p ON p.oid = aggfnoid JOIN pg_namespace n ON n.oid = p.pronamespace
+	WHERE aggfnoid = obj
+$$;
+
+CREATE OR REPLACE FUNCTION pando.function_commands(obj oid) RETURNS SETOF text
+	LANGUAGE sql STABLE SET search_path = pg_catalog AS $$
+	SELECT CASE WHEN prokind = 'a' THEN pando.aggregate_command(obj)
+		ELSE pg_get_functiondef(obj) END FROM pg_proc WHERE oid = obj
+	UNION ALL
+	SELECT format('ALTER ROUTINE %s OWNER TO %I', obj::regprocedure, pg_get_userbyid(proowner))
+	FROM pg_proc WHERE oid = obj
+	UNION ALL
+	SELECT g FROM pg_proc, LATERAL pando.grant_commands(format('ROUTINE %s', obj::regprocedure),
+		proacl, proowner) g WHERE oid = obj
+$$;
+
+CREATE OR REPLACE FUNCTION pando.collation_commands(obj oid) RETURNS SETOF text
+	LANGUAGE sql STABLE SET search_path = pg_catalog AS $$
+	SELECT format('CREATE COLLATION %s (PROVIDER = %s, %s, DETERMINISTIC = %s)', obj::regcollation,
+		CASE collprovider WHEN 'i' THEN 'icu' WHEN 'b' THEN 'builtin' ELSE 'libc' END,
+		coalesce(format('LOCALE = %L', coalesce(to_jsonb(c) ->> 'colliculocale',
+			to_jsonb(c) ->> 'colllocale')),
+			format('LC_COLLATE = %L, LC_CTYPE = %L', collcollate, collctype)),
+		collisdeterministic)
+	FROM pg_collation c WHERE oid = obj
+	UNION ALL
+	SELECT format('ALTER COLLATION %s OWNER TO %I', obj::regcollation, pg_get_userbyid(collowner))
+	FROM pg_collation WHERE oid = obj
+$$;
+
+CREATE OR REPLACE FUNCTION pando.text_search_commands(class oid, obj oid) RETURNS SETOF text
+	LANGUAGE sql STABLE SET search_path = pg_catalog AS $$
+	SELECT format('CREATE TEXT SEARCH DICTIONARY %I.%I (TEMPLATE = %I.%I%s)', n.nspname, d.dictname,
+		tn.nspname, t.tmplname, ', ' || d.dictinitoption)
+	FROM pg_ts_dict d JOIN pg_namespace n ON n.oid = d.dictnamespace
+		JOIN pg_ts_template t ON t.oid = d.dicttemplate JOIN pg_namespace tn ON tn.oid = t.tmplnamespace
+	WHERE class = 'pg_ts_dict'::regclass AND d.oid = obj
+	UNION ALL
+	SELECT format('ALTER TEXT SEARCH DICTIONARY %I.%I OWNER TO %I', n.nspname, d.dictname,
+		pg_get_userbyid(d.dictowner))
+	FROM pg_ts_dict d JOIN pg_namespace n ON n.oid = d.dictnamespace
+	WHERE class = 'pg_ts_dict'::regclass AND d.oid = obj
+	UNION ALL
+	SELECT format('CREATE TEXT SEARCH CONFIGURATION %I.%I (PARSER = %I.%I)', n.nspname, c.cfgname,
+		pn.nspname, p.prsname)
+	FROM pg_ts_config c JOIN pg_namespace n ON n.oid = c.cfgnamespace
+		JOIN pg_ts_parser p ON p.oid = c.cfgparser JOIN pg_namespace pn ON pn.oid = p.prsnamespace
+	WHERE class = 'pg_ts_config'::regclass AND c.oid = obj
+	UNION ALL
+	(SELECT format('ALTER TEXT SEARCH CONFIGURATION %I.%I ADD MAPPING FOR %I WITH %s', n.nspname,
+		c.cfgname, (SELECT alias FROM ts_token_type(c.cfgparser) WHERE tokid = m.maptokentype),
+		string_agg(format('%I.%I', dn.nspname, d.dictname), ', ' ORDER BY m.mapseqno))
+	FROM pg_ts_config c JOIN pg_namespace n ON n.oid = c.cfgnamespace
+		JOIN pg_ts_config_map m ON m.mapcfg = c.oid JOIN pg_ts_dict d ON d.oid = m.mapdict
+		JOIN pg_namespace dn ON dn.oid = d.dictnamespace
+	WHERE class = 'pg_ts_config'::regclass AND c.oid = obj
+	GROUP BY n.nspname, c.cfgname, c.cfgparser, m.maptokentype)
+	UNION ALL
+	SELECT format('ALTER TEXT SEARCH CONFIGURATION %I.%I OWNER TO %I', n.nspname, c.cfgname,
+		pg_get_userbyid(c.cfgowner))
+	FROM pg_ts_config c JOIN pg_namespace n ON n.oid = c.cfgnamespace
+	WHERE class = 'pg_ts_config'::regclass AND c.oid = obj
+$$;
+
+-- Commands that make an object, roles excepted; none (or NULL) for kinds we cannot make.
+CREATE OR REPLACE FUNCTION pando.object_definition(class oid, obj oid) RETURNS SETOF text
+	LANGUAGE sql STABLE SET search_path = pg_catalog AS $$
+	SELECT c FROM pando.schema_commands(obj) c WHERE class = 'pg_namespace'::regclass
+	UNION ALL
+	SELECT format('CREATE EXTENSION IF NOT EXISTS %I WITH SCHEMA %I VERSION %L', e.extname,
+		n.nspname, e.extversion)
+	FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace
+	WHERE class = 'pg_extension'::regclass AND e.oid = obj
+	UNION ALL
+	SELECT c FROM pando.type_commands(obj) c WHERE class = 'pg_type'::regclass
+	UNION ALL
+	SELECT c FROM pando.function_commands(obj) c WHERE class = 'pg_proc'::regclass
+	UNION ALL
+	SELECT c FROM pando.collation_commands(obj) c WHERE class = 'pg_collation'::regclass
+	UNION ALL
+	SELECT c FROM pando.text_search_commands(class, obj) c
+	WHERE class IN ('pg_ts_dict'::regclass, 'pg_ts_config'::regclass)
+$$;
