@@ -7,12 +7,18 @@
 #include "fmgr.h"
 #include "nodes/nodeFuncs.h"
 #include "nodes/print.h"
+#include "pando/base/name.h"
+#include "pando/plan/fragment.h"
+#include "pando/planner/distribute.h"
 #include "pando/planner/distribution.h"
+#include "pando/planner/fragment_path.h"
 #include "tcop/tcopprot.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
+#include "utils/ruleutils.h"
 
 PG_FUNCTION_INFO_V1(query_distribution);
+PG_FUNCTION_INFO_V1(query_residual);
 
 static const char *const kind_names[] = {"anywhere", "sharded", "single", "coordinator"};
 
@@ -76,4 +82,46 @@ query_distribution(PG_FUNCTION_ARGS)
 	if (distribution.kind == DIST_COORDINATOR)
 		appendStringInfo(&out, ": %s", distribution.reason);
 	PG_RETURN_TEXT_P(cstring_to_text_with_len(out.data, out.len));
+}
+
+static void
+append_fragments(StringInfo out)
+{
+	int number = 0;
+
+	foreach_ptr (Fragment, fragment, fragment_scope())
+	{
+		List *names = NIL;
+		ListCell *cell;
+
+		foreach (cell, fragment->relations)
+			names = lappend(names, name_qualified(lfirst_oid(cell)));
+		appendStringInfo(out, "\n  %d", ++number);
+		if (fragment->choice == SHARDS_BY_KEY)
+			append_keys(out, fragment->keys);
+		appendStringInfo(out, ": %s",
+						 template_text(fragment->template, names, NIL, NULL, "result_"));
+	}
+}
+
+/* query_residual(query text) returns text */
+Datum
+query_residual(PG_FUNCTION_ARGS)
+{
+	Query *query = analysed(text_to_cstring(PG_GETARG_TEXT_PP(0)));
+	List *outer = fragment_scope_enter();
+	StringInfoData text;
+
+	initStringInfo(&text);
+	PG_TRY();
+	{
+		appendStringInfoString(&text, pg_get_querydef(distribute_query(query), false));
+		append_fragments(&text);
+	}
+	PG_FINALLY();
+	{
+		fragment_scope_leave(outer);
+	}
+	PG_END_TRY();
+	PG_RETURN_TEXT_P(cstring_to_text_with_len(text.data, text.len));
 }

@@ -23,6 +23,7 @@
 #include "pando/planner/equality.h"
 #include "pando/planner/flatten.h"
 #include "pando/planner/hazard.h"
+#include "pando/planner/join_tree.h"
 #include "pando/planner/key_value.h"
 #include "pando/planner/place.h"
 #include "parser/parse_agg.h"
@@ -420,85 +421,11 @@ attach_expression(Level *level, Place *rows, Node *expr, bool is_filter)
 	return rows;
 }
 
-/* Nested AND lists as one; a copy of the list, not of the expressions. */
-static List *
-flat_quals(Node *quals)
-{
-	List *result = NIL;
-	ListCell *cell;
-
-	if (quals == NULL)
-		return NIL;
-	if (IsA(quals, List))
-	{
-		foreach (cell, (List *) quals)
-			result = list_concat(result, flat_quals(lfirst(cell)));
-		return result;
-	}
-	if (is_andclause(quals))
-		return flat_quals((Node *) ((BoolExpr *) quals)->args);
-	return list_make1(quals);
-}
-
-/* The type of an outer join, given what the qualifications above it refuse. */
-static JoinType
-reduced_join_type(JoinExpr *join, List *quals)
-{
-	Relids refused = find_nonnullable_rels((Node *) quals);
-	bool left = bms_overlap(refused, get_relids_in_jointree(join->larg, false));
-	bool right = bms_overlap(refused, get_relids_in_jointree(join->rarg, false));
-
-	switch (join->jointype)
-	{
-		case JOIN_LEFT:
-			return right ? JOIN_INNER : JOIN_LEFT;
-		case JOIN_RIGHT:
-			return left ? JOIN_INNER : JOIN_RIGHT;
-		case JOIN_FULL:
-			if (left && right)
-				return JOIN_INNER;
-			return left ? JOIN_LEFT : right ? JOIN_RIGHT : JOIN_FULL;
-		default:
-			return join->jointype;
-	}
-}
-
-/*
- * Takes nested inner joins apart: items are relations and outer joins, quals all the
- * AND-ed qualifications that hold for the rows.
- */
-static void
-collect_inner(Node *node, List **items, List **quals)
-{
-	if (IsA(node, JoinExpr))
-	{
-		JoinExpr *join = (JoinExpr *) node;
-
-		if (reduced_join_type(join, *quals) == JOIN_INNER)
-		{
-			*quals = list_concat(*quals, flat_quals(join->quals));
-			collect_inner(join->larg, items, quals);
-			collect_inner(join->rarg, items, quals);
-			return;
-		}
-	}
-	else if (IsA(node, FromExpr))
-	{
-		ListCell *cell;
-
-		*quals = list_concat(*quals, flat_quals(((FromExpr *) node)->quals));
-		foreach (cell, ((FromExpr *) node)->fromlist)
-			collect_inner(lfirst(cell), items, quals);
-		return;
-	}
-	*items = lappend(*items, node);
-}
-
 static Place *
 place_of_outer_join(Level *level, JoinExpr *join, List *above)
 {
-	JoinType type = reduced_join_type(join, above);
-	List *quals = flat_quals(join->quals);
+	JoinType type = join_type_reduced(join, above);
+	List *quals = quals_flat(join->quals);
 	Equalities *equalities;
 	Place *place;
 
@@ -537,7 +464,7 @@ place_of_from(Level *level, List *from, List *above)
 	ListCell *cell;
 
 	foreach (cell, from)
-		collect_inner(lfirst(cell), &items, &quals);
+		join_tree_flatten(lfirst(cell), &items, &quals);
 	equalities = equalities_create();
 	equalities_add(equalities, quals);
 	foreach (cell, items)

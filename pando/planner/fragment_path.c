@@ -55,6 +55,12 @@ fragment_scope_leave(List *outer)
 	scope = outer;
 }
 
+List *
+fragment_scope(void)
+{
+	return scope;
+}
+
 static Oid
 fragment_function(void)
 {

@@ -21,6 +21,9 @@ extern void fragment_path_init(void);
 extern List *fragment_scope_enter(void);
 extern void fragment_scope_leave(List *outer);
 
+/* The fragments of the current scope, in order of their numbers. */
+extern List *fragment_scope(void);
+
 /* Vars of range table entry varno for each output column, as a target list. */
 extern List *fragment_column_vars(const Fragment *fragment, int varno);
 

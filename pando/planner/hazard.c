@@ -11,6 +11,7 @@
 #include "pando/compat/compat.h"
 
 #include "access/htup_details.h"
+#include "access/sysattr.h"
 #include "access/transam.h"
 #include "catalog/pg_language.h"
 #include "catalog/pg_proc.h"
@@ -151,6 +152,13 @@ hazard_walker(Node *node, void *context)
 		case T_NextValueExpr:
 			scan->reason = "nextval";
 			return true;
+		case T_Var:
+			if (((Var *) node)->varattno == TableOidAttributeNumber)
+				scan->reason = "tableoid";
+			else if (((Var *) node)->varattno == InvalidAttrNumber &&
+					 ((Var *) node)->vartype != RECORDOID)
+				scan->reason = "whole-row reference"; /* a shard's row type is another */
+			return scan->reason != NULL;
 		case T_CurrentOfExpr:
 			scan->reason = "WHERE CURRENT OF";
 			return true;

@@ -34,8 +34,6 @@
 #include "pando/planner/local.h"
 #include "pando/planner/write.h"
 
-/* Until that part of the planner is there. */
-#pragma weak distribute_query
 static planner_hook_type next_planner;
 bool plan_shells = false;
 
@@ -83,11 +81,7 @@ plan_read(Query *query, int cursor_options, ParamListInfo params, DistRelations 
 	{
 		Query *residual;
 
-		if (distribute_query == NULL)
-			ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-							errmsg("this query cannot be cut into fragments yet")));
 		residual = distribute_query(query);
-
 		return residual_planned_stmt(query, residual, cursor_options, params);
 	}
 	return fragment_planned_stmt(query, fragment_from_query(query, &distribution));

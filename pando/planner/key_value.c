@@ -116,7 +116,7 @@ integer_value(Node *expr, Oid from, Oid to)
 								: integer_narrowed(wide, to, PG_INT32_MIN, PG_INT32_MAX);
 	else if (to == INT2OID)
 		value = integer_narrowed(wide, to, PG_INT16_MIN, PG_INT16_MAX);
-	return eval_const_expressions(NULL, value);
+	return value;
 }
 
 Node *
@@ -139,7 +139,7 @@ key_value(Node *expr, Oid key_type)
 	if (exprType(expr) != key_type)
 		expr = (Node *) makeRelabelType((Expr *) expr, key_type, -1,
 										get_typcollation(key_type), COERCE_IMPLICIT_CAST);
-	return expr;
+	return eval_const_expressions(NULL, expr);
 }
 
 /* Is it the key, compared under its own hash family? */

@@ -1,0 +1,568 @@
+/*
+ * cut.c: fragments in place of the FROM items of a level that stays on the coordinator.
+ *
+ * The items of an inner join are put into groups: a group is what can be evaluated on the
+ * shards together. Groups that a qualification connects are merged as long as
+ * distribution_of_query() says that the merged one still can. An outer join is an item when it
+ * can be evaluated whole; else its sides are treated like inner joins of their own.
+ * Qualifications that concern one group only go into it: those of WHERE also into the kept
+ * side of an outer join, those of the outer join into its other side.
+ *
+ * First the new join tree is made, then one pass over the level redirects all references,
+ * which also finds the columns that the fragments must yield.
+ */
+#include "pando/compat/compat.h"
+
+#include "access/sysattr.h"
+#include "catalog/pg_type.h"
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/clauses.h"
+#include "optimizer/optimizer.h"
+#include "optimizer/prep.h"
+#include "pando/metadata/table.h"
+#include "pando/planner/cut.h"
+#include "pando/planner/hazard.h"
+#include "pando/planner/join_tree.h"
+#include "pando/planner/local.h"
+#include "parser/parse_relation.h"
+#include "parser/parsetree.h"
+#include "rewrite/rewriteManip.h"
+
+typedef struct CutGroup
+{
+	List *items;
+	Relids relids;
+	Relids lateral; /* FROM items that the group's items refer to sideways */
+	List *quals;	/* those with sublinks that were found to fit */
+	Distribution distribution;
+	bool secured; /* row-level security: other filters must not leak */
+} CutGroup;
+
+typedef struct Cut
+{
+	CutGroup *group;
+	Query *part;
+	Index varno; /* of the fragment in the residual */
+} Cut;
+
+typedef struct Cutting
+{
+	Query *query;
+	List *cuts;		/* Cut * */
+	List *consumed; /* qualifications that a fragment has taken, by pointer */
+	Index next_varno;
+	bool outer_joins; /* fragments' columns may be NULL-extended */
+	int depth;		  /* of the redirecting pass */
+} Cutting;
+
+static Node *cut_from(Cutting *cutting, List *from, List *above);
+
+/* Items that the RTE refers to sideways. */
+static Relids
+lateral_of_item(Query *query, Node *item)
+{
+	RangeTblEntry *rte;
+
+	if (IsA(item, JoinExpr))
+	{
+		Relids inside = get_relids_in_jointree(item, false);
+		Relids result = NULL;
+		int varno = -1;
+
+		while ((varno = bms_next_member(inside, varno)) >= 0)
+		{
+			RangeTblRef ref = {.type = T_RangeTblRef, .rtindex = varno};
+
+			result = bms_add_members(result, lateral_of_item(query, (Node *) &ref));
+		}
+		return bms_difference(result, inside);
+	}
+	rte = rt_fetch(((RangeTblRef *) item)->rtindex, query->rtable);
+	switch (rte->rtekind)
+	{
+		case RTE_SUBQUERY:
+			return pull_varnos_of_level(NULL, (Node *) rte->subquery, 1);
+		case RTE_FUNCTION:
+			return pull_varnos(NULL, (Node *) rte->functions);
+		case RTE_VALUES:
+			return pull_varnos(NULL, (Node *) rte->values_lists);
+		case RTE_TABLEFUNC:
+			return pull_varnos(NULL, (Node *) rte->tablefunc);
+		case RTE_RELATION:
+			return pull_varnos(NULL, (Node *) rte->tablesample);
+		default:
+			return NULL;
+	}
+}
+
+/* May the qualification go into a part with these relations, sublinks aside? */
+static bool
+belongs_to(Node *qual, const CutGroup *group)
+{
+	Relids relids = pull_varnos(NULL, qual);
+
+	return !bms_is_empty(relids) && bms_is_subset(relids, group->relids) &&
+		   !expression_refers_outside(qual) && expression_hazard(qual) == NULL &&
+		   !(group->secured && contain_leaked_vars(qual));
+}
+
+static List *
+quals_of_group(const CutGroup *group, List *quals)
+{
+	List *result = list_copy(group->quals);
+	ListCell *cell;
+
+	foreach (cell, quals)
+	{
+		if (!checkExprHasSubLink(lfirst(cell)) && belongs_to(lfirst(cell), group))
+			result = lappend(result, lfirst(cell));
+	}
+	return result;
+}
+
+/* Fills the group's distribution. Only one that has all it refers to can be evaluated. */
+static void
+judge_group(Cutting *cutting, CutGroup *group, List *quals)
+{
+	Query *part;
+
+	group->distribution.kind = DIST_COORDINATOR;
+	if (!bms_is_subset(group->lateral, group->relids))
+		return;
+	part = part_make(cutting->query, group->items, quals_of_group(group, quals));
+	group->distribution = distribution_of_query(part);
+}
+
+static CutGroup *
+group_of_item(Cutting *cutting, Node *item, List *quals)
+{
+	CutGroup *group = palloc0(sizeof(CutGroup));
+	int varno = -1;
+
+	group->items = list_make1(item);
+	group->relids = get_relids_in_jointree(item, false);
+	group->lateral = lateral_of_item(cutting->query, item);
+	while ((varno = bms_next_member(group->relids, varno)) >= 0)
+	{
+		if (rt_fetch(varno, cutting->query->rtable)->securityQuals != NIL)
+			group->secured = true;
+	}
+	judge_group(cutting, group, quals);
+	return group;
+}
+
+static bool
+connected(const CutGroup *a, const CutGroup *b, List *quals)
+{
+	Relids both = bms_union(a->relids, b->relids);
+	ListCell *cell;
+
+	if (bms_overlap(a->lateral, b->relids) || bms_overlap(b->lateral, a->relids))
+		return true;
+	foreach (cell, quals)
+	{
+		Relids relids = pull_varnos(NULL, lfirst(cell));
+
+		if (bms_overlap(relids, a->relids) && bms_overlap(relids, b->relids) &&
+			bms_is_subset(relids, both))
+			return true;
+	}
+	return false;
+}
+
+static CutGroup *
+merged_group(Cutting *cutting, CutGroup *a, CutGroup *b, List *quals)
+{
+	CutGroup *group;
+
+	if (a->secured || b->secured || !connected(a, b, quals))
+		return NULL;
+	group = palloc0(sizeof(CutGroup));
+	group->items = list_concat_copy(a->items, b->items);
+	group->relids = bms_union(a->relids, b->relids);
+	group->lateral = bms_union(a->lateral, b->lateral);
+	judge_group(cutting, group, quals);
+	return distribution_has_shards(&group->distribution) ? group : NULL;
+}
+
+static List *
+merge_groups(Cutting *cutting, List *groups, List *quals)
+{
+	bool progress = true;
+
+	while (progress)
+	{
+		ListCell *a;
+		ListCell *b;
+
+		progress = false;
+		foreach (a, groups)
+		{
+			if (!distribution_has_shards(&((CutGroup *) lfirst(a))->distribution))
+				continue;
+			foreach (b, groups)
+			{
+				CutGroup *merged;
+
+				if (lfirst(a) == lfirst(b))
+					continue;
+				merged = merged_group(cutting, lfirst(a), lfirst(b), quals);
+				if (merged == NULL)
+					continue;
+				lfirst(a) = merged;
+				groups = foreach_delete_current(groups, b);
+				progress = true;
+				break;
+			}
+			if (progress)
+				break;
+		}
+	}
+	return groups;
+}
+
+/* Qualifications with sublinks, as long as the group can still be evaluated. */
+static void
+add_sublink_quals(Cutting *cutting, CutGroup *group, List *quals)
+{
+	ListCell *cell;
+
+	foreach (cell, quals)
+	{
+		Distribution before = group->distribution;
+		List *without = group->quals;
+
+		if (!checkExprHasSubLink(lfirst(cell)) || !belongs_to(lfirst(cell), group))
+			continue;
+		group->quals = lappend(list_copy(group->quals), lfirst(cell));
+		judge_group(cutting, group, quals);
+		if (distribution_has_shards(&group->distribution))
+			continue;
+		group->quals = without;
+		group->distribution = before;
+	}
+}
+
+/* A WITH query that is referenced more than once is computed once, by the residual. */
+static bool
+is_shared_cte(Query *query, const CutGroup *group)
+{
+	Node *item = linitial(group->items);
+
+	return list_length(group->items) == 1 && IsA(item, RangeTblRef) &&
+		   rt_fetch(((RangeTblRef *) item)->rtindex, query->rtable)->rtekind == RTE_CTE;
+}
+
+/* Does the group read reference tables of which this node has no copy? */
+static bool
+needs_other_node(Cutting *cutting, const CutGroup *group)
+{
+	return group->distribution.kind == DIST_ANYWHERE &&
+		   OidIsValid(group->distribution.anchor) &&
+		   !query_use_local_copies(part_make(cutting->query, group->items, NIL));
+}
+
+/* The residual's FROM item for a group that becomes a fragment. */
+static Node *
+cut_group(Cutting *cutting, CutGroup *group, List *quals)
+{
+	Cut *cut = palloc0(sizeof(Cut));
+	RangeTblRef *ref = makeNode(RangeTblRef);
+	List *taken = quals_of_group(group, quals);
+
+	cut->group = group;
+	cut->part = part_make(cutting->query, group->items, taken);
+	cut->varno = cutting->next_varno++;
+	cutting->cuts = lappend(cutting->cuts, cut);
+	cutting->consumed = list_concat(cutting->consumed, taken);
+	ref->rtindex = cut->varno;
+	return (Node *) ref;
+}
+
+static List *
+not_consumed(Cutting *cutting, List *quals)
+{
+	List *result = NIL;
+	ListCell *cell;
+
+	foreach (cell, quals)
+	{
+		if (!list_member_ptr(cutting->consumed, lfirst(cell)))
+			result = lappend(result, lfirst(cell));
+	}
+	return result;
+}
+
+/* An outer join that can't be evaluated whole: each side by itself. */
+static Node *
+cut_outer_join(Cutting *cutting, JoinExpr *join, List *above)
+{
+	JoinType type = join_type_reduced(join, above);
+	List *quals = quals_flat(join->quals);
+	JoinExpr *result = copyObject(join);
+
+	result->jointype = type;
+	result->usingClause = NIL;
+	result->larg = cut_from(cutting, list_make1(join->larg),
+							type == JOIN_LEFT	 ? above
+							: type == JOIN_RIGHT ? quals
+												 : NIL);
+	result->rarg = cut_from(cutting, list_make1(join->rarg),
+							type == JOIN_LEFT	 ? quals
+							: type == JOIN_RIGHT ? above
+												 : NIL);
+	result->quals = quals_as_node(not_consumed(cutting, quals));
+	/* An outer join without a condition is one on true. */
+	if (result->quals == NULL)
+		result->quals = makeBoolConst(true, false);
+	return (Node *) result;
+}
+
+static Node *
+cut_item(Cutting *cutting, CutGroup *group, List *quals)
+{
+	Node *item = linitial(group->items);
+
+	if (distribution_has_shards(&group->distribution) &&
+		!is_shared_cte(cutting->query, group))
+	{
+		add_sublink_quals(cutting, group, quals);
+		return cut_group(cutting, group, quals);
+	}
+	if (needs_other_node(cutting, group))
+		return cut_group(cutting, group, quals);
+	if (IsA(item, JoinExpr))
+		return cut_outer_join(cutting, (JoinExpr *) item, quals);
+	return copyObject(item);
+}
+
+/*
+ * The new join tree of the inner join of items. `above` are qualifications that hold for
+ * the rows and may be taken from where they stand.
+ */
+static Node *
+cut_from(Cutting *cutting, List *from, List *above)
+{
+	List *quals = list_copy(above);
+	List *items = NIL;
+	List *groups = NIL;
+	List *result = NIL;
+	ListCell *cell;
+
+	foreach (cell, from)
+		join_tree_flatten(lfirst(cell), &items, &quals);
+	foreach (cell, items)
+		groups = lappend(groups, group_of_item(cutting, lfirst(cell), quals));
+	groups = merge_groups(cutting, groups, quals);
+	foreach (cell, groups)
+		result = lappend(result, cut_item(cutting, lfirst(cell), quals));
+	quals = not_consumed(cutting, list_copy_tail(quals, list_length(above)));
+	if (list_length(result) == 1 && quals == NIL)
+		return linitial(result);
+	return (Node *) makeFromExpr(result, quals_as_node(quals));
+}
+
+/* ------------------------------------------------------------------------------------
+ * Redirecting references to the fragments' columns.
+ */
+
+static Cut *
+cut_of_varno(Cutting *cutting, Index varno)
+{
+	ListCell *cell;
+
+	foreach (cell, cutting->cuts)
+	{
+		Cut *cut = lfirst(cell);
+
+		if (bms_is_member(varno, cut->group->relids))
+			return cut;
+	}
+	return NULL;
+}
+
+static const char *
+column_name(RangeTblEntry *rte, AttrNumber attno)
+{
+	if (attno > 0 && attno <= list_length(rte->eref->colnames))
+		return strVal(list_nth(rte->eref->colnames, attno - 1));
+	return "column";
+}
+
+static Var *
+fragment_var(Cutting *cutting, Cut *cut, Node *expr, const char *name)
+{
+	return makeVar(cut->varno, part_column(cut->part, expr, name), exprType(expr),
+				   exprTypmod(expr), exprCollation(expr), cutting->depth);
+}
+
+/* A column that is true in every row of the relation, and not in NULL-extended ones. */
+static Node *
+presence(Cutting *cutting, Cut *cut, Index varno)
+{
+	RangeTblEntry *rte = rt_fetch(varno, cut->part->rtable);
+	NullTest *test;
+
+	if (rte->rtekind != RTE_RELATION)
+	{
+		if (IsA(linitial(cut->group->items), JoinExpr))
+			ereport(ERROR,
+					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+					 errmsg("a whole-row reference to a subquery in an outer join of "
+							"distributed tables is not supported yet")));
+		return (Node *) fragment_var(cutting, cut, makeBoolConst(true, false), "present");
+	}
+	test = makeNode(NullTest);
+	test->arg = (Expr *) makeVar(varno, SelfItemPointerAttributeNumber, TIDOID, -1,
+								 InvalidOid, 0);
+	test->nulltesttype = IS_NOT_NULL;
+	test->location = -1;
+	return (Node *) fragment_var(cutting, cut, (Node *) test, "present");
+}
+
+/* The value, NULL in rows where an outer join left the relation out. */
+static Node *
+where_present(Cutting *cutting, Cut *cut, Index varno, Node *value)
+{
+	CaseExpr *choice = makeNode(CaseExpr);
+	CaseWhen *when = makeNode(CaseWhen);
+
+	if (!cutting->outer_joins)
+		return value;
+	when->expr = (Expr *) presence(cutting, cut, varno);
+	when->result = (Expr *) value;
+	when->location = -1;
+	choice->casetype = exprType(value);
+	choice->args = list_make1(when);
+	choice->defresult = (Expr *) makeNullConst(exprType(value), -1, InvalidOid);
+	choice->location = -1;
+	return (Node *) choice;
+}
+
+static Node *
+whole_row(Cutting *cutting, Cut *cut, Var *var)
+{
+	RangeTblEntry *rte = rt_fetch(var->varno, cut->part->rtable);
+	RowExpr *row = makeNode(RowExpr);
+	List *names;
+	List *vars;
+	ListCell *cell;
+
+	/* As the core does it when it pulls up a subquery. */
+	expandRTE(rte, var->varno, 0, -1, var->vartype != RECORDOID, &names, &vars);
+	foreach (cell, vars)
+	{
+		Node *field = lfirst(cell);
+
+		if (IsA(field, Var))
+			field = (Node *) fragment_var(
+				cutting, cut, field, column_name(rte, ((Var *) field)->varattno));
+		row->args = lappend(row->args, field);
+	}
+	row->row_typeid = var->vartype;
+	row->row_format = COERCE_IMPLICIT_CAST;
+	row->colnames = var->vartype == RECORDOID ? names : NIL;
+	row->location = -1;
+	return where_present(cutting, cut, var->varno, (Node *) row);
+}
+
+static Node *
+redirected(Cutting *cutting, Cut *cut, Var *var)
+{
+	RangeTblEntry *rte = rt_fetch(var->varno, cut->part->rtable);
+	Var *column;
+
+	if (var->varattno == InvalidAttrNumber)
+		return whole_row(cutting, cut, var);
+	if (var->varattno == TableOidAttributeNumber && rte->rtekind == RTE_RELATION)
+		return where_present(cutting, cut, var->varno,
+							 (Node *) makeConst(OIDOID, -1, InvalidOid, sizeof(Oid),
+												ObjectIdGetDatum(rte->relid), false,
+												true));
+	column = copyObject(var);
+	column->varlevelsup = 0;
+	return (Node *) fragment_var(cutting, cut, (Node *) column,
+								 column_name(rte, var->varattno));
+}
+
+static Node *
+redirect_mutator(Node *node, void *context)
+{
+	Cutting *cutting = context;
+
+	if (node == NULL)
+		return NULL;
+	if (IsA(node, Var))
+	{
+		Var *var = (Var *) node;
+		Cut *cut = var->varlevelsup == cutting->depth
+					   ? cut_of_varno(cutting, var->varno)
+					   : NULL;
+
+		return cut != NULL ? redirected(cutting, cut, var) : copyObject(node);
+	}
+	if (IsA(node, Query))
+	{
+		Query *result;
+
+		cutting->depth++;
+		result = query_tree_mutator((Query *) node, redirect_mutator, context,
+									QTW_IGNORE_JOINALIASES);
+		cutting->depth--;
+		return (Node *) result;
+	}
+	return expression_tree_mutator(node, redirect_mutator, context);
+}
+
+static bool
+has_outer_join_walker(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, JoinExpr) && ((JoinExpr *) node)->jointype != JOIN_INNER)
+		return true;
+	return expression_tree_walker(node, has_outer_join_walker, context);
+}
+
+static void
+empty_cut_entries(Cutting *cutting)
+{
+	Index varno = 0;
+	ListCell *cell;
+
+	foreach (cell, cutting->query->rtable)
+	{
+		varno++;
+		if (cut_of_varno(cutting, varno) != NULL)
+			lfirst(cell) = unused_rte();
+	}
+	/* Joins that are gone are entries without a meaning; those that stay need theirs. */
+}
+
+void
+level_cut_from(Query *query)
+{
+	Cutting cutting = {0};
+	Node *tree;
+	ListCell *cell;
+
+	cutting.query = query;
+	cutting.next_varno = list_length(query->rtable) + 1;
+	cutting.outer_joins = has_outer_join_walker((Node *) query->jointree, NULL);
+	tree = cut_from(&cutting, list_make1(query->jointree), NIL);
+	if (cutting.cuts == NIL)
+		return;
+	query->jointree = IsA(tree, FromExpr) ? (FromExpr *) tree
+										  : makeFromExpr(list_make1(tree), NULL);
+	empty_cut_entries(&cutting);
+	query_tree_mutator(query, redirect_mutator, &cutting,
+					   QTW_DONT_COPY_QUERY | QTW_IGNORE_JOINALIASES);
+	foreach (cell, cutting.cuts)
+	{
+		Cut *cut = lfirst(cell);
+		Distribution distribution = distribution_of_query(cut->part);
+
+		query->rtable = lappend(query->rtable, part_fragment(cut->part, &distribution));
+	}
+}

@@ -1,0 +1,53 @@
+/*
+ * cut.h: parts of a query level as queries of their own, and fragments in their place.
+ *
+ * Internal to the planner module.
+ */
+#ifndef PANDO_PLANNER_CUT_H
+#define PANDO_PLANNER_CUT_H
+
+#include "pando/compat/compat.h"
+#include "nodes/parsenodes.h"
+#include "pando/planner/distribution.h"
+
+/*
+ * SELECT <nothing yet> FROM items WHERE quals, with copies of what it needs of the level,
+ * range table numbers unchanged. WITH queries that it refers to come along. Row-level
+ * security of its tables becomes a part of its WHERE.
+ */
+extern Query *part_make(Query *query, List *items, List *quals);
+
+/* Adds an output column, or finds it; returns its number. */
+extern int part_column(Query *part, Node *expr, const char *name);
+
+/* The part as a fragment, in a FROM item. It gets a column if it has none. */
+extern RangeTblEntry *part_fragment(Query *part, const Distribution *distribution);
+
+/* Does the distribution name shards (not only reference tables)? */
+extern bool distribution_has_shards(const Distribution *distribution);
+
+/*
+ * The query level, in place, becomes a scan of a fragment that yields its target list;
+ * DISTINCT, ORDER BY and LIMIT stay.
+ */
+extern void level_become_scan(Query *query, RangeTblEntry *fragment_rte);
+
+/*
+ * Replaces in the level's FROM each group of items that can be evaluated on the shards by a
+ * fragment with the qualifications that belong to it; all references are redirected.
+ */
+extern void level_cut_from(Query *query);
+
+/* A FROM item that stays to keep the range table's numbers, but is nothing. */
+extern RangeTblEntry *unused_rte(void);
+
+/* Columns or aggregates of queries above the expression's own level? */
+extern bool expression_refers_outside(Node *expr);
+
+/* AND-ed qualifications as one expression or NULL. */
+extern Node *quals_as_node(List *quals);
+
+/* Aggregation split between shards and residual; false if the level isn't fit for it. */
+extern bool level_split_aggregates(Query *query);
+
+#endif

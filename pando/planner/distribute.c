@@ -1,0 +1,324 @@
+/*
+ * distribute.c: cutting a SELECT into fragments and a residual, level by level.
+ *
+ * A level is tried, in this order, as
+ * - one fragment, whole;
+ * - one fragment under its own DISTINCT, ORDER BY and LIMIT, which the tasks apply, too, where
+ *   that lets them send less;
+ * - partial aggregates on the shards under final ones (aggregate.c);
+ * - fragments in place of FROM items (cut.c).
+ * Then the same is done to the subqueries, WITH queries and sublinks that are left.
+ * Since a filtered scan of one table is always a fragment, nothing is left in the end.
+ */
+#include "pando/compat/compat.h"
+
+#include "catalog/pg_type.h"
+#include "miscadmin.h"
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/optimizer.h"
+#include "optimizer/tlist.h"
+#include "pando/planner/cut.h"
+#include "pando/planner/distribute.h"
+#include "pando/planner/distribution.h"
+#include "pando/planner/flatten.h"
+#include "pando/planner/fragment_make.h"
+#include "pando/planner/hazard.h"
+#include "pando/planner/local.h"
+#include "rewrite/rewriteManip.h"
+#include "utils/fmgroids.h"
+
+static void distribute_level(Query *query);
+
+/* ------------------------------------------------------------------------------------
+ * WITH queries.
+ */
+
+typedef struct CteUse
+{
+	const char *name;
+	Index depth;
+	int count;
+	Query *inline_query; /* put this in place of the reference */
+} CteUse;
+
+static bool
+cte_use_walker(Node *node, void *context)
+{
+	CteUse *use = context;
+
+	if (node == NULL)
+		return false;
+	if (IsA(node, RangeTblEntry))
+	{
+		RangeTblEntry *rte = (RangeTblEntry *) node;
+
+		if (rte->rtekind != RTE_CTE || rte->ctelevelsup != use->depth ||
+			strcmp(rte->ctename, use->name) != 0)
+			return false;
+		use->count++;
+		if (use->inline_query != NULL)
+		{
+			rte->rtekind = RTE_SUBQUERY;
+			rte->subquery = copyObject(use->inline_query);
+			rte->security_barrier = false;
+			IncrementVarSublevelsUp((Node *) rte->subquery, use->depth, 1);
+			rte->ctename = NULL;
+			rte->ctelevelsup = 0;
+			rte->coltypes = rte->coltypmods = rte->colcollations = NIL;
+		}
+		return false;
+	}
+	if (IsA(node, Query))
+	{
+		bool result;
+
+		use->depth++;
+		result = query_tree_walker((Query *) node, cte_use_walker, context,
+								   QTW_EXAMINE_RTES_AFTER | QTW_IGNORE_JOINALIASES);
+		use->depth--;
+		return result;
+	}
+	return expression_tree_walker(node, cte_use_walker, context);
+}
+
+static int
+walk_cte_uses(Query *query, const char *name, Query *inline_query)
+{
+	CteUse use = {.name = name, .inline_query = inline_query};
+
+	query_tree_walker(query, cte_use_walker, &use,
+					  QTW_EXAMINE_RTES_AFTER | QTW_IGNORE_JOINALIASES);
+	return use.count;
+}
+
+/* May it be computed where it is used, and gives it the same there? */
+static bool
+cte_can_move(CommonTableExpr *cte)
+{
+	Query *query = (Query *) cte->ctequery;
+
+	return !cte->cterecursive && query->commandType == CMD_SELECT &&
+		   query->rowMarks == NIL && !query_varies((Node *) query);
+}
+
+/*
+ * A WITH query that is used once becomes a subquery, so that it can be a part of a
+ * fragment. Those not used at all go away: they would not be executed.
+ */
+static void
+inline_ctes(Query *query)
+{
+	List *kept = NIL;
+	ListCell *cell;
+
+	foreach (cell, query->cteList)
+	{
+		CommonTableExpr *cte = lfirst(cell);
+
+		cte->cterefcount = walk_cte_uses(query, cte->ctename, NULL);
+		if (cte->cterefcount == 0 && ((Query *) cte->ctequery)->commandType == CMD_SELECT)
+			continue;
+		if (cte->cterefcount == 1 && cte_can_move(cte))
+			walk_cte_uses(query, cte->ctename, (Query *) cte->ctequery);
+		else
+			kept = lappend(kept, cte);
+	}
+	query->cteList = kept;
+}
+
+/* After fragments have taken what they need. A WITH query may have lost all of its uses. */
+static void
+drop_unused_ctes(Query *query)
+{
+	int before;
+
+	do
+	{
+		List *kept = NIL;
+		ListCell *cell;
+
+		before = list_length(query->cteList);
+		foreach (cell, query->cteList)
+		{
+			CommonTableExpr *cte = lfirst(cell);
+			int own = 0;
+
+			cte->cterefcount = walk_cte_uses(query, cte->ctename, NULL);
+			if (cte->cterecursive)
+			{
+				CteUse use = {.name = cte->ctename};
+
+				cte_use_walker(cte->ctequery, &use);
+				own = use.count;
+			}
+			if (cte->cterefcount > own)
+				kept = lappend(kept, cte);
+		}
+		query->cteList = kept;
+	} while (list_length(query->cteList) < before);
+}
+
+/* ------------------------------------------------------------------------------------
+ * DISTINCT, ORDER BY and LIMIT over one fragment.
+ */
+
+/* Can the tasks compute it: a value that is the same everywhere, without sublinks? */
+static bool
+limit_can_move(Node *limit)
+{
+	return limit == NULL || (!contain_var_clause(limit) && !expression_varies(limit) &&
+							 !checkExprHasSubLink(limit));
+}
+
+/* The number of rows that each task must send at most. */
+static Node *
+limit_of_tasks(Query *query)
+{
+	Node *sum;
+
+	if (query->limitCount == NULL || query->limitOption != LIMIT_OPTION_COUNT ||
+		!limit_can_move(query->limitCount) || !limit_can_move(query->limitOffset))
+		return NULL;
+	if (query->limitOffset == NULL)
+		return copyObject(query->limitCount);
+	sum = (Node *) makeFuncExpr(
+		F_INT8PL, INT8OID,
+		list_make2(copyObject(query->limitCount), copyObject(query->limitOffset)),
+		InvalidOid, InvalidOid, COERCE_EXPLICIT_CALL);
+	return sum;
+}
+
+/* Columns that are only sorted by must come out of the tasks as well. */
+static void
+output_all_columns(Query *query)
+{
+	ListCell *cell;
+
+	foreach (cell, query->targetList)
+	{
+		TargetEntry *entry = lfirst(cell);
+
+		if (entry->resname == NULL)
+			entry->resname = psprintf("column%d", entry->resno);
+		entry->resjunk = false;
+	}
+}
+
+static bool
+become_fragment(Query *query, Query *part, const Distribution *distribution)
+{
+	output_all_columns(part);
+	level_become_scan(query, part_fragment(part, distribution));
+	return true;
+}
+
+static bool
+level_peel(Query *query)
+{
+	Distribution distribution = distribution_of_query(query);
+	Query *part;
+
+	if (distribution_has_shards(&distribution))
+	{
+		part = copyObject(query);
+		query->sortClause = query->distinctClause = NIL;
+		query->limitCount = query->limitOffset = NULL;
+		query->hasDistinctOn = false;
+		/* A task's rows come in the order that it gives them. */
+		return become_fragment(query, part, &distribution);
+	}
+	if (query->rowMarks != NIL)
+		return false;
+	part = copyObject(query);
+	part->sortClause = part->distinctClause = NIL;
+	part->limitCount = part->limitOffset = NULL;
+	part->hasDistinctOn = false;
+	distribution = distribution_of_query(part);
+	if (!distribution_has_shards(&distribution))
+		return false;
+
+	part = copyObject(query);
+	part->limitCount = limit_of_tasks(query);
+	part->limitOffset = NULL;
+	part->limitOption = LIMIT_OPTION_COUNT;
+	if (part->limitCount == NULL && !part->hasDistinctOn)
+		part->sortClause = NIL;
+	return become_fragment(query, part, &distribution);
+}
+
+/* ------------------------------------------------------------------------------------
+ * The walk over levels.
+ */
+
+static bool
+sublink_walker(Node *node, void *context)
+{
+	if (node == NULL || IsA(node, Query))
+		return false;
+	if (IsA(node, SubLink))
+		distribute_level((Query *) ((SubLink *) node)->subselect);
+	return expression_tree_walker(node, sublink_walker, context);
+}
+
+/* All that is inside of the level and not yet done. */
+static void
+distribute_inside(Query *query)
+{
+	ListCell *cell;
+
+	drop_unused_ctes(query);
+	foreach (cell, query->cteList)
+		distribute_level((Query *) ((CommonTableExpr *) lfirst(cell))->ctequery);
+	foreach (cell, query->rtable)
+	{
+		RangeTblEntry *rte = lfirst(cell);
+
+		if (rte->rtekind == RTE_SUBQUERY)
+			distribute_level(rte->subquery);
+	}
+	if (query->hasSubLinks)
+		query_tree_walker(query, sublink_walker, NULL,
+						  QTW_IGNORE_RC_SUBQUERIES | QTW_IGNORE_JOINALIASES);
+}
+
+/* Reads nothing but what this node has itself. */
+static bool
+is_local(Query *query)
+{
+	DistRelations found = query_dist_relations(query);
+
+	if (!found.any)
+		return true;
+	return !found.sharded && query_use_local_copies(copyObject(query));
+}
+
+static void
+distribute_level(Query *query)
+{
+	check_stack_depth();
+	if (is_local(query))
+		return;
+	if (query->commandType != CMD_SELECT)
+		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+						errmsg("a data-modifying statement in WITH is only supported "
+							   "when the whole statement is for one shard group")));
+	if (query->rowMarks != NIL)
+		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+						errmsg("SELECT FOR UPDATE or FOR SHARE over more than one shard "
+							   "group is not supported yet")));
+	inline_ctes(query);
+	if (level_peel(query))
+		return;
+	if (query->setOperations == NULL && !level_split_aggregates(query))
+		level_cut_from(query);
+	distribute_inside(query);
+}
+
+Query *
+distribute_query(Query *query)
+{
+	query = query_without_join_columns(copyObject(query));
+	distribute_level(query);
+	return query;
+}

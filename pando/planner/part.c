@@ -1,0 +1,246 @@
+/*
+ * part.c: parts of a query level as queries of their own.
+ *
+ * A part keeps the range table numbers of the level that it comes from, so that
+ * expressions can be copied as they are; entries that it doesn't use are emptied.
+ */
+#include "pando/compat/compat.h"
+
+#include "catalog/pg_type.h"
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/prep.h"
+#include "pando/planner/cut.h"
+#include "pando/planner/fragment_make.h"
+#include "parser/parsetree.h"
+#include "rewrite/rewriteManip.h"
+
+RangeTblEntry *
+unused_rte(void)
+{
+	RangeTblEntry *rte = makeNode(RangeTblEntry);
+
+	rte->rtekind = RTE_RESULT;
+	rte->eref = makeAlias("unused", NIL);
+	return rte;
+}
+
+Node *
+quals_as_node(List *quals)
+{
+	if (quals == NIL)
+		return NULL;
+	if (list_length(quals) == 1)
+		return linitial(quals);
+	return (Node *) makeBoolExpr(AND_EXPR, quals, -1);
+}
+
+/* Names of WITH queries of the level that something refers to, directly. */
+typedef struct CteNames
+{
+	Index depth;
+	List *names; /* String */
+} CteNames;
+
+static bool
+cte_walker(Node *node, void *context)
+{
+	CteNames *scan = context;
+
+	if (node == NULL)
+		return false;
+	if (IsA(node, RangeTblEntry))
+	{
+		RangeTblEntry *rte = (RangeTblEntry *) node;
+
+		if (rte->rtekind == RTE_CTE && rte->ctelevelsup == scan->depth)
+			scan->names = list_append_unique(scan->names, makeString(rte->ctename));
+		return false;
+	}
+	if (IsA(node, Query))
+	{
+		scan->depth++;
+		query_tree_walker((Query *) node, cte_walker, context,
+						  QTW_EXAMINE_RTES_BEFORE | QTW_IGNORE_JOINALIASES);
+		scan->depth--;
+		return false;
+	}
+	return expression_tree_walker(node, cte_walker, context);
+}
+
+/* The WITH queries that the part needs, with those that they need. */
+static void
+take_ctes(Query *part, Query *query)
+{
+	CteNames scan = {0};
+	int looked_at = 0;
+	ListCell *cell;
+
+	query_tree_walker(part, cte_walker, &scan,
+					  QTW_EXAMINE_RTES_BEFORE | QTW_IGNORE_JOINALIASES);
+	while (looked_at < list_length(scan.names))
+	{
+		char *name = strVal(list_nth(scan.names, looked_at++));
+
+		foreach (cell, query->cteList)
+		{
+			CommonTableExpr *cte = lfirst(cell);
+
+			if (strcmp(cte->ctename, name) == 0)
+			{
+				scan.depth = 0;
+				cte_walker(cte->ctequery, &scan);
+			}
+		}
+	}
+	/* In the order of the query: later ones may refer to earlier ones. */
+	foreach (cell, query->cteList)
+	{
+		CommonTableExpr *cte = lfirst(cell);
+
+		if (!list_member(scan.names, makeString(cte->ctename)))
+			continue;
+		part->cteList = lappend(part->cteList, copyObject(cte));
+		part->hasRecursive = part->hasRecursive || cte->cterecursive;
+		part->hasModifyingCTE =
+			part->hasModifyingCTE ||
+			((Query *) cte->ctequery)->commandType != CMD_SELECT;
+	}
+}
+
+Query *
+part_make(Query *query, List *items, List *quals)
+{
+	Query *part = makeNode(Query);
+	Relids relids = NULL;
+	Index varno = 0;
+	ListCell *cell;
+
+	foreach (cell, items)
+		relids = bms_add_members(relids, get_relids_in_jointree(lfirst(cell), true));
+	quals = copyObject(quals);
+	foreach (cell, query->rtable)
+	{
+		RangeTblEntry *rte;
+
+		varno++;
+		rte = bms_is_member(varno, relids) ? copyObject(lfirst(cell)) : unused_rte();
+		quals = list_concat(rte->securityQuals, quals);
+		rte->securityQuals = NIL;
+		part->rtable = lappend(part->rtable, rte);
+	}
+	part->commandType = CMD_SELECT;
+	part->querySource = QSRC_ORIGINAL;
+	part->canSetTag = true;
+	part->jointree = makeFromExpr(copyObject(items), quals_as_node(quals));
+	part->hasSubLinks = checkExprHasSubLink((Node *) part->jointree);
+	foreach (cell, part->rtable)
+	{
+		RangeTblEntry *rte = lfirst(cell);
+
+		if (rte->rtekind != RTE_SUBQUERY && checkExprHasSubLink((Node *) rte->functions))
+			part->hasSubLinks = true;
+	}
+	take_ctes(part, query);
+	return part;
+}
+
+int
+part_column(Query *part, Node *expr, const char *name)
+{
+	ListCell *cell;
+	TargetEntry *entry;
+
+	foreach (cell, part->targetList)
+	{
+		entry = lfirst(cell);
+		if (equal(entry->expr, expr))
+			return entry->resno;
+	}
+	entry = makeTargetEntry(copyObject((Expr *) expr), list_length(part->targetList) + 1,
+							pstrdup(name), false);
+	part->targetList = lappend(part->targetList, entry);
+	if (!part->hasSubLinks)
+		part->hasSubLinks = checkExprHasSubLink(expr);
+	return entry->resno;
+}
+
+RangeTblEntry *
+part_fragment(Query *part, const Distribution *distribution)
+{
+	if (part->targetList == NIL)
+		part_column(part,
+					(Node *) makeConst(INT4OID, -1, InvalidOid, sizeof(int32),
+									   Int32GetDatum(1), false, true),
+					"row");
+	return fragment_rte(fragment_from_query(part, distribution));
+}
+
+bool
+distribution_has_shards(const Distribution *distribution)
+{
+	return distribution->kind == DIST_SHARDED || distribution->kind == DIST_SINGLE;
+}
+
+void
+level_become_scan(Query *query, RangeTblEntry *fragment_rte)
+{
+	RangeTblRef *ref = makeNode(RangeTblRef);
+	ListCell *cell;
+
+	ref->rtindex = 1;
+	foreach (cell, query->targetList)
+	{
+		TargetEntry *entry = lfirst(cell);
+		Node *expr = (Node *) entry->expr;
+
+		entry->expr =
+			(Expr *) makeVar(1, entry->resno, exprType(expr), exprTypmod(expr),
+							 exprCollation(expr), 0);
+	}
+	query->rtable = list_make1(fragment_rte);
+	query->jointree = makeFromExpr(list_make1(ref), NULL);
+	query->cteList = NIL;
+	query->setOperations = NULL;
+	query->groupClause = NIL;
+	query->groupingSets = NIL;
+	query->havingQual = NULL;
+	query->windowClause = NIL;
+	query->rowMarks = NIL;
+	query->hasAggs = query->hasWindowFuncs = query->hasTargetSRFs = false;
+	query->hasRecursive = query->hasModifyingCTE = query->hasForUpdate = false;
+	query->hasSubLinks = checkExprHasSubLink(query->limitCount) ||
+						 checkExprHasSubLink(query->limitOffset);
+}
+
+static bool
+outside_walker(Node *node, void *context)
+{
+	Index *depth = context;
+
+	if (node == NULL)
+		return false;
+	if (IsA(node, Var))
+		return ((Var *) node)->varlevelsup > *depth;
+	if (IsA(node, Aggref) && ((Aggref *) node)->agglevelsup > *depth)
+		return true;
+	if (IsA(node, Query))
+	{
+		bool found;
+
+		++*depth;
+		found = query_tree_walker((Query *) node, outside_walker, context,
+								  QTW_IGNORE_JOINALIASES);
+		--*depth;
+		return found;
+	}
+	return expression_tree_walker(node, outside_walker, context);
+}
+
+bool
+expression_refers_outside(Node *expr)
+{
+	Index depth = 0;
+
+	return outside_walker(expr, &depth);
+}
