@@ -3,10 +3,10 @@
  *
  * The items of an inner join are put into groups: a group is what can be evaluated on the
  * shards together. Groups that a qualification connects are merged as long as
- * distribution_of_query() says that the merged one still can. An outer join is an item when it
- * can be evaluated whole; else its sides are treated like inner joins of their own.
- * Qualifications that concern one group only go into it: those of WHERE also into the kept
- * side of an outer join, those of the outer join into its other side.
+ * distribution_of_query() says that the merged one still can. An outer join is an item
+ * when it can be evaluated whole; else its sides are treated like inner joins of their
+ * own. Qualifications that concern one group only go into it: those of WHERE also into
+ * the kept side of an outer join, those of the outer join into its other side.
  *
  * First the new join tree is made, then one pass over the level redirects all references,
  * which also finds the columns that the fragments must yield.
@@ -43,15 +43,14 @@ typedef struct Cut
 {
 	CutGroup *group;
 	Query *part;
-	Index varno; /* of the fragment in the residual */
+	Index varno; /* of the fragment in the residual: one that a cut item had */
 } Cut;
 
 typedef struct Cutting
 {
 	Query *query;
-	List *cuts;		/* Cut * */
-	List *consumed; /* qualifications that a fragment has taken, by pointer */
-	Index next_varno;
+	List *cuts;		  /* Cut * */
+	List *consumed;	  /* qualifications that a fragment has taken, by pointer */
 	bool outer_joins; /* fragments' columns may be NULL-extended */
 	int depth;		  /* of the redirecting pass */
 } Cutting;
@@ -273,7 +272,7 @@ cut_group(Cutting *cutting, CutGroup *group, List *quals)
 
 	cut->group = group;
 	cut->part = part_make(cutting->query, group->items, taken);
-	cut->varno = cutting->next_varno++;
+	cut->varno = bms_next_member(group->relids, -1);
 	cutting->cuts = lappend(cutting->cuts, cut);
 	cutting->consumed = list_concat(cutting->consumed, taken);
 	ref->rtindex = cut->varno;
@@ -456,8 +455,8 @@ whole_row(Cutting *cutting, Cut *cut, Var *var)
 		Node *field = lfirst(cell);
 
 		if (IsA(field, Var))
-			field = (Node *) fragment_var(
-				cutting, cut, field, column_name(rte, ((Var *) field)->varattno));
+			field = (Node *) fragment_var(cutting, cut, field,
+										  column_name(rte, ((Var *) field)->varattno));
 		row->args = lappend(row->args, field);
 	}
 	row->row_typeid = var->vartype;
@@ -496,9 +495,8 @@ redirect_mutator(Node *node, void *context)
 	if (IsA(node, Var))
 	{
 		Var *var = (Var *) node;
-		Cut *cut = var->varlevelsup == cutting->depth
-					   ? cut_of_varno(cutting, var->varno)
-					   : NULL;
+		Cut *cut =
+			var->varlevelsup == cutting->depth ? cut_of_varno(cutting, var->varno) : NULL;
 
 		return cut != NULL ? redirected(cutting, cut, var) : copyObject(node);
 	}
@@ -525,19 +523,35 @@ has_outer_join_walker(Node *node, void *context)
 	return expression_tree_walker(node, has_outer_join_walker, context);
 }
 
+/* No reference to a join's own columns is left, and their origins may be gone. */
+static void
+forget_join_columns(RangeTblEntry *rte)
+{
+	rte->joinmergedcols = 0;
+	rte->joinaliasvars = rte->joinleftcols = rte->joinrightcols = NIL;
+	rte->join_using_alias = NULL;
+	rte->alias = NULL;
+	rte->eref = makeAlias(rte->eref->aliasname, NIL);
+}
+
+/* Entries of the range table that fragments stand for now, or that no longer join. */
 static void
 empty_cut_entries(Cutting *cutting)
 {
+	Relids used = get_relids_in_jointree((Node *) cutting->query->jointree, true);
 	Index varno = 0;
 	ListCell *cell;
 
 	foreach (cell, cutting->query->rtable)
 	{
+		RangeTblEntry *rte = lfirst(cell);
+
 		varno++;
-		if (cut_of_varno(cutting, varno) != NULL)
+		if (!bms_is_member(varno, used) || cut_of_varno(cutting, varno) != NULL)
 			lfirst(cell) = unused_rte();
+		else if (rte->rtekind == RTE_JOIN)
+			forget_join_columns(rte);
 	}
-	/* Joins that are gone are entries without a meaning; those that stay need theirs. */
 }
 
 void
@@ -548,13 +562,12 @@ level_cut_from(Query *query)
 	ListCell *cell;
 
 	cutting.query = query;
-	cutting.next_varno = list_length(query->rtable) + 1;
 	cutting.outer_joins = has_outer_join_walker((Node *) query->jointree, NULL);
 	tree = cut_from(&cutting, list_make1(query->jointree), NIL);
 	if (cutting.cuts == NIL)
 		return;
-	query->jointree = IsA(tree, FromExpr) ? (FromExpr *) tree
-										  : makeFromExpr(list_make1(tree), NULL);
+	query->jointree =
+		IsA(tree, FromExpr) ? (FromExpr *) tree : makeFromExpr(list_make1(tree), NULL);
 	empty_cut_entries(&cutting);
 	query_tree_mutator(query, redirect_mutator, &cutting,
 					   QTW_DONT_COPY_QUERY | QTW_IGNORE_JOINALIASES);
@@ -563,6 +576,7 @@ level_cut_from(Query *query)
 		Cut *cut = lfirst(cell);
 		Distribution distribution = distribution_of_query(cut->part);
 
-		query->rtable = lappend(query->rtable, part_fragment(cut->part, &distribution));
+		list_nth_cell(query->rtable, cut->varno - 1)->ptr_value =
+			part_fragment(cut->part, &distribution);
 	}
 }

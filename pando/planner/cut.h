@@ -33,8 +33,8 @@ extern bool distribution_has_shards(const Distribution *distribution);
 extern void level_become_scan(Query *query, RangeTblEntry *fragment_rte);
 
 /*
- * Replaces in the level's FROM each group of items that can be evaluated on the shards by a
- * fragment with the qualifications that belong to it; all references are redirected.
+ * Replaces in the level's FROM each group of items that can be evaluated on the shards by
+ * a fragment with the qualifications that belong to it; all references are redirected.
  */
 extern void level_cut_from(Query *query);
 

@@ -15,10 +15,9 @@
 #include "tcop/tcopprot.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
-#include "utils/ruleutils.h"
 
 PG_FUNCTION_INFO_V1(query_distribution);
-PG_FUNCTION_INFO_V1(query_residual);
+PG_FUNCTION_INFO_V1(query_fragments);
 
 static const char *const kind_names[] = {"anywhere", "sharded", "single", "coordinator"};
 
@@ -96,17 +95,18 @@ append_fragments(StringInfo out)
 
 		foreach (cell, fragment->relations)
 			names = lappend(names, name_qualified(lfirst_oid(cell)));
-		appendStringInfo(out, "\n  %d", ++number);
+		appendStringInfo(out, "%s%d", number > 0 ? "\n" : "", number + 1);
 		if (fragment->choice == SHARDS_BY_KEY)
 			append_keys(out, fragment->keys);
+		number++;
 		appendStringInfo(out, ": %s",
 						 template_text(fragment->template, names, NIL, NULL, "result_"));
 	}
 }
 
-/* query_residual(query text) returns text */
+/* query_fragments(query text) returns text */
 Datum
-query_residual(PG_FUNCTION_ARGS)
+query_fragments(PG_FUNCTION_ARGS)
 {
 	Query *query = analysed(text_to_cstring(PG_GETARG_TEXT_PP(0)));
 	List *outer = fragment_scope_enter();
@@ -115,7 +115,7 @@ query_residual(PG_FUNCTION_ARGS)
 	initStringInfo(&text);
 	PG_TRY();
 	{
-		appendStringInfoString(&text, pg_get_querydef(distribute_query(query), false));
+		distribute_query(query);
 		append_fragments(&text);
 	}
 	PG_FINALLY();

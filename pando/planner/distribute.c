@@ -3,8 +3,8 @@
  *
  * A level is tried, in this order, as
  * - one fragment, whole;
- * - one fragment under its own DISTINCT, ORDER BY and LIMIT, which the tasks apply, too, where
- *   that lets them send less;
+ * - one fragment under its own DISTINCT, ORDER BY and LIMIT, which the tasks apply, too,
+ * where that lets them send less;
  * - partial aggregates on the shards under final ones (aggregate.c);
  * - fragments in place of FROM items (cut.c).
  * Then the same is done to the subqueries, WITH queries and sublinks that are left.
@@ -13,6 +13,7 @@
 #include "pando/compat/compat.h"
 
 #include "catalog/pg_type.h"
+#include "common/int.h"
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
@@ -127,7 +128,8 @@ inline_ctes(Query *query)
 	query->cteList = kept;
 }
 
-/* After fragments have taken what they need. A WITH query may have lost all of its uses. */
+/* After fragments have taken what they need. A WITH query may have lost all of its uses.
+ */
 static void
 drop_unused_ctes(Query *query)
 {
@@ -171,22 +173,38 @@ limit_can_move(Node *limit)
 							 !checkExprHasSubLink(limit));
 }
 
+/* NULL when there is no limit, or none that a task could reach. */
+static Node *
+constant_sum(Const *count, Const *offset)
+{
+	int64 sum;
+
+	if (count->constisnull)
+		return NULL;
+	if (offset->constisnull)
+		return copyObject((Node *) count);
+	if (pg_add_s64_overflow(DatumGetInt64(count->constvalue),
+							DatumGetInt64(offset->constvalue), &sum))
+		return NULL;
+	return (Node *) makeConst(INT8OID, -1, InvalidOid, sizeof(int64), Int64GetDatum(sum),
+							  false, FLOAT8PASSBYVAL);
+}
+
 /* The number of rows that each task must send at most. */
 static Node *
 limit_of_tasks(Query *query)
 {
-	Node *sum;
-
 	if (query->limitCount == NULL || query->limitOption != LIMIT_OPTION_COUNT ||
 		!limit_can_move(query->limitCount) || !limit_can_move(query->limitOffset))
 		return NULL;
 	if (query->limitOffset == NULL)
 		return copyObject(query->limitCount);
-	sum = (Node *) makeFuncExpr(
+	if (IsA(query->limitCount, Const) && IsA(query->limitOffset, Const))
+		return constant_sum((Const *) query->limitCount, (Const *) query->limitOffset);
+	return (Node *) makeFuncExpr(
 		F_INT8PL, INT8OID,
 		list_make2(copyObject(query->limitCount), copyObject(query->limitOffset)),
 		InvalidOid, InvalidOid, COERCE_EXPLICIT_CALL);
-	return sum;
 }
 
 /* Columns that are only sorted by must come out of the tasks as well. */

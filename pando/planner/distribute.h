@@ -1,5 +1,6 @@
 /*
- * distribute.h: the second and third step: cutting a SELECT into fragments and a residual.
+ * distribute.h: the second and third step: cutting a SELECT into fragments and a
+ * residual.
  */
 #ifndef PANDO_PLANNER_DISTRIBUTE_H
 #define PANDO_PLANNER_DISTRIBUTE_H
@@ -9,8 +10,8 @@
 
 /*
  * A copy of the query in which each maximal part that can run whole on the shards is
- * replaced by a fragment's RTE (fragment_rte). The result touches no shard by itself and means
- * the same. Raises feature_not_supported naming the construct it can't cut yet.
+ * replaced by a fragment's RTE (fragment_rte). The result touches no shard by itself and
+ * means the same. Raises feature_not_supported naming the construct it can't cut yet.
  */
 extern Query *distribute_query(Query *query);
 

@@ -103,8 +103,7 @@ take_ctes(Query *part, Query *query)
 		part->cteList = lappend(part->cteList, copyObject(cte));
 		part->hasRecursive = part->hasRecursive || cte->cterecursive;
 		part->hasModifyingCTE =
-			part->hasModifyingCTE ||
-			((Query *) cte->ctequery)->commandType != CMD_SELECT;
+			part->hasModifyingCTE || ((Query *) cte->ctequery)->commandType != CMD_SELECT;
 	}
 }
 
@@ -194,9 +193,8 @@ level_become_scan(Query *query, RangeTblEntry *fragment_rte)
 		TargetEntry *entry = lfirst(cell);
 		Node *expr = (Node *) entry->expr;
 
-		entry->expr =
-			(Expr *) makeVar(1, entry->resno, exprType(expr), exprTypmod(expr),
-							 exprCollation(expr), 0);
+		entry->expr = (Expr *) makeVar(1, entry->resno, exprType(expr), exprTypmod(expr),
+									   exprCollation(expr), 0);
 	}
 	query->rtable = list_make1(fragment_rte);
 	query->jointree = makeFromExpr(list_make1(ref), NULL);
@@ -209,8 +207,8 @@ level_become_scan(Query *query, RangeTblEntry *fragment_rte)
 	query->rowMarks = NIL;
 	query->hasAggs = query->hasWindowFuncs = query->hasTargetSRFs = false;
 	query->hasRecursive = query->hasModifyingCTE = query->hasForUpdate = false;
-	query->hasSubLinks = checkExprHasSubLink(query->limitCount) ||
-						 checkExprHasSubLink(query->limitOffset);
+	query->hasSubLinks =
+		checkExprHasSubLink(query->limitCount) || checkExprHasSubLink(query->limitOffset);
 }
 
 static bool

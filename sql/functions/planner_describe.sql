@@ -2,6 +2,7 @@
 CREATE OR REPLACE FUNCTION pando.query_distribution(query text) RETURNS text
 	LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'query_distribution';
 
--- What the coordinator computes itself, with pando.fragment(n) in place of shards' rows.
-CREATE OR REPLACE FUNCTION pando.query_residual(query text) RETURNS text
-	LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'query_residual';
+-- The parts of a query that run on the shards, as text over the tables' own names; for
+-- a query that is cut: one that is distributed as a whole is its own fragment.
+CREATE OR REPLACE FUNCTION pando.query_fragments(query text) RETURNS text
+	LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'query_fragments';
