@@ -93,13 +93,17 @@ copy_out_command(const Transfer *transfer)
 		transfer->relation, transfer->columns);
 }
 
-/* Waits until the session's COPY has begun. */
-static void
-await_state(Session *session, SessionState wanted)
+/*
+ * Waits until the session's COPY has begun; false when it has ended by then without a
+ * row. A COPY may be the last of several statements.
+ */
+static bool
+await_copy(Session *session, SessionState wanted)
 {
 	while (session->state != wanted)
 	{
 		PGresult *result;
+		bool ended = false;
 
 		session_wait_any(list_make1(session), -1);
 		if (session->state == SESSION_DEAD)
@@ -108,11 +112,15 @@ await_state(Session *session, SessionState wanted)
 		{
 			if (PQresultStatus(result) == PGRES_FATAL_ERROR)
 				session_raise(session, result, ERROR);
+			ended = strncmp(PQcmdStatus(result), "COPY", 4) == 0;
 			session_result_free(result);
+			if (ended)
+				return false;
 		}
 		if (session->state == SESSION_IDLE)
 			elog(ERROR, "the node did not start the COPY");
 	}
+	return true;
 }
 
 /* The next bytes of a COPY TO; false at its end. */
@@ -154,10 +162,12 @@ transfer_between(const Transfer *transfer, const DistNode *source, const DistNod
 	session_send_simple(to, psprintf("COPY %s %s FROM STDIN (FORMAT %s)",
 									 transfer->relation, transfer->columns,
 									 transfer->binary ? "binary" : "text"));
-	await_state(to, SESSION_COPY_IN);
-	await_state(from, SESSION_COPY_OUT);
-	while (next_bytes(from, &data, &length))
-		session_copy_put(to, data, length);
+	await_copy(to, SESSION_COPY_IN);
+	if (await_copy(from, SESSION_COPY_OUT))
+	{
+		while (next_bytes(from, &data, &length))
+			session_copy_put(to, data, length);
+	}
 	finish(from);
 	session_copy_end(to, NULL);
 	finish(to);
@@ -199,7 +209,7 @@ transfer_here(const Transfer *transfer, Oid relid, int64 shard_id, const DistNod
 
 	addRangeTableEntryForRelation(pstate, rel, RowExclusiveLock, NULL, false, false);
 	session_send_simple(bytes.session, copy_out_command(transfer));
-	await_state(bytes.session, SESSION_COPY_OUT);
+	bytes.ended = !await_copy(bytes.session, SESSION_COPY_OUT);
 
 	byte_source = &bytes;
 	copy = BeginCopyFrom(pstate, rel, NULL, NULL, false, read_bytes, transfer->names,

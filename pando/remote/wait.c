@@ -195,11 +195,13 @@ wire_pump(Session *session)
 {
 	SessionWire *wire = session->wire;
 
-	if (session->state == SESSION_COPY_OUT)
-		pump_copy_out(session);
-	while (session->state == SESSION_BUSY && wire->pending == NULL)
+	/* The answer to a COPY and its rows may have come in one read. */
+	for (;;)
 	{
-		if (PQisBusy(session->conn))
+		if (session->state == SESSION_COPY_OUT)
+			pump_copy_out(session);
+		if (session->state != SESSION_BUSY || wire->pending != NULL ||
+			PQisBusy(session->conn))
 			break;
 		take_result(session, PQgetResult(session->conn));
 	}
