@@ -113,7 +113,7 @@ run_stored(InsertSelectState *state, DestReceiver *dest)
 	Tuplestorestate *store = tuplestore_begin_heap(false, false, work_mem);
 	TupleTableSlot *slot;
 
-	while (!TupIsNull(slot = child_next(state)))
+	for (slot = child_next(state); !TupIsNull(slot); slot = child_next(state))
 		tuplestore_puttupleslot(store, slot);
 
 	slot = MakeSingleTupleTableSlot(desc, &TTSOpsMinimalTuple);
@@ -133,7 +133,7 @@ run_streamed(InsertSelectState *state, DestReceiver *dest)
 	TupleTableSlot *slot;
 
 	dest->rStartup(dest, CMD_INSERT, ExecGetResultType(state->child));
-	while (!TupIsNull(slot = child_next(state)))
+	for (slot = child_next(state); !TupIsNull(slot); slot = child_next(state))
 		dest->receiveSlot(slot, dest);
 }
 
