@@ -139,12 +139,32 @@ check_membership(const DistNode *node)
 	return false; /* not reached */
 }
 
+/*
+ * A server that left in this very transaction still holds the locks of its leaving; a
+ * second session to it would wait for them until the end of time.
+ */
+static void
+check_not_leaving(const DistNode *node)
+{
+	foreach_ptr (const Session, session, session_claimed_list())
+	{
+		if (session->address.group != node->group &&
+			session->address.port == node->port &&
+			strcmp(session->address.host, node->host) == 0)
+			ereport(ERROR, (errcode(ERRCODE_OBJECT_IN_USE),
+							errmsg("%s:%d was a node until this transaction changed that",
+								   node->host, node->port),
+							errhint("Add it in another transaction.")));
+	}
+}
+
 bool
 node_check_fitness(const DistNode *node)
 {
 	char *theirs[FACTS];
 	char *ours[FACTS];
 
+	check_not_leaving(node);
 	facts_split(sql_value(SERVER_FACTS), ours, FACTS);
 	facts_split(xact_value_from_node(node, SERVER_FACTS), theirs, FACTS);
 	if (strcmp(theirs[FACT_IDENTITY], ours[FACT_IDENTITY]) == 0)

@@ -34,6 +34,7 @@
 #include "pando/cluster/node_sync.h"
 #include "pando/cluster/row_stream.h"
 #include "pando/ddl/dependency.h"
+#include "pando/ddl/shard_ddl.h"
 #include "pando/ddl/table_def.h"
 #include "pando/metadata/table.h"
 #include "pando/transaction/xact.h"
@@ -412,16 +413,6 @@ node_forget(const DistNode *node)
 	tell(node, "SELECT pando.node_leave()");
 }
 
-/* Drops the relations, none of which is in the metadata any more. */
-static void
-drop_relations(List *names)
-{
-	foreach_ptr (char, name, names)
-	{
-		sql_run("DROP TABLE IF EXISTS %s CASCADE", name);
-	}
-}
-
 PG_FUNCTION_INFO_V1(node_leave);
 
 /*
@@ -460,7 +451,7 @@ node_leave(PG_FUNCTION_ARGS)
 						   "UPDATE pg_catalog.pg_dist_node_metadata SET metadata = "
 						   "metadata || jsonb_build_object('server_id', "
 						   "gen_random_uuid()::text); SELECT pando.nodes_changed()");
-	drop_relations(names);
+	shard_drop_tables(names);
 	PG_RETURN_VOID();
 }
 
