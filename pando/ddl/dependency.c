@@ -488,6 +488,8 @@ object_create(PG_FUNCTION_ARGS)
 
 	set_config_option("search_path", "pg_catalog", PGC_USERSET, PGC_S_SESSION,
 					  GUC_ACTION_SAVE, true, 0, false);
+	set_config_option("client_min_messages", "warning", PGC_USERSET, PGC_S_SESSION,
+					  GUC_ACTION_SAVE, true, 0, false);
 	set_config_option("check_function_bodies", "off", PGC_USERSET, PGC_S_SESSION,
 					  GUC_ACTION_SAVE, true, 0, false);
 	if (replace || sql_value("SELECT %s", probe) == NULL)

@@ -20,10 +20,14 @@
 #include "catalog/pg_ts_config.h"
 #include "catalog/pg_ts_dict.h"
 #include "catalog/pg_type.h"
+#include "fmgr.h"
+#include "utils/builtins.h"
+#include "utils/guc.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 
 #include "pando/base/name.h"
+#include "pando/base/sql.h"
 #include "pando/catalog/drop.h"
 #include "pando/ddl/drop.h"
 #include "pando/ddl/handler.h"
@@ -31,6 +35,8 @@
 #include "pando/metadata/node.h"
 #include "pando/metadata/table.h"
 #include "pando/transaction/xact.h"
+
+PG_FUNCTION_INFO_V1(tables_drop);
 
 typedef struct DroppedTable
 {
@@ -208,21 +214,34 @@ static void
 drop_on_other_nodes(List *tables)
 {
 	List *nodes = node_list(NODES_OTHER);
-	StringInfoData sql;
+	StringInfoData list;
 	const char *separator = "";
 
-	initStringInfo(&sql);
-	appendStringInfoString(&sql, "DROP TABLE IF EXISTS ");
+	initStringInfo(&list);
 	foreach_ptr (DroppedTable, table, tables)
 	{
 		if (!table->on_other_nodes)
 			continue;
-		appendStringInfo(&sql, "%s%s", separator, table->name);
+		appendStringInfo(&list, "%s%s", separator, table->name);
 		separator = ", ";
 	}
-	appendStringInfoString(&sql, " CASCADE");
-	if (nodes != NIL && separator[0] != '\0')
-		xact_run_on_nodes(nodes, sql.data);
+	if (nodes != NIL && list.len > 0)
+		xact_run_on_nodes(nodes, psprintf("SELECT pando.tables_drop(%s)",
+										  quote_literal_cstr(list.data)));
+}
+
+/* SQL: drops shell tables (a list of names) of this node, and all that goes with them. */
+Datum
+tables_drop(PG_FUNCTION_ARGS)
+{
+	char *list = text_to_cstring(PG_GETARG_TEXT_PP(0));
+	int guc_level = NewGUCNestLevel();
+
+	set_config_option("client_min_messages", "warning", PGC_USERSET, PGC_S_SESSION,
+					  GUC_ACTION_SAVE, true, 0, false);
+	sql_run("DROP TABLE IF EXISTS %s CASCADE", list);
+	AtEOXact_GUC(true, guc_level);
+	PG_RETURN_VOID();
 }
 
 void

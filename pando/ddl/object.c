@@ -416,3 +416,20 @@ sequence_alter_finish(DdlJob *job)
 	if (OidIsValid(seqid) && !node_is_coordinator())
 		sequence_fit(seqid);
 }
+
+/* DROP SEQUENCE: those of distributed tables, where CASCADE takes defaults with them. */
+void
+sequence_drop_prepare(DdlJob *job)
+{
+	DropStmt *stmt = (DropStmt *) job->stmt;
+
+	if (job->applying)
+		stmt->missing_ok = true;
+	foreach_ptr (List, names, stmt->objects)
+	{
+		Oid seqid = RangeVarGetRelid(makeRangeVarFromNameList(names), NoLock, true);
+
+		if (OidIsValid(seqid) && OidIsValid(sequence_distributed_table(seqid)))
+			job->concerned = true;
+	}
+}

@@ -57,6 +57,7 @@ extern void object_prepare(DdlJob *job);
 extern void object_drop_prepare(DdlJob *job);
 extern void sequence_alter_prepare(DdlJob *job);
 extern void sequence_alter_finish(DdlJob *job);
+extern void sequence_drop_prepare(DdlJob *job);
 extern void owned_prepare(DdlJob *job);
 
 #endif

@@ -263,13 +263,21 @@ job_send(DdlJob *job)
  * The usual way
  */
 
+/* The shell has said all there is to say to the client: notices of shards are not shown. */
 static void
 job_run_shards(DdlJob *job)
 {
+	int guc_level;
+
+	if (job->shard_statements == NIL)
+		return;
+	guc_level = NewGUCNestLevel();
+	set_config_option("client_min_messages", "warning", PGC_USERSET, PGC_S_SESSION,
+					  GUC_ACTION_SAVE, true, 0, false);
 	foreach_ptr (Node, stmt, job->shard_statements)
 		shard_run(stmt, job->source);
-	if (job->shard_statements != NIL)
-		xact_wrote_locally();
+	AtEOXact_GUC(true, guc_level);
+	xact_wrote_locally();
 }
 
 static void
@@ -414,6 +422,8 @@ ddl_apply(PG_FUNCTION_ARGS)
 	int guc_level = NewGUCNestLevel();
 
 	set_config_option("search_path", search_path, PGC_USERSET, PGC_S_SESSION,
+					  GUC_ACTION_SAVE, true, 0, false);
+	set_config_option("client_min_messages", "warning", PGC_USERSET, PGC_S_SESSION,
 					  GUC_ACTION_SAVE, true, 0, false);
 	set_config_option("check_function_bodies", "off", PGC_USERSET, PGC_S_SESSION,
 					  GUC_ACTION_SAVE, true, 0, false);

@@ -23,3 +23,5 @@ CREATE OR REPLACE FUNCTION pando.ddl_apply(command text, names text[], search_pa
 CREATE OR REPLACE FUNCTION pando.object_create(probe text, commands text[], replace boolean)
 	RETURNS void
 	LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'object_create';
+CREATE OR REPLACE FUNCTION pando.tables_drop(names text) RETURNS void
+	LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'tables_drop';

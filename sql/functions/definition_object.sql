@@ -122,10 +122,10 @@ CREATE OR REPLACE FUNCTION pando.collation_commands(obj oid) RETURNS SETOF text
 	LANGUAGE sql STABLE SET search_path = pg_catalog AS $$
 	SELECT format('CREATE COLLATION %s (PROVIDER = %s, %s, DETERMINISTIC = %s)', obj::regcollation,
 		CASE collprovider WHEN 'i' THEN 'icu' WHEN 'b' THEN 'builtin' ELSE 'libc' END,
-		coalesce(format('LOCALE = %L', coalesce(to_jsonb(c) ->> 'colliculocale',
+		coalesce('LOCALE = ' || quote_literal(coalesce(to_jsonb(c) ->> 'colliculocale',
 			to_jsonb(c) ->> 'colllocale')),
 			format('LC_COLLATE = %L, LC_CTYPE = %L', collcollate, collctype)),
-		collisdeterministic)
+		CASE WHEN collisdeterministic THEN 'true' ELSE 'false' END)
 	FROM pg_collation c WHERE oid = obj
 	UNION ALL
 	SELECT format('ALTER COLLATION %s OWNER TO %I', obj::regcollation, pg_get_userbyid(collowner))
