@@ -221,11 +221,27 @@ command_run_joined(Command *command)
  * Outside of it.
  */
 
+/* Asks the node to stop what the session runs, without waiting until it has. */
+static void
+lane_cancel(Lane *lane)
+{
+	PGcancel *cancel = PQgetCancel(lane->session->conn);
+	char message[256];
+
+	if (cancel == NULL)
+		return;
+	(void) PQcancel(cancel, message, sizeof(message));
+	PQfreeCancel(cancel);
+}
+
 static void
 lane_close(Lane *lane)
 {
-	if (lane->session != NULL)
-		session_close(lane->session);
+	if (lane->session == NULL)
+		return;
+	if (lane->session->state == SESSION_BUSY || lane->session->state == SESSION_COPY_OUT)
+		lane_cancel(lane);
+	session_close(lane->session);
 	lane->session = NULL;
 }
 

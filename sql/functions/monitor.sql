@@ -258,6 +258,22 @@ CREATE OR REPLACE FUNCTION pg_catalog.citus_shards_on_worker(OUT schema_name nam
 	ORDER BY 1, 2
 $$;
 
+CREATE OR REPLACE FUNCTION pg_catalog.citus_shard_indexes_on_worker(OUT schema_name name,
+		OUT index_name name, OUT index_type text, OUT owner_name name, OUT shard_name name)
+		RETURNS SETOF record
+	LANGUAGE sql STABLE AS $$
+	SELECT n.nspname, c.relname, CASE c.relkind WHEN 'i' THEN 'index' ELSE 'partitioned index' END,
+		pg_catalog.pg_get_userbyid(c.relowner), t.relname
+	FROM pg_catalog.pg_class c
+		JOIN pg_catalog.pg_index i ON i.indexrelid = c.oid
+		JOIN pg_catalog.pg_class t ON t.oid = i.indrelid
+		JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+	WHERE c.relkind IN ('i', 'I') AND n.nspname NOT IN ('pg_catalog', 'pg_toast')
+		AND pg_catalog.pg_table_is_visible(c.oid)
+		AND pando.relation_shard_id(t.oid) IS NOT NULL
+	ORDER BY 1, 2
+$$;
+
 -- Backends of all nodes.
 
 CREATE OR REPLACE FUNCTION pando.local_activity() RETURNS jsonb
@@ -268,17 +284,10 @@ $$;
 CREATE OR REPLACE FUNCTION pando.activity(OUT global_pid bigint, OUT nodeid int4,
 		OUT is_worker_query boolean, OUT activity pg_catalog.pg_stat_activity) RETURNS SETOF record
 	LANGUAGE sql VOLATILE AS $$
-	WITH n AS MATERIALIZED (
-		SELECT row_number() OVER (ORDER BY nodeid)::int4 AS ord, * FROM pando.active_nodes())
-	SELECT coalesce(substring(a.application_name FROM '^citus_internal gpid=(\d+)')::bigint,
-			n.nodeid * 10000000000 + a.pid),
-		n.nodeid, coalesce(a.application_name ~ '^citus_internal gpid=', false), a
-	FROM pando.run_commands((SELECT array_agg(nodeid ORDER BY ord) FROM n),
-			(SELECT array_agg('SELECT pando.local_activity()'::text) FROM n), true, true) r
-		JOIN n USING (ord)
-		CROSS JOIN LATERAL jsonb_populate_recordset(NULL::pg_catalog.pg_stat_activity,
-			r.result::jsonb) a
-	WHERE r.success
+	SELECT pando.global_pid(x.nodeid, a.pid, a.application_name), x.nodeid,
+		coalesce(a.application_name ~ '^citus_internal gpid=', false), a
+	FROM pando.elements_from_nodes('SELECT pando.local_activity()') x
+		CROSS JOIN LATERAL jsonb_populate_record(NULL::pg_catalog.pg_stat_activity, x.element) a
 $$;
 
 -- distributed, reference, local, or schema for a table of a distributed schema.

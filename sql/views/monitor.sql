@@ -1,6 +1,6 @@
 -- What the cluster holds and does. Column names and order are those that tools know.
 
-DROP VIEW IF EXISTS pg_catalog.citus_nodes, pg_catalog.pg_dist_shard_placement,
+DROP VIEW IF EXISTS pg_catalog.citus_locks, pg_catalog.citus_lock_waits, pg_catalog.citus_nodes, pg_catalog.pg_dist_shard_placement,
 	pg_catalog.citus_shards, pg_catalog.citus_shards_on_worker,
 	pg_catalog.citus_shard_indexes_on_worker, pg_catalog.citus_stat_activity,
 	pg_catalog.citus_dist_stat_activity, pg_catalog.time_partitions;
@@ -36,17 +36,9 @@ CREATE VIEW citus.citus_shards_on_worker AS
 	FROM pg_catalog.citus_shards_on_worker() s;
 
 CREATE VIEW citus.citus_shard_indexes_on_worker AS
-	SELECT n.nspname AS "Schema", c.relname AS "Name",
-		CASE c.relkind WHEN 'i' THEN 'index' ELSE 'partitioned index' END AS "Type",
-		pg_catalog.pg_get_userbyid(c.relowner) AS "Owner", t.relname AS "Table"
-	FROM pg_catalog.pg_class c
-		JOIN pg_catalog.pg_index i ON i.indexrelid = c.oid
-		JOIN pg_catalog.pg_class t ON t.oid = i.indrelid
-		JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
-	WHERE c.relkind IN ('i', 'I') AND n.nspname NOT IN ('pg_catalog', 'pg_toast')
-		AND pg_catalog.pg_table_is_visible(c.oid)
-		AND pando.relation_shard_id(t.oid) IS NOT NULL
-	ORDER BY 1, 2;
+	SELECT schema_name AS "Schema", index_name AS "Name", index_type AS "Type",
+		owner_name AS "Owner", shard_name AS "Table"
+	FROM pg_catalog.citus_shard_indexes_on_worker() s;
 
 CREATE VIEW citus.citus_stat_activity AS
 	SELECT a.global_pid, a.nodeid, a.is_worker_query, (a.activity).datid, (a.activity).datname,
@@ -63,6 +55,26 @@ CREATE VIEW citus.citus_stat_activity AS
 CREATE VIEW citus.citus_dist_stat_activity AS
 	SELECT * FROM citus.citus_stat_activity
 	WHERE NOT is_worker_query AND backend_type = 'client backend';
+
+CREATE VIEW citus.citus_locks AS
+	SELECT pando.global_pid(x.nodeid, l.pid, x.element ->> 'application_name') AS global_pid,
+		x.nodeid, l.locktype, l.database, l.relation,
+		x.element ->> 'relation_name' AS relation_name, l.page, l.tuple, l.virtualxid,
+		l.transactionid, l.classid, l.objid, l.objsubid, l.virtualtransaction, l.pid, l.mode,
+		l.granted, l.fastpath, l.waitstart
+	FROM pando.elements_from_nodes('SELECT pando.local_locks()') x
+		CROSS JOIN LATERAL jsonb_populate_record(NULL::pg_catalog.pg_locks, x.element) l;
+
+CREATE VIEW citus.citus_lock_waits AS
+	WITH activity AS MATERIALIZED (
+		SELECT global_pid, query FROM citus.citus_stat_activity WHERE NOT is_worker_query)
+	SELECT w.waiting_gpid, w.blocking_gpid, a.query AS blocked_statement,
+		b.query AS current_statement_in_blocking_process,
+		pg_catalog.citus_nodeid_for_gpid(w.waiting_gpid) AS waiting_nodeid,
+		pg_catalog.citus_nodeid_for_gpid(w.blocking_gpid) AS blocking_nodeid
+	FROM pando.lock_waits() w
+		LEFT JOIN activity a ON a.global_pid = w.waiting_gpid
+		LEFT JOIN activity b ON b.global_pid = w.blocking_gpid;
 
 -- Partitions of tables that are partitioned by ranges of one column of a time type.
 CREATE VIEW citus.time_partitions AS
@@ -88,14 +100,14 @@ DECLARE
 BEGIN
 	FOREACH name IN ARRAY ARRAY['citus_nodes', 'pg_dist_shard_placement', 'citus_shards',
 		'citus_shards_on_worker', 'citus_shard_indexes_on_worker', 'citus_stat_activity',
-		'citus_dist_stat_activity', 'time_partitions']
+		'citus_dist_stat_activity', 'citus_locks', 'citus_lock_waits', 'time_partitions']
 	LOOP
 		EXECUTE format('ALTER VIEW citus.%I SET SCHEMA pg_catalog', name);
 		EXECUTE format('GRANT SELECT ON pg_catalog.%I TO public', name);
 	END LOOP;
 END $$;
 
--- In public, where \d shows it; in pg_catalog if there is no such schema.
+-- These two in public, where \d shows them; in pg_catalog if there is no such schema.
 CREATE VIEW citus.citus_tables AS
 	WITH sizes AS MATERIALIZED (
 		SELECT s.logicalrelid, sum(z.size) AS size
@@ -114,11 +126,30 @@ CREATE VIEW citus.citus_tables AS
 		LEFT JOIN sizes z ON z.logicalrelid = p.logicalrelid
 	ORDER BY p.logicalrelid::text;
 
+CREATE VIEW citus.citus_schemas AS
+	WITH sizes AS MATERIALIZED (
+		SELECT p.colocationid, sum(z.size) AS size
+		FROM pando.placement_sizes('total', NULL, false) z
+			JOIN pg_catalog.pg_dist_shard s USING (shardid)
+			JOIN pg_catalog.pg_dist_partition p USING (logicalrelid)
+		GROUP BY p.colocationid)
+	SELECT n.oid::regnamespace AS schema_name, d.colocationid AS colocation_id,
+		pg_catalog.pg_size_pretty(coalesce(z.size, 0)) AS schema_size,
+		pg_catalog.pg_get_userbyid(n.nspowner) AS schema_owner
+	FROM pg_catalog.pg_dist_schema d
+		JOIN pg_catalog.pg_namespace n ON n.oid = d.schemaid
+		LEFT JOIN sizes z USING (colocationid)
+	ORDER BY n.nspname;
+
 DO $$
 DECLARE
 	target text := CASE WHEN to_regnamespace('public') IS NULL THEN 'pg_catalog' ELSE 'public' END;
+	name text;
 BEGIN
-	EXECUTE format('DROP VIEW IF EXISTS %I.citus_tables', target);
-	EXECUTE format('ALTER VIEW citus.citus_tables SET SCHEMA %I', target);
-	EXECUTE format('GRANT SELECT ON %I.citus_tables TO public', target);
+	FOREACH name IN ARRAY ARRAY['citus_tables', 'citus_schemas']
+	LOOP
+		EXECUTE format('DROP VIEW IF EXISTS %I.%I', target, name);
+		EXECUTE format('ALTER VIEW citus.%I SET SCHEMA %I', name, target);
+		EXECUTE format('GRANT SELECT ON %I.%I TO public', target, name);
+	END LOOP;
 END $$;
