@@ -11,13 +11,10 @@ bool ddl_propagation_enabled = true;
 bool ddl_role_propagation = true;
 bool ddl_unsafe_triggers = false;
 
-/* Accepted: the executor decides by itself, and objects are always made at once. */
-static int modify_mode = 1;
+/* Accepted: objects are always made at once. */
 static int object_propagation = 0;
 static int propagate_set_commands = 0;
 
-static const struct config_enum_entry modify_modes[] = {
-	{"sequential", 0, false}, {"parallel", 1, false}, {NULL, 0, false}};
 static const struct config_enum_entry object_propagations[] = {{"immediate", 0, false},
 															   {"automatic", 1, false},
 															   {"deferred", 2, false},
@@ -40,10 +37,6 @@ settings_init(void)
 		"citus.enable_unsafe_triggers", "Allows triggers on distributed tables.",
 		"They run on the nodes, once per shard, with what is there.",
 		&ddl_unsafe_triggers, false, PGC_USERSET, 0, NULL, NULL, NULL);
-	DefineCustomEnumVariable(
-		"citus.multi_shard_modify_mode",
-		"Accepted; a node's shards share one session once written to.", NULL,
-		&modify_mode, 1, modify_modes, PGC_USERSET, 0, NULL, NULL, NULL);
 	DefineCustomEnumVariable("citus.create_object_propagation",
 							 "Accepted; objects are created on all nodes at once.", NULL,
 							 &object_propagation, 0, object_propagations, PGC_USERSET, 0,

@@ -1,11 +1,124 @@
 /*
- * init.c: what the executor module registers when the library is loaded.
+ * init.c: the executor module's settings, and what it registers when the library is
+ * loaded.
  */
 #include "pando/compat/compat.h"
 
+#include "utils/guc.h"
+
+#include "pando/executor/explain.h"
+#include "pando/executor/explain_worker.h"
 #include "pando/executor/init.h"
+#include "pando/executor/intermediate.h"
+#include "pando/executor/run.h"
+#include "pando/executor/scan.h"
+
+int executor_assignment_policy = ASSIGN_GREEDY;
+bool executor_binary_protocol = true;
+bool executor_explain_all_tasks = false;
+int executor_explain_sort = EXPLAIN_SORT_TIME;
+int executor_max_result_size = 1024 * 1024;
+bool executor_sort_returning = false;
+bool executor_sequential_writes = false;
+
+/* One session per node reads and writes: these bound what is not done (yet). */
+static int modify_mode = 0;
+static int slow_start_interval = 10;
+static int max_pool_size = 16;
+static bool local_execution = true;
+static bool force_parallelization = false;
+static int task_check_interval = 10;
+static bool commutative = false;
+
+static const struct config_enum_entry assignment_policies[] = {
+	{"greedy", ASSIGN_GREEDY, false},
+	{"round-robin", ASSIGN_ROUND_ROBIN, false},
+	{"first-replica", ASSIGN_FIRST_REPLICA, false},
+	{NULL, 0, false},
+};
+
+static const struct config_enum_entry explain_sorts[] = {
+	{"execution-time", EXPLAIN_SORT_TIME, false},
+	{"taskId", EXPLAIN_SORT_TASK, false},
+	{NULL, 0, false},
+};
+
+static const struct config_enum_entry modify_modes[] = {
+	{"parallel", 0, false},
+	{"sequential", 1, false},
+	{NULL, 0, false},
+};
+
+static void
+assign_modify_mode(int value, void *extra)
+{
+	executor_sequential_writes = value == 1;
+}
+
+static void
+define_bool(const char *name, const char *description, bool *variable)
+{
+	DefineCustomBoolVariable(name, description, NULL, variable, *variable, PGC_USERSET, 0,
+							 NULL, NULL, NULL);
+}
+
+static void
+define_settings(void)
+{
+	DefineCustomEnumVariable("citus.task_assignment_policy",
+							 "How a copy of a shard is chosen for reading.", NULL,
+							 &executor_assignment_policy, ASSIGN_GREEDY,
+							 assignment_policies, PGC_USERSET, 0, NULL, NULL, NULL);
+	DefineCustomEnumVariable("citus.explain_analyze_sort_method",
+							 "Order in which EXPLAIN ANALYZE shows tasks.", NULL,
+							 &executor_explain_sort, EXPLAIN_SORT_TIME, explain_sorts,
+							 PGC_USERSET, 0, NULL, NULL, NULL);
+	DefineCustomEnumVariable("citus.multi_shard_modify_mode",
+							 "Whether a write on several nodes runs on all at once.",
+							 NULL, &modify_mode, 0, modify_modes, PGC_USERSET, 0, NULL,
+							 assign_modify_mode, NULL);
+	DefineCustomIntVariable("citus.max_intermediate_result_size",
+							"Largest intermediate result of a statement; -1: no limit.",
+							NULL, &executor_max_result_size, 1024 * 1024, -1,
+							MAX_KILOBYTES, PGC_USERSET, GUC_UNIT_KB, NULL, NULL, NULL);
+	DefineCustomIntVariable("citus.executor_slow_start_interval",
+							"Time between new sessions to a node within one statement.",
+							NULL, &slow_start_interval, 10, 0, INT_MAX, PGC_USERSET,
+							GUC_UNIT_MS, NULL, NULL, NULL);
+	DefineCustomIntVariable("citus.max_adaptive_executor_pool_size",
+							"Largest number of sessions to a node within one statement.",
+							NULL, &max_pool_size, 16, 1, INT_MAX, PGC_USERSET, 0, NULL,
+							NULL, NULL);
+	DefineCustomIntVariable(
+		"citus.remote_task_check_interval",
+		"Time between looks at remote tasks; kept for scripts, waits are "
+		"event-driven.",
+		NULL, &task_check_interval, 10, 1, INT_MAX, PGC_USERSET,
+		GUC_UNIT_MS | GUC_NO_SHOW_ALL, NULL, NULL, NULL);
+	define_bool("citus.enable_binary_protocol",
+				"Rows come from nodes in binary where their types can.",
+				&executor_binary_protocol);
+	define_bool("citus.explain_all_tasks", "EXPLAIN shows all tasks instead of one.",
+				&executor_explain_all_tasks);
+	define_bool("citus.sort_returning", "Rows of RETURNING come sorted, for tests.",
+				&executor_sort_returning);
+	define_bool("citus.enable_local_execution",
+				"Kept for scripts: tasks on this node always run inside the backend.",
+				&local_execution);
+	define_bool("citus.force_max_query_parallelization",
+				"Kept for scripts: one session per node is used.",
+				&force_parallelization);
+	define_bool("citus.all_modifications_commutative",
+				"Kept for scripts: copies are written in one order by everybody.",
+				&commutative);
+}
 
 void
 executor_init(void)
 {
+	define_settings();
+	scan_register();
+	result_init();
+	explain_init();
+	explain_worker_init();
 }

@@ -288,6 +288,8 @@ flight_start(Session *session, Flight *flight)
 	SessionWire *wire = session->wire;
 	MemoryContext old;
 
+	if (session->holder != NULL)
+		session->holder->drain(session->holder);
 	if (session->state == SESSION_DEAD)
 		session_raise_lost(session, ERROR);
 	if ((session->state != SESSION_IDLE && session->state != SESSION_CONNECTING) ||
@@ -335,6 +337,22 @@ session_send_params(Session *session, const char *sql, int nparams, const Oid *t
 					 .reuse = reuse};
 
 	flight_start(session, &flight);
+}
+
+void
+session_hold(Session *session, SessionHolder *holder)
+{
+	Assert(session->holder == NULL);
+	session->holder = holder;
+	holder->session = session;
+}
+
+void
+session_unhold(SessionHolder *holder)
+{
+	if (holder->session != NULL)
+		holder->session->holder = NULL;
+	holder->session = NULL;
 }
 
 void

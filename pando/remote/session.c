@@ -197,6 +197,8 @@ session_close(Session *session)
 {
 	SessionWire *wire = session->wire;
 
+	if (session->holder != NULL)
+		session_unhold(session->holder);
 	dlist_delete(&session->link);
 	if (wire->wait_set != NULL)
 		FreeWaitEventSet(wire->wait_set);
@@ -277,6 +279,8 @@ session_cancel(Session *session)
 	char message[256];
 	PGcancel *cancel;
 
+	if (session->holder != NULL)
+		session_unhold(session->holder);
 	if (session->state == SESSION_CONNECTING)
 		wire_lost(session, "the attempt was cancelled");
 	if (session->state == SESSION_IDLE || session->state == SESSION_DEAD)

@@ -45,6 +45,17 @@ typedef enum SessionState
 	SESSION_DEAD		/* lost, or could not be made; see session_raise_lost() */
 } SessionState;
 
+/*
+ * Who has a flight under way and can take in all the rest of it when another statement
+ * needs the session: embedded in the holder's own data. `session` is NULL when it holds
+ * none (any more).
+ */
+typedef struct SessionHolder
+{
+	struct Session *session;
+	void (*drain)(struct SessionHolder *holder); /* until the flight is over; may raise */
+} SessionHolder;
+
 typedef struct Session
 {
 	dlist_node link;	 /* in the backend's pool */
@@ -64,6 +75,7 @@ typedef struct Session
 	char *settings;			 /* client settings the node has, as SQL text; NULL: none */
 
 	/* Owned by the remote module. */
+	SessionHolder *holder; /* NULL: nobody would mind; see session_hold() */
 	struct SessionWire *wire;
 } Session;
 
@@ -97,6 +109,14 @@ extern void session_send_simple(Session *session, const char *sql);
 extern void session_send_params(Session *session, const char *sql, int nparams,
 								const Oid *types, const char *const *values,
 								bool binary_results, bool reuse);
+
+/*
+ * Puts the flight just sent in somebody's care: the next session_send_*() calls
+ * holder->drain() first if the flight is still under way. The holder lets go when its
+ * flight is over, or before its memory goes; cancelling and closing the session do it, too.
+ */
+extern void session_hold(Session *session, SessionHolder *holder);
+extern void session_unhold(SessionHolder *holder);
 
 /* Asks that the rows of the flight just sent come one PGresult at a time. */
 extern void session_stream_rows(Session *session);

@@ -1,0 +1,83 @@
+/*
+ * local_task.c: tasks on this node's own placements.
+ */
+#include "pando/compat/compat.h"
+
+#include "catalog/pg_type.h"
+#include "utils/builtins.h"
+#include "utils/memutils.h"
+
+#include "pando/executor/explain_worker.h"
+#include "pando/executor/run.h"
+
+/* The fragment's values and a single row's, for $1.. */
+static ParamListInfo
+task_params(FragmentRun *run, Task *task, Oid **types)
+{
+	RunValues *sets[2] = {&run->params,
+						  list_length(task->rows) == 1 ? linitial(task->rows) : NULL};
+	int count = run->params.count + (sets[1] ? sets[1]->count : 0);
+	ParamListInfo params = makeParamList(count);
+	int n = 0;
+
+	*types = palloc(sizeof(Oid) * (count + 1));
+	for (int set = 0; set < 2 && sets[set] != NULL; set++)
+	{
+		for (int i = 0; i < sets[set]->count; i++, n++)
+		{
+			ParamExternData *param = &params->params[n];
+
+			param->ptype = sets[set]->types[i];
+			param->value = sets[set]->values[i];
+			param->isnull = sets[set]->nulls[i];
+			param->pflags = PARAM_FLAG_CONST;
+			if (param->ptype == UNKNOWNOID)
+			{
+				/* The template casts it from text. */
+				param->ptype = TEXTOID;
+				if (!param->isnull)
+					param->value = CStringGetTextDatum(DatumGetCString(param->value));
+			}
+			(*types)[n] = param->ptype;
+		}
+	}
+	return params;
+}
+
+LocalQuery *
+task_open_local(FragmentRun *run, Task *task, bool write)
+{
+	MemoryContext old = MemoryContextSwitchTo(run->context);
+	ResourceOwner owner = CurrentResourceOwner;
+	bool inline_values = list_length(task->rows) > 1;
+	Oid *types = NULL;
+	ParamListInfo params = NULL;
+	LocalQuery *query;
+	char *text = task_text(run, task, inline_values);
+
+	if (!inline_values)
+		params = task_params(run, task, &types);
+	CurrentResourceOwner = run->owner;
+	query = local_open(text, params ? params->numParams : 0, types, params, write,
+					   explain_instrument(&run->explain));
+	CurrentResourceOwner = owner;
+	MemoryContextSwitchTo(old);
+	return query;
+}
+
+void
+task_close_local(FragmentRun *run, Task *task, LocalQuery *query)
+{
+	MemoryContext old = MemoryContextSwitchTo(run->context);
+
+	local_finish(query);
+	task_count(run, task, local_processed(query));
+	if (run->explain.analyze)
+	{
+		task->milliseconds = local_execution_ms(query);
+		task->plan = explain_query(local_query_desc(query), &run->explain,
+								   local_planning_ms(query), task->milliseconds);
+	}
+	local_close(query);
+	MemoryContextSwitchTo(old);
+}

@@ -1,0 +1,397 @@
+/*
+ * run.c: a fragment's execution from start to end, and the order in which its rows come.
+ */
+#include "pando/compat/compat.h"
+
+#include "executor/executor.h"
+#include "miscadmin.h"
+#include "nodes/nodeFuncs.h"
+#include "utils/memutils.h"
+#include "utils/resowner.h"
+#include "utils/typcache.h"
+
+#include "pando/executor/run.h"
+#include "pando/transaction/xact.h"
+
+/* Descriptor of the rows that come out; NULL when none do. */
+static TupleDesc
+output_desc(const Fragment *fragment)
+{
+	TupleDesc desc;
+	int i = 0;
+
+	if (fragment->command != CMD_SELECT && fragment->column_types == NIL)
+		return NULL;
+	desc = CreateTemplateTupleDesc(list_length(fragment->column_types));
+	foreach_oid(type, fragment->column_types)
+	{
+		TupleDescInitEntry(desc, i + 1, strVal(list_nth(fragment->column_names, i)), type,
+						   list_nth_int(fragment->column_typmods, i), 0);
+		TupleDescInitEntryCollation(desc, i + 1,
+									list_nth_oid(fragment->column_collations, i));
+		i++;
+	}
+	return desc;
+}
+
+/* `whole`: the fragment is all of the statement. */
+FragmentRun *
+run_create(PlanState *planstate, Fragment *fragment, bool whole,
+		   const RunExplain *explain)
+{
+	EState *estate = planstate->state;
+	MemoryContext context = AllocSetContextCreate(estate->es_query_cxt, "pando fragment",
+												  ALLOCSET_DEFAULT_SIZES);
+	MemoryContext old = MemoryContextSwitchTo(context);
+	FragmentRun *run = palloc0(sizeof(FragmentRun));
+
+	run->context = context;
+	run->on_reset.func = flights_forget;
+	run->on_reset.arg = run;
+	MemoryContextRegisterResetCallback(context, &run->on_reset);
+	run->owner = CurrentResourceOwner;
+	run->row_context =
+		AllocSetContextCreate(context, "pando fragment row", ALLOCSET_DEFAULT_SIZES);
+	run->fragment = fragment;
+	run->estate = estate;
+	run->planstate = planstate;
+	run->econtext = CreateExprContext(estate);
+	run->whole = whole;
+	run->explain_only = (estate->es_top_eflags & EXEC_FLAG_EXPLAIN_ONLY) != 0;
+	if (explain)
+		run->explain = *explain;
+	run->desc = output_desc(fragment);
+	run->binary =
+		executor_binary_protocol && run->desc != NULL && columns_travel_binary(run->desc);
+	MemoryContextSwitchTo(old);
+	return run;
+}
+
+/* ------------------------------------------------------------------------------------
+ * The spill.
+ */
+
+static Tuplestorestate *
+make_store(FragmentRun *run)
+{
+	MemoryContext old = MemoryContextSwitchTo(run->context);
+	ResourceOwner owner = CurrentResourceOwner;
+	Tuplestorestate *store;
+
+	/* A statement nested in a subtransaction may be the one that makes us spill. */
+	CurrentResourceOwner = run->owner;
+	store = tuplestore_begin_heap(false, false, work_mem);
+	CurrentResourceOwner = owner;
+	MemoryContextSwitchTo(old);
+	return store;
+}
+
+/* Keeps a row for later. */
+void
+run_spill(FragmentRun *run, Datum *values, bool *nulls)
+{
+	if (run->spill == NULL)
+		run->spill = make_store(run);
+	tuplestore_putvalues(run->spill, run->desc, values, nulls);
+	run->spilled++;
+}
+
+/* Hands out the values of a slot; they stay valid until the slot is used again. */
+static void
+slot_values(TupleTableSlot *slot, int ncolumns, Datum *values, bool *nulls)
+{
+	slot_getallattrs(slot);
+	memcpy(values, slot->tts_values, sizeof(Datum) * ncolumns);
+	memcpy(nulls, slot->tts_isnull, sizeof(bool) * ncolumns);
+}
+
+static TupleTableSlot *
+spill_slot(FragmentRun *run)
+{
+	if (run->spill_slot == NULL)
+	{
+		MemoryContext old = MemoryContextSwitchTo(run->context);
+
+		run->spill_slot = MakeTupleTableSlot(run->desc, &TTSOpsMinimalTuple);
+		MemoryContextSwitchTo(old);
+	}
+	return run->spill_slot;
+}
+
+/* Reading never goes past what was put in: the read position could not go on then. */
+static bool
+next_from_spill(FragmentRun *run, Datum *values, bool *nulls)
+{
+	TupleTableSlot *slot;
+
+	if (run->unspilled == run->spilled)
+		return false;
+	slot = spill_slot(run);
+	if (!tuplestore_gettupleslot(run->spill, true, false, slot))
+		elog(ERROR, "rows of a fragment are missing");
+	run->unspilled++;
+	slot_values(slot, run->desc->natts, values, nulls);
+	return true;
+}
+
+/* ------------------------------------------------------------------------------------
+ * Local tasks.
+ */
+
+typedef struct SpillDest
+{
+	DestReceiver pub;
+	FragmentRun *run;
+} SpillDest;
+
+static bool
+spill_receive(TupleTableSlot *slot, DestReceiver *self)
+{
+	slot_getallattrs(slot);
+	run_spill(((SpillDest *) self)->run, slot->tts_values, slot->tts_isnull);
+	return true;
+}
+
+static void
+spill_startup(DestReceiver *self, int operation, TupleDesc desc)
+{
+}
+
+static void
+spill_nothing(DestReceiver *self)
+{
+}
+
+static void
+count_local_bytes(FragmentRun *run, Task *task, TupleTableSlot *slot)
+{
+	slot_getallattrs(slot);
+	task->bytes += heap_compute_data_size(run->desc, slot->tts_values, slot->tts_isnull);
+}
+
+static void
+end_local(FragmentRun *run)
+{
+	LocalQuery *query = run->local;
+
+	run->local = NULL;
+	if (query != NULL)
+		task_close_local(run, run->local_task, query);
+}
+
+static void
+start_local(FragmentRun *run)
+{
+	SpillDest dest = {
+		{spill_receive, spill_startup, spill_nothing, spill_nothing, DestNone}, run};
+
+	run->local_task = linitial(run->local_tasks);
+	run->local_tasks = list_delete_first(run->local_tasks);
+	run->local = task_open_local(run, run->local_task, false);
+	if (local_must_run_whole(run->local))
+	{
+		local_run(run->local, &dest.pub);
+		end_local(run);
+	}
+}
+
+static bool
+next_from_local(FragmentRun *run, Datum *values, bool *nulls)
+{
+	for (;;)
+	{
+		TupleTableSlot *slot;
+
+		if (run->local == NULL)
+		{
+			if (run->local_tasks == NIL)
+				return false;
+			start_local(run);
+			if (next_from_spill(run, values, nulls))
+				return true;
+			continue;
+		}
+		slot = local_next(run->local);
+		if (slot != NULL)
+		{
+			if (run->explain.analyze)
+				count_local_bytes(run, run->local_task, slot);
+			slot_values(slot, run->desc->natts, values, nulls);
+			return true;
+		}
+		end_local(run);
+	}
+}
+
+/* ------------------------------------------------------------------------------------
+ * Flights.
+ */
+
+static bool
+next_from_flights(FragmentRun *run, Datum *values, bool *nulls)
+{
+	while (run->flights != NIL)
+	{
+		Task *task;
+		bool over = false;
+		List *flights;
+
+		if (run->current != NULL && flight_next(run->current, values, nulls, &task))
+			return true;
+		run->current = NULL;
+		flights = list_copy(run->flights);
+		foreach_ptr (Flight, flight, flights)
+		{
+			if (flight_next(flight, values, nulls, &task))
+			{
+				run->current = flight;
+				list_free(flights);
+				return true;
+			}
+			over |= flight_is_over(flight);
+		}
+		list_free(flights);
+		/* A failover may have given us local tasks, or drained a flight. */
+		if (run->local_tasks != NIL || run->unspilled < run->spilled)
+			return false;
+		if (!over)
+			flights_wait(run);
+	}
+	return false;
+}
+
+static bool
+next_unordered(FragmentRun *run, Datum *values, bool *nulls)
+{
+	do
+	{
+		if (next_from_spill(run, values, nulls) || next_from_local(run, values, nulls) ||
+			next_from_flights(run, values, nulls))
+			return true;
+	} while (run->local_tasks != NIL || run->flights != NIL ||
+			 run->unspilled < run->spilled);
+	return false;
+}
+
+/* ------------------------------------------------------------------------------------
+ * Order.
+ */
+
+static bool
+is_sorted(const FragmentRun *run)
+{
+	return run->fragment->sort_columns != NIL && list_length(run->tasks) > 1;
+}
+
+/* The tasks' rows are in order, each for itself: put them in one order. */
+static void
+sort_rows(FragmentRun *run)
+{
+	Fragment *fragment = run->fragment;
+	int nkeys = list_length(fragment->sort_columns);
+	AttrNumber *columns = palloc(sizeof(AttrNumber) * nkeys);
+	Oid *operators = palloc(sizeof(Oid) * nkeys);
+	Oid *collations = palloc(sizeof(Oid) * nkeys);
+	bool *nulls_first = palloc(sizeof(bool) * nkeys);
+	TupleTableSlot *slot = MakeTupleTableSlot(run->desc, &TTSOpsVirtual);
+
+	for (int i = 0; i < nkeys; i++)
+	{
+		columns[i] = list_nth_int(fragment->sort_columns, i);
+		operators[i] = list_nth_oid(fragment->sort_operators, i);
+		collations[i] = list_nth_oid(fragment->sort_collations, i);
+		nulls_first[i] = list_nth_int(fragment->sort_nulls_first, i) != 0;
+	}
+	run->sort = tuplesort_begin_heap(run->desc, nkeys, columns, operators, collations,
+									 nulls_first, work_mem, NULL, TUPLESORT_NONE);
+	for (;;)
+	{
+		MemoryContext old = MemoryContextSwitchTo(run->row_context);
+		bool found;
+
+		ExecClearTuple(slot);
+		found = next_unordered(run, slot->tts_values, slot->tts_isnull);
+		if (found)
+			tuplesort_puttupleslot(run->sort, ExecStoreVirtualTuple(slot));
+		MemoryContextSwitchTo(old);
+		MemoryContextReset(run->row_context);
+		if (!found)
+			break;
+	}
+	tuplesort_performsort(run->sort);
+}
+
+static bool
+next_sorted(FragmentRun *run, Datum *values, bool *nulls)
+{
+	TupleTableSlot *slot = spill_slot(run);
+
+	if (!tuplesort_gettupleslot(run->sort, true, false, slot, NULL))
+		return false;
+	slot_values(slot, run->desc->natts, values, nulls);
+	return true;
+}
+
+/* ------------------------------------------------------------------------------------
+ * From start to end.
+ */
+
+/* Does everything up to the first row; a write is done when this returns. */
+void
+run_start(FragmentRun *run)
+{
+	MemoryContext old = MemoryContextSwitchTo(run->context);
+
+	run_prepare_tasks(run);
+	if (run->desc != NULL)
+		run->decoder = decoder_create(run->desc, run->binary);
+	if (run->fragment->subplans != NIL)
+		subplans_run(run);
+	if (run->fragment->command != CMD_SELECT)
+		write_run(run);
+	else
+	{
+		reads_assign(run, run->tasks);
+		if (is_sorted(run))
+		{
+			ResourceOwner owner = CurrentResourceOwner;
+
+			CurrentResourceOwner = run->owner;
+			sort_rows(run);
+			CurrentResourceOwner = owner;
+		}
+	}
+	MemoryContextSwitchTo(old);
+}
+
+/* The next row; values are in the current memory context or stay until the next call. */
+bool
+run_next(FragmentRun *run, Datum *values, bool *nulls)
+{
+	if (run->desc == NULL)
+		return false;
+	if (run->sort != NULL)
+		return next_sorted(run, values, nulls);
+	return next_unordered(run, values, nulls);
+}
+
+/* Frees everything; sessions are usable for others afterwards. */
+void
+run_end(FragmentRun *run)
+{
+	List *flights = list_copy(run->flights);
+
+	foreach_ptr (Flight, flight, flights)
+		flight_stop(flight);
+	if (run->local != NULL)
+	{
+		local_close(run->local);
+		run->local = NULL;
+	}
+	subplans_end(run);
+	if (run->sort != NULL)
+		tuplesort_end(run->sort);
+	if (run->spill != NULL)
+		tuplestore_end(run->spill);
+	MemoryContextDelete(run->context);
+}

@@ -1,0 +1,208 @@
+/*
+ * run.h: one execution of a fragment; shared by the files of the executor module only.
+ *
+ * A FragmentRun computes the fragment's values, makes its tasks and brings their rows.
+ * All it owns lives in run->context. Rows come from three places, in this order: `spill`
+ * (rows of sessions that another statement needed, and what a write returned), the local
+ * tasks, the flights to other nodes. One flight per node is under way at a time; it is
+ * that node's owner session's holder (remote/session.h) until it is over.
+ */
+#ifndef PANDO_EXECUTOR_RUN_H
+#define PANDO_EXECUTOR_RUN_H
+
+#include "pando/compat/compat.h"
+#include "nodes/execnodes.h"
+#include "utils/resowner.h"
+#include "utils/tuplesort.h"
+#include "utils/tuplestore.h"
+
+#include "pando/executor/decode.h"
+#include "pando/executor/run_local.h"
+#include "pando/metadata/node.h"
+#include "pando/metadata/table.h"
+#include "pando/plan/fragment.h"
+#include "pando/remote/session.h"
+
+/* Values of a list of expressions, in the three forms that are needed. */
+typedef struct RunValues
+{
+	int count;
+	Oid *types;
+	Datum *values;
+	bool *nulls;
+	const char **texts; /* NULL pointer: SQL NULL; NULL until values_texts() */
+} RunValues;
+
+typedef struct Task
+{
+	int number;		 /* position among the tasks, from 0 */
+	int shard_index; /* shard group */
+	int64 shard_id;	 /* the anchor's; 0 without anchor */
+	int nplacements;
+	const Placement *placements;
+	int placement;		  /* the one in use (reads) */
+	int tried;			  /* placements given up (reads) */
+	const DistNode *node; /* of the present placement */
+	bool local;
+
+	/* SHARDS_BY_ROW */
+	List *rows;		   /* RunValues * */
+	List *row_numbers; /* int list: their positions in the statement */
+
+	/* What came of it. */
+	uint64 processed;
+	bool counted;	/* processed stands: its first placement is done */
+	List *returned; /* MinimalTuple, where the order matters */
+
+	/* EXPLAIN ANALYZE */
+	uint64 bytes;
+	double milliseconds;
+	char *plan; /* the node's own plan, in the format asked for; NULL: none */
+} Task;
+
+typedef struct RunExplain
+{
+	bool analyze; /* tasks are to keep their plans */
+	bool timing;
+	bool buffers;
+	bool wal;
+	bool costs;
+	bool verbose;
+	bool settings;
+	bool summary;
+	int format; /* ExplainFormat */
+} RunExplain;
+
+/* The subplans of a run, executed. */
+typedef struct SubRun
+{
+	int number;
+	QueryDesc *query; /* kept for EXPLAIN ANALYZE; else NULL after it ran */
+	double milliseconds;
+	uint64 bytes;
+	uint64 rows;
+	int nremote; /* nodes that it was sent to */
+} SubRun;
+
+typedef struct Flight Flight;
+
+typedef struct FragmentRun
+{
+	MemoryContext context;
+	MemoryContextCallback on_reset; /* lets go of sessions when an error frees the run */
+	ResourceOwner owner;			/* what tuplestores and local plans belong to */
+	Fragment *fragment;
+	EState *estate;
+	PlanState *planstate;
+	ExprContext *econtext;
+	bool whole;				 /* the fragment is the whole statement */
+	bool explain_only;		 /* nothing is to be executed */
+	const DistTable *anchor; /* NULL: none */
+	RunExplain explain;
+
+	RunValues params;
+	uint32 plan_id;
+	char *result_prefix;
+	List *subruns;
+	List *tasks;
+
+	/* Output. */
+	TupleDesc desc; /* NULL when nothing comes out */
+	bool binary;
+	RowDecoder *decoder;
+	List *flights; /* those under way */
+	Flight *current;
+	List *local_tasks; /* to be run */
+	LocalQuery *local; /* being read */
+	Task *local_task;
+	Tuplestorestate *spill;
+	int64 spilled;
+	int64 unspilled;
+	TupleTableSlot *spill_slot;
+	Tuplesortstate *sort;
+	MemoryContext row_context; /* for rows that go into a store */
+	uint64 processed;
+	uint64 bytes;
+} FragmentRun;
+
+/* A flight to one node: the statements under way over its session. */
+struct Flight
+{
+	SessionHolder holder; /* first; holder.session is NULL when the flight is over */
+	FragmentRun *run;
+	const DistNode *node;
+	Session *session;
+	List *tasks;
+	List *steps; /* Step *, one per statement sent */
+	int step;
+	bool write;
+	bool connecting;  /* nothing has come from the node yet */
+	PGresult *result; /* rows being handed out */
+	int row;
+	bool header; /* the next COPY row starts with the header */
+};
+
+/* run.c */
+extern FragmentRun *run_create(PlanState *planstate, Fragment *fragment, bool whole,
+							   const RunExplain *explain);
+extern void run_start(FragmentRun *run);
+extern bool run_next(FragmentRun *run, Datum *values, bool *nulls);
+extern void run_end(FragmentRun *run);
+extern void run_spill(FragmentRun *run, Datum *values, bool *nulls);
+
+/* task.c */
+extern void run_prepare_tasks(FragmentRun *run);
+extern Datum run_value(FragmentRun *run, Expr *expr, bool *isnull);
+extern const char *value_literal(const RunValues *values, int i);
+extern void values_texts(RunValues *values);
+extern char *task_text(FragmentRun *run, Task *task, bool inline_values);
+extern bool task_next_placement(FragmentRun *run, Task *task);
+extern Task *task_create(FragmentRun *run, int shard_index);
+
+/* insert_rows.c */
+extern void insert_rows_tasks(FragmentRun *run);
+extern char *insert_rows_text(FragmentRun *run, Task *task, bool inline_values);
+
+/* run_remote.c */
+extern Flight *flight_start(FragmentRun *run, const DistNode *node, List *tasks,
+							bool write);
+extern bool flight_next(Flight *flight, Datum *values, bool *nulls, Task **task);
+extern bool flight_is_over(const Flight *flight);
+extern void flight_stop(Flight *flight);
+extern void flights_wait(FragmentRun *run);
+extern void flights_forget(void *run);
+extern void reads_assign(FragmentRun *run, List *tasks);
+
+/* write.c */
+extern void write_run(FragmentRun *run);
+extern void task_count(FragmentRun *run, Task *task, uint64 processed);
+
+/* local_task.c */
+extern LocalQuery *task_open_local(FragmentRun *run, Task *task, bool write);
+extern void task_close_local(FragmentRun *run, Task *task, LocalQuery *query);
+
+/* subplan.c */
+extern void subplans_run(FragmentRun *run);
+extern void subplans_end(FragmentRun *run);
+
+/* settings, init.c */
+typedef enum AssignmentPolicy
+{
+	ASSIGN_GREEDY,
+	ASSIGN_ROUND_ROBIN,
+	ASSIGN_FIRST_REPLICA
+} AssignmentPolicy;
+typedef enum ExplainSort
+{
+	EXPLAIN_SORT_TIME,
+	EXPLAIN_SORT_TASK
+} ExplainSort;
+extern int executor_assignment_policy;
+extern bool executor_binary_protocol;
+extern bool executor_explain_all_tasks;
+extern int executor_explain_sort;
+extern int executor_max_result_size; /* kB; -1: no limit */
+extern bool executor_sequential_writes;
+extern bool executor_sort_returning;
+
+#endif

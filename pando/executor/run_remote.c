@@ -1,0 +1,537 @@
+/*
+ * run_remote.c: a run's tasks on other nodes.
+ *
+ * All tasks of one node go in one flight over the transaction's owner session:
+ *
+ *   one task, small          a prepared statement with parameters, rows in binary
+ *   otherwise, with rows     COPY (task) TO STDOUT (FORMAT binary); per task, values
+ * inline types that can't travel  the statements themselves, values inline, rows as text
+ *   nothing comes out        the statements themselves, values inline
+ *
+ * In the simple protocol each statement ends with exactly one result, so results are
+ * counted off against the list of steps. EXPLAIN ANALYZE adds steps around each task that
+ * make the node keep its plan and hand it over (explain_worker.c).
+ *
+ * While a flight is under way the run holds the session: who needs it makes the run take
+ * in the rest first, into its spill.
+ */
+#include "pando/compat/compat.h"
+
+#include "access/xact.h"
+#include "utils/builtins.h"
+#include "utils/memutils.h"
+
+#include "pando/executor/explain_worker.h"
+#include "pando/executor/run.h"
+#include "pando/transaction/xact.h"
+
+/* More rows than this from one task are worth a COPY. */
+#define COPY_ROWS 10000.0
+
+typedef enum StepKind
+{
+	STEP_TASK,
+	STEP_PLAN, /* the node's plan of the task before */
+	STEP_OTHER
+} StepKind;
+
+typedef struct Step
+{
+	StepKind kind;
+	Task *task;
+} Step;
+
+static void
+add_step(Flight *flight, StepKind kind, Task *task)
+{
+	Step *step = palloc(sizeof(Step));
+
+	step->kind = kind;
+	step->task = task;
+	flight->steps = lappend(flight->steps, step);
+}
+
+static Step *
+current_step(Flight *flight)
+{
+	if (flight->step >= list_length(flight->steps))
+		elog(ERROR, "a node sent more results than there were statements");
+	return list_nth(flight->steps, flight->step);
+}
+
+bool
+flight_is_over(const Flight *flight)
+{
+	return flight->holder.session == NULL;
+}
+
+/* ------------------------------------------------------------------------------------
+ * Sending.
+ */
+
+/* Parameters of a task: the fragment's and a single row's. */
+static void
+send_params(Flight *flight, Task *task)
+{
+	FragmentRun *run = flight->run;
+	RunValues *row = task->rows != NIL ? linitial(task->rows) : NULL;
+	int count = run->params.count + (row ? row->count : 0);
+	const char **values = palloc(sizeof(char *) * (count + 1));
+
+	values_texts(&run->params);
+	if (run->params.count > 0)
+		memcpy(values, run->params.texts, sizeof(char *) * run->params.count);
+	if (row != NULL)
+	{
+		values_texts(row);
+		memcpy(values + run->params.count, row->texts, sizeof(char *) * row->count);
+	}
+	add_step(flight, STEP_TASK, task);
+	session_send_params(flight->session, task_text(run, task, false), count, NULL, values,
+						run->binary, true);
+}
+
+static void
+append_task(Flight *flight, StringInfo sql, Task *task)
+{
+	FragmentRun *run = flight->run;
+	char *text = task_text(run, task, true);
+
+	if (run->explain.analyze)
+	{
+		add_step(flight, STEP_OTHER, NULL);
+		appendStringInfoString(sql, explain_request(&run->explain));
+	}
+	add_step(flight, STEP_TASK, task);
+	if (run->desc != NULL && run->binary)
+		appendStringInfo(sql, "COPY (%s) TO STDOUT (FORMAT binary);", text);
+	else
+		appendStringInfo(sql, "%s;", text);
+	pfree(text);
+	if (run->explain.analyze)
+	{
+		add_step(flight, STEP_PLAN, task);
+		appendStringInfoString(sql, explain_fetch());
+		add_step(flight, STEP_OTHER, NULL);
+		appendStringInfoString(sql, explain_stop());
+	}
+}
+
+static void
+send_texts(Flight *flight)
+{
+	StringInfoData sql;
+
+	initStringInfo(&sql);
+	foreach_ptr (Task, task, flight->tasks)
+		append_task(flight, &sql, task);
+	session_send_simple(flight->session, sql.data);
+	pfree(sql.data);
+}
+
+static bool
+goes_with_params(const Flight *flight)
+{
+	const FragmentRun *run = flight->run;
+	const Task *task = linitial(flight->tasks);
+
+	return list_length(flight->tasks) == 1 && list_length(task->rows) <= 1 &&
+		   !run->explain.analyze &&
+		   (run->desc == NULL || !run->binary || run->fragment->command != CMD_SELECT ||
+			run->fragment->rows / list_length(run->tasks) <= COPY_ROWS);
+}
+
+/* May the statement be its own transaction on the node? */
+static bool
+is_alone(const FragmentRun *run, bool write)
+{
+	return run->whole && list_length(run->tasks) == 1 && run->subruns == NIL &&
+		   !run->explain.analyze && !xact_must_join() &&
+		   (!write || ((Task *) linitial(run->tasks))->nplacements == 1);
+}
+
+static void flight_drain(SessionHolder *holder);
+
+Flight *
+flight_start(FragmentRun *run, const DistNode *node, List *tasks, bool write)
+{
+	MemoryContext old = MemoryContextSwitchTo(run->context);
+	Flight *flight = palloc0(sizeof(Flight));
+	XactAccess access = write ? XACT_WRITE : XACT_READ;
+
+	if (is_alone(run, write))
+		access = XACT_ALONE;
+	flight->run = run;
+	flight->node = node;
+	flight->tasks = tasks;
+	flight->write = write;
+	flight->header = true;
+	flight->session = xact_session(node, access);
+	flight->connecting = flight->session->state == SESSION_CONNECTING;
+	if (goes_with_params(flight))
+		send_params(flight, linitial(tasks));
+	else
+		send_texts(flight);
+	if (run->fragment->command == CMD_SELECT || run->desc != NULL)
+		session_stream_rows(flight->session);
+	flight->holder.drain = flight_drain;
+	session_hold(flight->session, &flight->holder);
+	run->flights = lappend(run->flights, flight);
+	MemoryContextSwitchTo(old);
+	return flight;
+}
+
+/* ------------------------------------------------------------------------------------
+ * Receiving.
+ */
+
+static void
+flight_ended(Flight *flight)
+{
+	FragmentRun *run = flight->run;
+
+	session_unhold(&flight->holder);
+	run->flights = list_delete_ptr(run->flights, flight);
+	if (run->current == flight)
+		run->current = NULL;
+}
+
+/* A node that can't be reached: its tasks move to other copies, with a warning. */
+static bool
+flight_fail_over(Flight *flight)
+{
+	FragmentRun *run = flight->run;
+
+	if (!flight->connecting || flight->write || run->fragment->command != CMD_SELECT ||
+		run->subruns != NIL)
+		return false;
+	foreach_ptr (Task, task, flight->tasks)
+	{
+		if (!task_next_placement(run, task))
+			return false;
+	}
+	session_raise_lost(flight->session, WARNING);
+	return true;
+}
+
+static void
+flight_lost(Flight *flight)
+{
+	Session *session = flight->session;
+	FragmentRun *run = flight->run;
+	List *tasks = flight->tasks;
+
+	if (!flight_fail_over(flight))
+		session_raise_lost(session, ERROR);
+	flight_ended(flight);
+	reads_assign(run, tasks);
+}
+
+/* One statement's result has come to its end. */
+static void
+step_ended(Flight *flight, const PGresult *result)
+{
+	Step *step = current_step(flight);
+
+	if (step->kind == STEP_TASK)
+		task_count(flight->run, step->task,
+				   strtoull(PQcmdTuples(unconstify(PGresult *, result)), NULL, 10));
+	flight->step++;
+	flight->header = true;
+}
+
+static void
+take_plan(Flight *flight, PGresult *result)
+{
+	Task *task = current_step(flight)->task;
+
+	if (PQntuples(result) != 1 || PQgetisnull(result, 0, 1))
+		return;
+	task->milliseconds = strtod(PQgetvalue(result, 0, 0), NULL);
+	task->plan = MemoryContextStrdup(flight->run->context, PQgetvalue(result, 0, 1));
+}
+
+/* A result with rows; they are handed out by next_result_row(). False: none of ours. */
+static bool
+take_rows(Flight *flight, PGresult *result)
+{
+	Step *step = current_step(flight);
+
+	if (step->kind == STEP_PLAN)
+		take_plan(flight, result);
+	if (step->kind != STEP_TASK || flight->run->desc == NULL || PQntuples(result) == 0)
+		return false;
+	flight->result = result;
+	flight->row = 0;
+	return true;
+}
+
+/* Does a result of this status end its statement? */
+static bool
+ends_statement(ExecStatusType status)
+{
+	return status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK ||
+		   status == PGRES_EMPTY_QUERY;
+}
+
+static bool
+next_result_row(Flight *flight, Datum *values, bool *nulls, Task **task)
+{
+	PGresult *result = flight->result;
+
+	if (flight->row < PQntuples(result))
+	{
+		uint64 bytes =
+			decode_result_row(flight->run->decoder, result, flight->row++, values, nulls);
+
+		*task = current_step(flight)->task;
+		(*task)->bytes += bytes;
+		return true;
+	}
+	flight->result = NULL;
+	if (ends_statement(PQresultStatus(result)))
+		step_ended(flight, result);
+	session_result_free(result);
+	return false;
+}
+
+static bool
+take_copy_row(Flight *flight, char *data, int length, Datum *values, bool *nulls,
+			  Task **task)
+{
+	int used = 0;
+
+	if (flight->header)
+	{
+		used = decode_copy_header(data, length, NULL);
+		flight->header = false;
+	}
+	if (used == length || decode_copy_row(flight->run->decoder, data + used,
+										  length - used, values, nulls) == 0)
+		return false;
+	*task = current_step(flight)->task;
+	/* The values alone, without their lengths. */
+	(*task)->bytes +=
+		length - used - sizeof(int16) - sizeof(int32) * flight->run->desc->natts;
+	return true;
+}
+
+static PGresult *
+next_result(Flight *flight)
+{
+	MemoryContext old = MemoryContextSwitchTo(flight->run->context);
+	PGresult *result = session_result(flight->session);
+
+	MemoryContextSwitchTo(old);
+	return result;
+}
+
+/*
+ * The next row that has arrived, with values in the current memory context. False when
+ * none has, or the flight is over.
+ */
+bool
+flight_next(Flight *flight, Datum *values, bool *nulls, Task **task)
+{
+	Session *session = flight->session;
+
+	while (!flight_is_over(flight))
+	{
+		PGresult *result;
+
+		if (flight->result != NULL)
+		{
+			if (next_result_row(flight, values, nulls, task))
+				return true;
+			continue;
+		}
+		if (session->state == SESSION_COPY_OUT)
+		{
+			const char *data;
+			int length = session_copy_get(session, &data);
+
+			if (length == 0)
+				return false;
+			if (length > 0)
+			{
+				flight->connecting = false;
+				if (take_copy_row(flight, unconstify(char *, data), length, values, nulls,
+								  task))
+					return true;
+				continue;
+			}
+		}
+		result = next_result(flight);
+		if (result == NULL)
+		{
+			if (session->state == SESSION_IDLE)
+			{
+				if (flight->step < list_length(flight->steps))
+					elog(ERROR, "a node sent fewer results than there were statements");
+				flight_ended(flight);
+			}
+			else if (session->state == SESSION_DEAD)
+				flight_lost(flight);
+			else if (session->state == SESSION_COPY_OUT)
+				continue;
+			return false;
+		}
+		flight->connecting = false;
+		switch (PQresultStatus(result))
+		{
+			case PGRES_SINGLE_TUPLE:
+			case PGRES_TUPLES_OK:
+			case PGRES_COMMAND_OK:
+			case PGRES_EMPTY_QUERY:
+				if (take_rows(flight, result))
+					continue;
+				if (ends_statement(PQresultStatus(result)))
+					step_ended(flight, result);
+				session_result_free(result);
+				break;
+			default:
+				session_raise(session, result, ERROR);
+		}
+	}
+	return false;
+}
+
+/* Waits until something has come for one of the flights. */
+void
+flights_wait(FragmentRun *run)
+{
+	List *sessions = NIL;
+
+	foreach_ptr (Flight, flight, run->flights)
+		sessions = lappend(sessions, flight->session);
+	if (sessions == NIL)
+		return;
+	(void) session_wait_any(sessions, -1);
+	list_free(sessions);
+}
+
+/* Another statement needs the session: all that is still to come goes to the spill. */
+static void
+flight_drain(SessionHolder *holder)
+{
+	Flight *flight = (Flight *) holder;
+	FragmentRun *run = flight->run;
+	int ncolumns = run->desc ? run->desc->natts : 0;
+	Datum *values = palloc(sizeof(Datum) * (ncolumns + 1));
+	bool *nulls = palloc(sizeof(bool) * (ncolumns + 1));
+	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "drained row",
+												  ALLOCSET_DEFAULT_SIZES);
+
+	while (!flight_is_over(flight))
+	{
+		MemoryContext old = MemoryContextSwitchTo(context);
+		Task *task;
+
+		if (flight_next(flight, values, nulls, &task))
+			run_spill(run, values, nulls);
+		else if (!flight_is_over(flight))
+		{
+			List *sessions = list_make1(flight->session);
+
+			(void) session_wait_any(sessions, -1);
+		}
+		MemoryContextSwitchTo(old);
+		MemoryContextReset(context);
+	}
+	MemoryContextDelete(context);
+	pfree(values);
+	pfree(nulls);
+}
+
+/*
+ * Nobody wants the rest. In a transaction that goes on the node must not see an error, so
+ * the rows are thrown away; else the node is told to stop.
+ */
+void
+flight_stop(Flight *flight)
+{
+	Session *session = flight->session;
+
+	if (flight->result != NULL)
+		session_result_free(flight->result);
+	flight->result = NULL;
+	flight_ended(flight);
+	if (session->in_xact && (xact_must_join() || session->wrote) && IsTransactionState())
+		session_result_free(session_finish(session));
+	else
+		session_cancel(session);
+}
+
+/* The run's memory goes: whoever ends the transaction deals with the sessions. */
+void
+flights_forget(void *arg)
+{
+	FragmentRun *run = arg;
+
+	foreach_ptr (Flight, flight, run->flights)
+		session_unhold(&flight->holder);
+	run->flights = NIL;
+}
+
+/* ------------------------------------------------------------------------------------
+ * Reads: which task goes where.
+ */
+
+/* Was the connection to the group's node lost in this transaction? */
+static bool
+group_is_lost(int32 group)
+{
+	List *sessions = session_claimed_list();
+	bool lost = false;
+
+	foreach_ptr (Session, session, sessions)
+	{
+		if (session->address.group == group && session->state == SESSION_DEAD)
+			lost = true;
+	}
+	list_free(sessions);
+	return lost;
+}
+
+/* A node that is known to be away is passed over if there is another copy. */
+static void
+avoid_lost_node(FragmentRun *run, Task *task)
+{
+	while (!task->local && task->nplacements - task->tried > 1 &&
+		   (!task->node->active || group_is_lost(task->node->group)))
+		(void) task_next_placement(run, task);
+}
+
+/* Starts the tasks: local ones are put in line, the others go out now. */
+void
+reads_assign(FragmentRun *run, List *tasks)
+{
+	MemoryContext old = MemoryContextSwitchTo(run->context);
+	List *waiting = NIL;
+
+	foreach_ptr (Task, task, tasks)
+	{
+		avoid_lost_node(run, task);
+		if (task->local)
+			run->local_tasks = lappend(run->local_tasks, task);
+		else
+			waiting = lappend(waiting, task);
+	}
+	while (waiting != NIL)
+	{
+		const DistNode *node = ((Task *) linitial(waiting))->node;
+		List *together = NIL;
+		List *others = NIL;
+
+		foreach_ptr (Task, task, waiting)
+		{
+			if (task->node->group == node->group)
+				together = lappend(together, task);
+			else
+				others = lappend(others, task);
+		}
+		(void) flight_start(run, node, together, false);
+		waiting = others;
+	}
+	MemoryContextSwitchTo(old);
+}

@@ -1,0 +1,213 @@
+/*
+ * scan.c: the plan node "Citus Adaptive": a fragment's rows for PostgreSQL's executor.
+ *
+ * Nothing is done before the first row is asked for. A write is done to its end then.
+ * Where the plan above may ask for the rows again they are kept in a tuplestore as they
+ * pass, the way a Material node does it, so that every pass sees the same rows.
+ */
+#include "pando/compat/compat.h"
+
+#include "executor/executor.h"
+#include "miscadmin.h"
+#include "nodes/extensible.h"
+#include "utils/memutils.h"
+
+#include "pando/executor/explain.h"
+#include "pando/executor/run.h"
+#include "pando/executor/scan.h"
+
+typedef struct FragmentScan
+{
+	CustomScanState css;
+	Fragment *fragment;
+	FragmentRun *run; /* NULL until the first row is asked for */
+	bool keep;		  /* rows may be asked for again */
+	bool exhausted;	  /* the run has no more rows */
+	Tuplestorestate *store;
+	TupleTableSlot *store_slot;
+} FragmentScan;
+
+/* ------------------------------------------------------------------------------------
+ * The node.
+ */
+
+static void
+scan_begin(CustomScanState *node, EState *estate, int eflags)
+{
+	FragmentScan *scan = (FragmentScan *) node;
+
+	if (eflags & EXEC_FLAG_BACKWARD)
+		elog(ERROR, "a fragment can't be scanned backward");
+	scan->keep = scan->fragment->command == CMD_SELECT &&
+				 (scan->fragment->store || (eflags & EXEC_FLAG_REWIND) != 0);
+}
+
+static void
+start_run(FragmentScan *scan)
+{
+	EState *estate = scan->css.ss.ps.state;
+	RunExplain explain = explain_options(&scan->css.ss.ps);
+
+	scan->run =
+		run_create(&scan->css.ss.ps, scan->fragment,
+				   estate->es_plannedstmt->planTree == scan->css.ss.ps.plan, &explain);
+	run_start(scan->run);
+	if (scan->fragment->command != CMD_SELECT)
+		estate->es_processed += scan->run->processed;
+}
+
+static bool
+next_from_run(FragmentScan *scan, TupleTableSlot *slot)
+{
+	if (scan->run == NULL)
+		start_run(scan);
+	if (!run_next(scan->run, slot->tts_values, slot->tts_isnull))
+	{
+		scan->exhausted = true;
+		return false;
+	}
+	ExecStoreVirtualTuple(slot);
+	return true;
+}
+
+static void
+make_store(FragmentScan *scan)
+{
+	EState *estate = scan->css.ss.ps.state;
+	MemoryContext old = MemoryContextSwitchTo(estate->es_query_cxt);
+
+	scan->store = tuplestore_begin_heap(false, false, work_mem);
+	tuplestore_set_eflags(scan->store, EXEC_FLAG_REWIND);
+	scan->store_slot = MakeSingleTupleTableSlot(
+		scan->css.ss.ss_ScanTupleSlot->tts_tupleDescriptor, &TTSOpsMinimalTuple);
+	MemoryContextSwitchTo(old);
+}
+
+/* A row that an earlier pass has seen. */
+static bool
+next_from_store(FragmentScan *scan, TupleTableSlot *slot)
+{
+	int ncolumns = slot->tts_tupleDescriptor->natts;
+
+	if (tuplestore_ateof(scan->store) ||
+		!tuplestore_gettupleslot(scan->store, true, false, scan->store_slot))
+		return false;
+	slot_getallattrs(scan->store_slot);
+	memcpy(slot->tts_values, scan->store_slot->tts_values, sizeof(Datum) * ncolumns);
+	memcpy(slot->tts_isnull, scan->store_slot->tts_isnull, sizeof(bool) * ncolumns);
+	ExecStoreVirtualTuple(slot);
+	return true;
+}
+
+static TupleTableSlot *
+scan_next(ScanState *node)
+{
+	FragmentScan *scan = (FragmentScan *) node;
+	TupleTableSlot *slot = node->ss_ScanTupleSlot;
+	MemoryContext old =
+		MemoryContextSwitchTo(node->ps.ps_ExprContext->ecxt_per_tuple_memory);
+
+	ExecClearTuple(slot);
+	if (scan->keep && scan->store == NULL)
+		make_store(scan);
+	if ((scan->store == NULL || !next_from_store(scan, slot)) && !scan->exhausted &&
+		next_from_run(scan, slot) && scan->store != NULL)
+		tuplestore_puttupleslot(scan->store, slot);
+	MemoryContextSwitchTo(old);
+	return slot;
+}
+
+static bool
+scan_recheck(ScanState *node, TupleTableSlot *slot)
+{
+	return true;
+}
+
+static TupleTableSlot *
+scan_exec(CustomScanState *node)
+{
+	return ExecScan(&node->ss, scan_next, scan_recheck);
+}
+
+static void
+end_run(FragmentScan *scan)
+{
+	if (scan->run != NULL)
+		run_end(scan->run);
+	scan->run = NULL;
+	scan->exhausted = false;
+}
+
+static void
+scan_end(CustomScanState *node)
+{
+	FragmentScan *scan = (FragmentScan *) node;
+
+	end_run(scan);
+	if (scan->store != NULL)
+	{
+		ExecDropSingleTupleTableSlot(scan->store_slot);
+		tuplestore_end(scan->store);
+	}
+	scan->store = NULL;
+}
+
+/* A fragment depends on nothing that changes during the statement: the rows are the same.
+ */
+static void
+scan_rescan(CustomScanState *node)
+{
+	FragmentScan *scan = (FragmentScan *) node;
+
+	ExecScanReScan(&node->ss);
+	if (scan->run == NULL)
+		return;
+	if (scan->fragment->command != CMD_SELECT)
+		elog(ERROR, "a write can't be repeated");
+	if (scan->store != NULL)
+		tuplestore_rescan(scan->store);
+	else
+	{
+		end_run(scan);
+		scan->keep = true;
+	}
+}
+
+static void
+scan_explain(CustomScanState *node, List *ancestors, ExplainState *es)
+{
+	FragmentScan *scan = (FragmentScan *) node;
+
+	explain_fragment(&node->ss.ps, scan->fragment, scan->run, es);
+}
+
+static const CustomExecMethods exec_methods = {
+	.CustomName = "Citus Adaptive",
+	.BeginCustomScan = scan_begin,
+	.ExecCustomScan = scan_exec,
+	.EndCustomScan = scan_end,
+	.ReScanCustomScan = scan_rescan,
+	.ExplainCustomScan = scan_explain,
+};
+
+static Node *
+scan_create(CustomScan *plan)
+{
+	FragmentScan *scan =
+		(FragmentScan *) newNode(sizeof(FragmentScan), T_CustomScanState);
+
+	scan->css.methods = &exec_methods;
+	scan->fragment = fragment_unpack(plan->custom_private);
+	return (Node *) scan;
+}
+
+static const CustomScanMethods scan_methods = {
+	.CustomName = "Citus Adaptive",
+	.CreateCustomScanState = scan_create,
+};
+
+void
+scan_register(void)
+{
+	plan_register_methods(PLAN_FRAGMENT, &scan_methods);
+}

@@ -1,0 +1,146 @@
+/*
+ * subplan.c: plans whose rows become intermediate results before a fragment's tasks run.
+ *
+ * A subplan runs to its end into a file of this node; then the file is sent to the other
+ * nodes that will read it. That way a subplan may use the same sessions as the sending.
+ * Names are <global pid>_<plan>_<subplan>: unique in the cluster as long as the files
+ * live.
+ */
+#include "pando/compat/compat.h"
+
+#include "access/xact.h"
+#include "executor/executor.h"
+#include "portability/instr_time.h"
+#include "utils/memutils.h"
+#include "utils/snapmgr.h"
+
+#include "pando/executor/explain_worker.h"
+#include "pando/executor/intermediate.h"
+#include "pando/executor/subplan.h"
+#include "pando/transaction/xact.h"
+
+void
+subplans_name(FragmentRun *run)
+{
+	static uint32 plans = 0;
+	MemoryContext old = MemoryContextSwitchTo(run->context);
+
+	run->plan_id = ++plans;
+	run->result_prefix = psprintf(UINT64_FORMAT "_%u_", xact_global_pid(), run->plan_id);
+	MemoryContextSwitchTo(old);
+}
+
+QueryDesc *
+subplan_query(FragmentRun *run, const SubResult *sub, DestReceiver *dest, int instrument,
+			  int eflags)
+{
+	QueryDesc *query;
+
+	PushCopiedSnapshot(GetActiveSnapshot());
+	UpdateActiveSnapshotCommandId();
+	query = CreateQueryDesc(sub->plan, run->estate->es_sourceText, GetActiveSnapshot(),
+							InvalidSnapshot, dest, run->estate->es_param_list_info,
+							run->estate->es_queryEnv, instrument);
+	ExecutorStart(query, eflags);
+	PopActiveSnapshot();
+	return query;
+}
+
+void
+subplan_query_end(QueryDesc *query)
+{
+	ExecutorEnd(query);
+	FreeQueryDesc(query);
+}
+
+static bool
+changes_data(const PlannedStmt *stmt)
+{
+	return stmt->commandType != CMD_SELECT || stmt->hasModifyingCTE;
+}
+
+/* The nodes on which tasks will read; *here is set when this one is among them. */
+static List *
+reading_nodes(FragmentRun *run, bool *here)
+{
+	List *nodes = NIL;
+	bool write = run->fragment->command != CMD_SELECT;
+
+	*here = false;
+	foreach_ptr (Task, task, run->tasks)
+	{
+		for (int i = 0; i < task->nplacements; i++)
+		{
+			if (!write && i != task->placement)
+				continue;
+			if (task->placements[i].group == node_local_group())
+				*here = true;
+			else
+				nodes = list_append_unique_ptr(
+					nodes,
+					unconstify(DistNode *, node_by_group(task->placements[i].group)));
+		}
+		if (task->nplacements == 0)
+			*here = true;
+	}
+	return nodes;
+}
+
+static void
+run_subplan(FragmentRun *run, const SubResult *sub, List *nodes, bool here)
+{
+	SubRun *ran = palloc0(sizeof(SubRun));
+	char *name = psprintf("%s%d", run->result_prefix, sub->number);
+	DestReceiver *writer = result_writer_create(name);
+	QueryDesc *query;
+	instr_time start;
+	instr_time now;
+
+	INSTR_TIME_SET_CURRENT(start);
+	query = subplan_query(run, sub, writer, explain_instrument(&run->explain), 0);
+	PushActiveSnapshot(query->snapshot);
+	ExecutorRun(query, ForwardScanDirection, 0, true);
+	ExecutorFinish(query);
+	PopActiveSnapshot();
+	if (changes_data(sub->plan))
+		CommandCounterIncrement();
+
+	result_send(name, nodes);
+	if (!here)
+		result_remove(name);
+	INSTR_TIME_SET_CURRENT(now);
+	INSTR_TIME_SUBTRACT(now, start);
+
+	ran->number = sub->number;
+	ran->milliseconds = INSTR_TIME_GET_MILLISEC(now);
+	ran->bytes = result_writer_bytes(writer);
+	ran->rows = result_writer_rows(writer);
+	ran->nremote = list_length(nodes);
+	if (run->explain.analyze)
+		ran->query = query;
+	else
+		subplan_query_end(query);
+	run->subruns = lappend(run->subruns, ran);
+}
+
+void
+subplans_run(FragmentRun *run)
+{
+	bool here;
+	List *nodes = reading_nodes(run, &here);
+
+	subplans_name(run);
+	foreach_ptr (SubResult, sub, run->fragment->subplans)
+		run_subplan(run, sub, nodes, here);
+}
+
+void
+subplans_end(FragmentRun *run)
+{
+	foreach_ptr (SubRun, ran, run->subruns)
+	{
+		if (ran->query != NULL)
+			subplan_query_end(ran->query);
+		ran->query = NULL;
+	}
+}

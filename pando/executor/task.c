@@ -1,0 +1,333 @@
+/*
+ * task.c: from a fragment to its tasks: values, shard groups, placements, text.
+ *
+ * Values are computed once per execution. Placements come from the metadata cache, which
+ * the lock on the shell tables (the plan's range table) keeps true while this runs.
+ */
+#include "pando/compat/compat.h"
+
+#include "executor/executor.h"
+#include "nodes/bitmapset.h"
+#include "nodes/nodeFuncs.h"
+#include "utils/builtins.h"
+#include "utils/memutils.h"
+
+#include "pando/base/literal.h"
+#include "pando/base/name.h"
+#include "pando/executor/run.h"
+#include "pando/transaction/xact.h"
+
+/* ------------------------------------------------------------------------------------
+ * Values.
+ */
+
+static Datum
+extern_param_value(FragmentRun *run, const Param *param, bool *isnull)
+{
+	ParamListInfo list = run->estate->es_param_list_info;
+	ParamExternData *value = NULL;
+	ParamExternData fetched;
+
+	if (list != NULL && param->paramid > 0 && param->paramid <= list->numParams)
+		value = list->paramFetch != NULL
+					? list->paramFetch(list, param->paramid, false, &fetched)
+					: &list->params[param->paramid - 1];
+	if (value == NULL || !OidIsValid(value->ptype))
+		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_OBJECT),
+						errmsg("no value found for parameter %d", param->paramid)));
+	if (value->ptype != param->paramtype)
+		ereport(
+			ERROR,
+			(errcode(ERRCODE_DATATYPE_MISMATCH),
+			 errmsg("type of parameter %d (%s) does not match that when preparing the "
+					"plan (%s)",
+					param->paramid, format_type_be(value->ptype),
+					format_type_be(param->paramtype))));
+	*isnull = value->isnull;
+	return value->value;
+}
+
+/* Value of an expression without Vars; it lives as long as the run. */
+Datum
+run_value(FragmentRun *run, Expr *expr, bool *isnull)
+{
+	ExprState *state;
+	MemoryContext old;
+	Datum value;
+
+	if (IsA(expr, Const))
+	{
+		*isnull = ((Const *) expr)->constisnull;
+		return ((Const *) expr)->constvalue;
+	}
+	if (IsA(expr, Param) && ((Param *) expr)->paramkind == PARAM_EXTERN)
+		return extern_param_value(run, (Param *) expr, isnull);
+	old = MemoryContextSwitchTo(run->context);
+	state = ExecInitExpr(expr, run->planstate);
+	value = ExecEvalExpr(state, run->econtext, isnull);
+	MemoryContextSwitchTo(old);
+	return value;
+}
+
+void
+values_texts(RunValues *values)
+{
+	if (values->texts != NULL)
+		return;
+	values->texts = palloc0(sizeof(char *) * (values->count + 1));
+	for (int i = 0; i < values->count; i++)
+		values->texts[i] =
+			literal_text(values->values[i], values->nulls[i],
+						 values->types[i] == UNKNOWNOID ? TEXTOID : values->types[i]);
+}
+
+/* As an untyped SQL literal: what surrounds it in the template gives it its type. */
+const char *
+value_literal(const RunValues *values, int i)
+{
+	return values->texts[i] == NULL ? "NULL" : quote_literal_cstr(values->texts[i]);
+}
+
+static void
+evaluate_params(FragmentRun *run)
+{
+	RunValues *params = &run->params;
+	int n = list_length(run->fragment->params);
+
+	params->count = 0;
+	params->types = palloc(sizeof(Oid) * (n + 1));
+	params->values = palloc(sizeof(Datum) * (n + 1));
+	params->nulls = palloc(sizeof(bool) * (n + 1));
+	params->texts = NULL;
+	foreach_ptr (Expr, expr, run->fragment->params)
+	{
+		int i = params->count++;
+
+		params->types[i] = exprType((Node *) expr);
+		params->values[i] = run_value(run, expr, &params->nulls[i]);
+	}
+}
+
+/* ------------------------------------------------------------------------------------
+ * Shard groups.
+ */
+
+/* Indexes of the shard groups that hold one of the key values. */
+static Bitmapset *
+choose_by_key(FragmentRun *run)
+{
+	Bitmapset *chosen = NULL;
+
+	foreach_ptr (Expr, key, run->fragment->keys)
+	{
+		bool isnull;
+		Datum value = run_value(run, key, &isnull);
+
+		if (!isnull)
+			chosen = bms_add_member(chosen, shard_index_of_value(run->anchor, value));
+	}
+	/* A read without a key must still say what an empty input gives, such as count(*) =
+	 * 0. */
+	if (chosen == NULL && run->fragment->command == CMD_SELECT)
+		chosen = bms_make_singleton(0);
+	return chosen;
+}
+
+Task *
+task_create(FragmentRun *run, int shard_index)
+{
+	Task *task = palloc0(sizeof(Task));
+	const Shard *shard;
+
+	task->number = list_length(run->tasks);
+	task->shard_index = shard_index;
+	if (run->anchor == NULL)
+	{
+		/* No table at all: any node will do, so this one. */
+		task->local = true;
+		task->node = node_local();
+		return task;
+	}
+	shard = &run->anchor->shards[shard_index];
+	task->shard_id = shard->id;
+	task->nplacements = shard->nplacements;
+	task->placements = shard->placements;
+	if (shard->nplacements == 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("shard " INT64_FORMAT " has no active placement", shard->id)));
+	return task;
+}
+
+static void
+create_tasks(FragmentRun *run)
+{
+	Bitmapset *chosen;
+	int index = -1;
+
+	if (run->fragment->insert_rows != NIL)
+	{
+		insert_rows_tasks(run);
+		return;
+	}
+	switch (run->fragment->choice)
+	{
+		case SHARDS_ALL:
+			for (int i = 0; i < run->anchor->nshards; i++)
+				run->tasks = lappend(run->tasks, task_create(run, i));
+			break;
+		case SHARDS_BY_KEY:
+			chosen = choose_by_key(run);
+			while ((index = bms_next_member(chosen, index)) >= 0)
+				run->tasks = lappend(run->tasks, task_create(run, index));
+			break;
+		case SHARDS_ANY_COPY:
+		case SHARDS_ALL_COPIES:
+			run->tasks = list_make1(task_create(run, 0));
+			break;
+		case SHARDS_BY_ROW:
+			elog(ERROR, "an INSERT without rows");
+	}
+}
+
+/* ------------------------------------------------------------------------------------
+ * Placements of reads.
+ */
+
+static void
+use_placement(Task *task, int placement)
+{
+	task->placement = placement;
+	task->node = node_by_group(task->placements[placement].group);
+	task->local = task->node->group == node_local_group();
+}
+
+/* How many of the tasks that have a node already are on the group. */
+static int
+load_of_group(FragmentRun *run, int32 group)
+{
+	int load = 0;
+
+	foreach_ptr (Task, task, run->tasks)
+	{
+		if (task->node != NULL && task->node->group == group)
+			load++;
+	}
+	return load;
+}
+
+static int
+local_placement(const Task *task)
+{
+	for (int i = 0; i < task->nplacements; i++)
+	{
+		if (task->placements[i].group == node_local_group())
+			return i;
+	}
+	return -1;
+}
+
+static int
+choose_placement(FragmentRun *run, Task *task)
+{
+	static uint32 turn = 0;
+	int best = 0;
+	int best_load = INT_MAX;
+
+	if (task->nplacements == 1)
+		return 0;
+	if (run->fragment->choice == SHARDS_ANY_COPY && local_placement(task) >= 0)
+		return local_placement(task);
+	switch ((AssignmentPolicy) executor_assignment_policy)
+	{
+		case ASSIGN_FIRST_REPLICA:
+			return 0;
+		case ASSIGN_ROUND_ROBIN:
+			if (task->number == 0)
+				turn++;
+			return (turn + task->number) % task->nplacements;
+		case ASSIGN_GREEDY:
+			for (int i = 0; i < task->nplacements; i++)
+			{
+				int load = load_of_group(run, task->placements[i].group);
+
+				if (load < best_load)
+				{
+					best = i;
+					best_load = load;
+				}
+			}
+			break;
+	}
+	return best;
+}
+
+/* Goes on to another placement of a read; false when all have been tried. */
+bool
+task_next_placement(FragmentRun *run, Task *task)
+{
+	if (++task->tried >= task->nplacements)
+		return false;
+	use_placement(task, (task->placement + 1) % task->nplacements);
+	return true;
+}
+
+/* ------------------------------------------------------------------------------------
+ * Text.
+ */
+
+static char *
+relation_shard_name(FragmentRun *run, Oid relid, int shard_index)
+{
+	const DistTable *table = dist_table_require(relid);
+	int index = table->kind == TABLE_HASH ? shard_index : 0;
+
+	if (table->kind == TABLE_HASH &&
+		(run->anchor == NULL || table->nshards != run->anchor->nshards))
+		ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+						errmsg("tables of one query are no longer colocated"),
+						errdetail("Table \"%s\" was changed.", name_qualified(relid))));
+	return name_shard_qualified(relid, table->shards[index].id);
+}
+
+/* The task's statement, with its values inline or as $1.. */
+char *
+task_text(FragmentRun *run, Task *task, bool inline_values)
+{
+	List *names = NIL;
+	List *literals = NIL;
+	char *rows = NULL;
+
+	foreach_oid(relid, run->fragment->relations) names =
+		lappend(names, relation_shard_name(run, relid, task->shard_index));
+	if (inline_values && run->params.count > 0)
+	{
+		values_texts(&run->params);
+		for (int i = 0; i < run->params.count; i++)
+			literals = lappend(literals, (char *) value_literal(&run->params, i));
+	}
+	if (run->fragment->insert_rows != NIL)
+		rows = insert_rows_text(run, task, inline_values);
+	return template_text(run->fragment->template, names, literals, rows,
+						 run->result_prefix);
+}
+
+/* Values and tasks, in the run's context; reads have their placements. */
+void
+run_prepare_tasks(FragmentRun *run)
+{
+	MemoryContext old = MemoryContextSwitchTo(run->context);
+
+	if (OidIsValid(run->fragment->anchor))
+		run->anchor = dist_table_require(run->fragment->anchor);
+	evaluate_params(run);
+	create_tasks(run);
+	foreach_ptr (Task, task, run->tasks)
+	{
+		if (task->nplacements > 0)
+			use_placement(task, run->fragment->command == CMD_SELECT
+									? choose_placement(run, task)
+									: 0);
+	}
+	MemoryContextSwitchTo(old);
+}
