@@ -24,6 +24,7 @@
 #include "catalog/index.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_class.h"
+#include "catalog/pg_inherits.h"
 #include "catalog/pg_namespace.h"
 #include "catalog/pg_type.h"
 #include "common/keywords.h"
@@ -42,10 +43,17 @@
 #include "pando/metadata/table.h"
 #include "pando/plan/deparse.h"
 
+/* A query level, and which entries of its range table the text can name. */
+typedef struct Level
+{
+	Query *query;
+	Bitmapset *visible;
+} Level;
+
 /* What one walk over the query finds out and prepares. */
 typedef struct QuirkContext
 {
-	List *levels; /* Query *, innermost first */
+	List *levels; /* Level *, innermost first */
 	DeparsedQuery *result;
 	bool replace_vars; /* there are whole-row or tableoid references to replace */
 } QuirkContext;
@@ -110,28 +118,35 @@ mention_relation(Query *query, int rtindex, DeparsedQuery *result)
 }
 
 static void
-mention_from(Query *query, Node *item, DeparsedQuery *result)
+mention_from(Level *level, Node *item, DeparsedQuery *result)
 {
+	Query *query = level->query;
+
 	if (item == NULL)
 		return;
 	if (IsA(item, RangeTblRef))
 	{
 		int rtindex = ((RangeTblRef *) item)->rtindex;
 
+		level->visible = bms_add_member(level->visible, rtindex);
 		/* UPDATE and DELETE have their target in the jointree too: it is printed once. */
-		if (rtindex != query->resultRelation)
-			mention_relation(query, rtindex, result);
+		if (rtindex == query->resultRelation)
+			return;
+		/* A rule's action joins what the deparser would not print. */
+		rt_fetch(rtindex, query->rtable)->inFromCl = true;
+		mention_relation(query, rtindex, result);
 	}
 	else if (IsA(item, JoinExpr))
 	{
-		mention_from(query, ((JoinExpr *) item)->larg, result);
-		mention_from(query, ((JoinExpr *) item)->rarg, result);
+		level->visible = bms_add_member(level->visible, ((JoinExpr *) item)->rtindex);
+		mention_from(level, ((JoinExpr *) item)->larg, result);
+		mention_from(level, ((JoinExpr *) item)->rarg, result);
 	}
 	else if (IsA(item, FromExpr))
 	{
 		foreach_ptr (Node, child, ((FromExpr *) item)->fromlist)
 		{
-			mention_from(query, child, result);
+			mention_from(level, child, result);
 		}
 	}
 }
@@ -167,9 +182,232 @@ conflict_by_columns(Query *query)
 	index_close(index, AccessShareLock);
 }
 
-static void
-prepare_level(Query *query, QuirkContext *context)
+/*
+ * The number of the assignment that `SET (a, b) = (SELECT ...)` makes to this column, in
+ * the order in which it was written; 0 for other assignments. Looks where the deparser
+ * does.
+ */
+static int
+multi_assignment(const TargetEntry *tle)
 {
+	Node *expr = (Node *) tle->expr;
+
+	while (expr)
+	{
+		if (IsA(expr, FieldStore))
+			expr = linitial(((FieldStore *) expr)->newvals);
+		else if (IsA(expr, SubscriptingRef) && ((SubscriptingRef *) expr)->refassgnexpr)
+			expr = (Node *) ((SubscriptingRef *) expr)->refassgnexpr;
+		else if (IsA(expr, CoerceToDomain) &&
+				 ((CoerceToDomain *) expr)->coercionformat == COERCE_IMPLICIT_CAST)
+			expr = (Node *) ((CoerceToDomain *) expr)->arg;
+		else
+			break;
+	}
+	expr = strip_implicit_coercions(expr);
+	if (expr && IsA(expr, Param) && ((Param *) expr)->paramkind == PARAM_MULTIEXPR)
+		return ((Param *) expr)->paramid;
+	return 0;
+}
+
+static int
+compare_assignments(const ListCell *a, const ListCell *b)
+{
+	int x = multi_assignment(lfirst(a));
+	int y = multi_assignment(lfirst(b));
+
+	/* The others come last, in the order of columns. */
+	if (x == 0 && y == 0)
+	{
+		x = ((TargetEntry *) lfirst(a))->resno;
+		y = ((TargetEntry *) lfirst(b))->resno;
+	}
+	else if (x == 0 || y == 0)
+		return x == 0 ? 1 : -1;
+	return x < y ? -1 : x > y;
+}
+
+/* The expression without a cast to a domain, which is put around the whole assignment. */
+static Node *
+strip_domain(Node *expr)
+{
+	while (expr && IsA(expr, CoerceToDomain) &&
+		   ((CoerceToDomain *) expr)->coercionformat == COERCE_IMPLICIT_CAST)
+		expr = (Node *) ((CoerceToDomain *) expr)->arg;
+	return expr;
+}
+
+static bool
+assigns_part(Node *expr)
+{
+	expr = strip_domain(expr);
+	return expr && (IsA(expr, FieldStore) || (IsA(expr, SubscriptingRef) &&
+											  ((SubscriptingRef *) expr)->refassgnexpr));
+}
+
+/*
+ * The assignments to one column as separate entries: the rewriter has merged those to
+ * several parts of it into one expression, of which the deparser would print one part.
+ */
+static List *
+split_assignment(TargetEntry *tle, Node *expr, List *result)
+{
+	expr = strip_domain(expr);
+	if (IsA(expr, FieldStore))
+	{
+		FieldStore *merged = (FieldStore *) expr;
+		ListCell *value;
+		ListCell *field;
+
+		if (assigns_part((Node *) merged->arg))
+			result = split_assignment(tle, (Node *) merged->arg, result);
+		forboth(value, merged->newvals, field, merged->fieldnums)
+		{
+			FieldStore *single = makeNode(FieldStore);
+
+			*single = *merged;
+			single->newvals = list_make1(lfirst(value));
+			single->fieldnums = list_make1_int(lfirst_int(field));
+			result = lappend(result, makeTargetEntry((Expr *) single, tle->resno,
+													 tle->resname, false));
+		}
+		return result;
+	}
+	if (assigns_part((Node *) ((SubscriptingRef *) expr)->refexpr))
+		result =
+			split_assignment(tle, (Node *) ((SubscriptingRef *) expr)->refexpr, result);
+	return lappend(result,
+				   makeTargetEntry((Expr *) expr, tle->resno, tle->resname, false));
+}
+
+static List *
+split_assignments(List *tlist)
+{
+	List *result = NIL;
+
+	foreach_ptr (TargetEntry, tle, tlist)
+	{
+		if (!tle->resjunk && assigns_part((Node *) tle->expr))
+			result = split_assignment(tle, (Node *) tle->expr, result);
+		else
+			result = lappend(result, tle);
+	}
+	return result;
+}
+
+static void
+refuse_part_values(List *tlist)
+{
+	foreach_ptr (TargetEntry, tle, tlist)
+	{
+		if (assigns_part((Node *) tle->expr))
+			refuse("INSERT into a part of a column from a query");
+	}
+}
+
+/* Assignments of an UPDATE, or of ON CONFLICT DO UPDATE, as they were written. */
+static List *
+written_assignments(Query *query, List *tlist)
+{
+	tlist = split_assignments(tlist);
+	/* The rewriter has sorted them by column. */
+	if (query->hasSubLinks)
+		list_sort(tlist, compare_assignments);
+	return tlist;
+}
+
+/* An UPDATE that sets generated columns alone must be given something to print. */
+static List *
+assign_itself(Query *query)
+{
+	Oid relid = rt_fetch(query->resultRelation, query->rtable)->relid;
+	Relation relation = table_open(relid, NoLock);
+	TupleDesc desc = RelationGetDescr(relation);
+	List *tlist = NIL;
+
+	for (int i = 0; i < desc->natts && tlist == NIL; i++)
+	{
+		Form_pg_attribute attr = TupleDescAttr(desc, i);
+		Var *var;
+
+		if (attr->attisdropped || attr->attgenerated || attr->attidentity)
+			continue;
+		var = makeVar(query->resultRelation, i + 1, attr->atttypid, attr->atttypmod,
+					  attr->attcollation, 0);
+		tlist = list_make1(
+			makeTargetEntry((Expr *) var, i + 1, pstrdup(NameStr(attr->attname)), false));
+	}
+	table_close(relation, NoLock);
+	return tlist;
+}
+
+/*
+ * Without a prefix, a column in ORDER BY or DISTINCT ON reads as an output column of that
+ * name. The deparser leaves prefixes out where the top level has one relation: a second
+ * entry in the range table, printed nowhere, makes it use them.
+ */
+static void
+force_prefixes(Query *query)
+{
+	RangeTblEntry *rte;
+
+	if (list_length(query->rtable) != 1 || query->commandType != CMD_SELECT ||
+		(query->sortClause == NIL && !query->hasDistinctOn))
+		return;
+	rte = linitial(query->rtable);
+	foreach_ptr (TargetEntry, tle, query->targetList)
+	{
+		AttrNumber attno = 0;
+
+		foreach_ptr (String, column, rte->eref->colnames)
+		{
+			attno++;
+			if (tle->resjunk || tle->resname == NULL ||
+				strcmp(strVal(column), tle->resname) != 0 ||
+				(IsA(tle->expr, Var) && ((Var *) tle->expr)->varattno == attno))
+				continue;
+			rte = makeNode(RangeTblEntry);
+			rte->rtekind = RTE_RESULT;
+			rte->eref = makeAlias("*RESULT*", NIL);
+			query->rtable = lappend(query->rtable, rte);
+			return;
+		}
+	}
+}
+
+/* Does the deparser print an output column again in ORDER BY and the like? */
+static bool
+repeats_sublinks(Query *query)
+{
+	if (!query->hasSubLinks)
+		return false;
+	foreach_ptr (TargetEntry, tle, query->targetList)
+	{
+		if (tle->ressortgroupref > 0 && checkExprHasSubLink((Node *) tle->expr))
+			return true;
+	}
+	return false;
+}
+
+/* A subquery's rows must not be seen by conditions from outside before its own are met.
+ */
+static void
+keep_barrier(RangeTblEntry *rte)
+{
+	Query *query = rte->subquery;
+
+	/* PostgreSQL moves no condition below a LIMIT or OFFSET. */
+	if (rte->rtekind == RTE_SUBQUERY && rte->security_barrier && !query->limitOffset &&
+		!query->limitCount)
+		query->limitOffset = (Node *) makeConst(INT8OID, -1, InvalidOid, sizeof(int64),
+												Int64GetDatum(0), false, FLOAT8PASSBYVAL);
+}
+
+static void
+prepare_level(Level *level, QuirkContext *context)
+{
+	Query *query = level->query;
+
 	if (query->withCheckOptions)
 		refuse("a view WITH CHECK OPTION or a row-level security policy");
 	query->isReturn = false;
@@ -181,11 +419,30 @@ prepare_level(Query *query, QuirkContext *context)
 		cte->cycle_clause = NULL;
 	}
 
+	if (query->commandType == CMD_UPDATE)
+		query->targetList = query->targetList
+								? written_assignments(query, query->targetList)
+								: assign_itself(query);
+	else
+		refuse_part_values(query->targetList);
+	if (list_length(context->levels) == 1)
+		force_prefixes(query);
+	if (repeats_sublinks(query))
+		context->result->repeats = true;
+
 	if (query->resultRelation)
+	{
+		level->visible = bms_make_singleton(query->resultRelation);
+		/* That of an updatable view's table says it is in FROM as well. */
+		rt_fetch(query->resultRelation, query->rtable)->inFromCl = false;
 		mention_relation(query, query->resultRelation, context->result);
-	mention_from(query, (Node *) query->jointree, context->result);
+	}
+	mention_from(level, (Node *) query->jointree, context->result);
 	if (query->onConflict)
 	{
+		query->onConflict->onConflictSet =
+			written_assignments(query, query->onConflict->onConflictSet);
+		level->visible = bms_add_member(level->visible, query->onConflict->exclRelIndex);
 		/* The planner's business; it holds a whole-row reference. */
 		query->onConflict->exclRelTlist = NIL;
 		if (OidIsValid(query->onConflict->constraint))
@@ -193,15 +450,33 @@ prepare_level(Query *query, QuirkContext *context)
 	}
 }
 
+static Level *
+level_of_var(const Var *var, List *levels)
+{
+	if (var->varlevelsup >= list_length(levels))
+		elog(ERROR, "bogus varlevelsup: %u", var->varlevelsup);
+	return list_nth(levels, var->varlevelsup);
+}
+
 static RangeTblEntry *
 rte_of_var(const Var *var, List *levels)
 {
-	Query *query;
+	return rt_fetch(var->varno, level_of_var(var, levels)->query->rtable);
+}
 
-	if (var->varlevelsup >= list_length(levels))
-		elog(ERROR, "bogus varlevelsup: %u", var->varlevelsup);
-	query = list_nth(levels, var->varlevelsup);
-	return rt_fetch(var->varno, query->rtable);
+/*
+ * The deparser prints a column as it was written; a rule may have replaced the relation
+ * by another since, and left NEW or OLD as what was written.
+ */
+static void
+make_var_visible(Var *var, List *levels)
+{
+	if (var->varnosyn > 0 &&
+		!bms_is_member(var->varnosyn, level_of_var(var, levels)->visible))
+	{
+		var->varnosyn = var->varno;
+		var->varattnosyn = var->varattno;
+	}
 }
 
 static bool
@@ -218,12 +493,15 @@ var_names_shell(const Var *var, List *levels)
 
 /* The field names of a row are lost in text unless they are those of a plain ROW(). */
 static void
-check_row_names(const RowExpr *row)
+prepare_row(RowExpr *row)
 {
 	int number = 0;
 
 	if (row->row_typeid != RECORDOID)
+	{
+		row->row_format = COERCE_EXPLICIT_CAST;
 		return;
+	}
 	foreach_ptr (String, name, row->colnames)
 	{
 		if (strcmp(strVal(name), psprintf("f%d", ++number)) != 0)
@@ -238,11 +516,11 @@ quirk_walker(Node *node, QuirkContext *context)
 		return false;
 	if (IsA(node, Query))
 	{
-		Query *query = (Query *) node;
+		Level level = {.query = (Query *) node};
 
-		context->levels = lcons(query, context->levels);
-		prepare_level(query, context);
-		query_tree_walker(query, quirk_walker, context, QTW_EXAMINE_RTES_BEFORE);
+		context->levels = lcons(&level, context->levels);
+		prepare_level(&level, context);
+		query_tree_walker(level.query, quirk_walker, context, QTW_EXAMINE_RTES_BEFORE);
 		context->levels = list_delete_first(context->levels);
 		return false;
 	}
@@ -250,16 +528,18 @@ quirk_walker(Node *node, QuirkContext *context)
 	{
 		if (((RangeTblEntry *) node)->securityQuals)
 			refuse("a row-level security policy");
+		keep_barrier((RangeTblEntry *) node);
 		return false;
 	}
 	if (IsA(node, Var))
 	{
+		make_var_visible((Var *) node, context->levels);
 		if (var_names_shell((Var *) node, context->levels))
 			context->replace_vars = true;
 		return false;
 	}
 	if (IsA(node, RowExpr))
-		check_row_names((RowExpr *) node);
+		prepare_row((RowExpr *) node);
 	return expression_tree_walker(node, quirk_walker, context);
 }
 
@@ -318,9 +598,10 @@ shell_mutator(Node *node, QuirkContext *context)
 		return NULL;
 	if (IsA(node, Query))
 	{
+		Level level = {.query = (Query *) node};
 		Query *result;
 
-		context->levels = lcons(node, context->levels);
+		context->levels = lcons(&level, context->levels);
 		result = query_tree_mutator((Query *) node, shell_mutator, context, 0);
 		context->levels = list_delete_first(context->levels);
 		return (Node *) result;
@@ -330,6 +611,9 @@ shell_mutator(Node *node, QuirkContext *context)
 		Var *var = (Var *) node;
 		RangeTblEntry *rte = rte_of_var(var, context->levels);
 
+		if (var->varattno == TableOidAttributeNumber && rte->inh &&
+			has_subclass(rte->relid))
+			refuse("tableoid of a partitioned table");
 		if (var->varattno == TableOidAttributeNumber)
 			return (Node *) makeConst(OIDOID, -1, InvalidOid, sizeof(Oid),
 									  ObjectIdGetDatum(rte->relid), false, true);

@@ -48,11 +48,6 @@ select_of_insert(Query *insert)
 	make_result_rte(rt_fetch(insert->resultRelation, select->rtable));
 	if (insert->onConflict && insert->onConflict->exclRelIndex > 0)
 		make_result_rte(rt_fetch(insert->onConflict->exclRelIndex, select->rtable));
-	foreach_ptr (RangeTblRef, ref, select->jointree->fromlist)
-	{
-		/* The source of an INSERT is not visible to names, that of a SELECT is. */
-		rt_fetch(ref->rtindex, select->rtable)->inFromCl = true;
-	}
 	foreach_ptr (TargetEntry, tle, select->targetList)
 	{
 		if (tle->resjunk)
