@@ -478,8 +478,11 @@ convert_undistribute(List *relids, bool keep_shells)
 		shards_drop_on_nodes(lfirst_oid(cell));
 	foreach (cell, relids)
 		unregister(lfirst_oid(cell));
-	if (!keep_shells)
-		drop_other_shells(relids);
+	if (keep_shells)
+		return;
+	drop_other_shells(relids);
+	foreach (cell, relids)
+		table_validate_local_references(lfirst_oid(cell));
 }
 
 PG_FUNCTION_INFO_V1(shells_drop);

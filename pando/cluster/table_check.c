@@ -18,6 +18,7 @@
 #include "catalog/pg_inherits.h"
 #include "catalog/pg_namespace.h"
 #include "commands/trigger.h"
+#include "lib/stringinfo.h"
 #include "miscadmin.h"
 #include "rewrite/prs2lock.h"
 #include "utils/acl.h"
@@ -30,6 +31,7 @@
 #include "utils/typcache.h"
 
 #include "pando/base/name.h"
+#include "pando/base/sql.h"
 #include "pando/cluster/table_check.h"
 
 /* ------------------------------------------------------------------------------------
@@ -250,6 +252,21 @@ table_check_unique(Relation rel, const TableSpec *spec)
  * Foreign keys
  */
 
+/* Are the table's rows elsewhere than in the relation itself? */
+static bool
+is_in_shards(Oid relid)
+{
+	const DistTable *table = dist_table(relid);
+
+	return table != NULL && table->kind != TABLE_MANAGED_LOCAL;
+}
+
+static char *
+quote_attribute(Oid relid, AttrNumber column)
+{
+	return pstrdup(quote_identifier(get_attname(relid, column, false)));
+}
+
 typedef struct ForeignKey
 {
 	char *name;
@@ -437,9 +454,9 @@ check_incoming(const ForeignKey *fk, const TableSpec *spec, List *together)
 		return;
 	if (from == NULL || from->kind == TABLE_MANAGED_LOCAL)
 		ereport(NOTICE,
-				(errmsg("foreign key \"%s\" of local table %s is not enforced until that "
-						"table is distributed, too",
-						fk->name, name_qualified(fk->from))));
+				(errmsg("foreign key \"%s\" of local table %s does not see changes of %s "
+						"until that table is distributed, too",
+						fk->name, name_qualified(fk->from), name_qualified(fk->to))));
 	else if (spec->kind != TABLE_REFERENCE)
 		refuse_foreign_key(fk, "The referencing table is not colocated.", NULL);
 }
@@ -454,5 +471,45 @@ table_check_foreign_keys(Relation rel, const TableSpec *spec, List *together)
 	foreach_ptr (ForeignKey, fk, foreign_keys_of(RelationGetRelid(rel), false))
 	{
 		check_incoming(fk, spec, together);
+	}
+}
+
+/* Raises if a row of the referencing table has no counterpart; both are plain tables now.
+ */
+static void
+validate_foreign_key(const ForeignKey *fk)
+{
+	StringInfoData join, filter;
+
+	initStringInfo(&join);
+	initStringInfo(&filter);
+	for (int i = 0; i < fk->ncolumns; i++)
+	{
+		char *from = quote_attribute(fk->from, fk->from_columns[i]);
+		char *to = quote_attribute(fk->to, fk->to_columns[i]);
+
+		appendStringInfo(&join, "%sf.%s = t.%s", i > 0 ? " AND " : "", from, to);
+		appendStringInfo(&filter, " AND f.%s IS NOT NULL", from);
+	}
+	if (sql_value(
+			"SELECT 1 FROM ONLY %s f LEFT JOIN ONLY %s t ON %s WHERE t.%s IS NULL%s "
+			"LIMIT 1",
+			name_qualified(fk->from), name_qualified(fk->to), join.data,
+			quote_attribute(fk->to, fk->to_columns[0]), filter.data) != NULL)
+		ereport(ERROR, (errcode(ERRCODE_FOREIGN_KEY_VIOLATION),
+						errmsg("rows of local table %s violate foreign key \"%s\"",
+							   name_qualified(fk->from), fk->name),
+						errdetail("Rows of %s changed while it was distributed.",
+								  name_qualified(fk->to)),
+						errhint("Delete those rows, or drop the foreign key.")));
+}
+
+void
+table_validate_local_references(Oid relid)
+{
+	foreach_ptr (ForeignKey, fk, foreign_keys_of(relid, false))
+	{
+		if (fk->from != relid && !is_in_shards(fk->from))
+			validate_foreign_key(fk);
 	}
 }

@@ -48,6 +48,12 @@ extern void table_check_unique(Relation rel, const TableSpec *spec);
  */
 extern void table_check_foreign_keys(Relation rel, const TableSpec *spec, List *together);
 
+/*
+ * After the table has become a local one again: checks the foreign keys to it from tables
+ * that were local all the time, which did not see its changes.
+ */
+extern void table_validate_local_references(Oid relid);
+
 /* Tables that a foreign key leads from or to (Oid list, the table itself left out). */
 extern List *table_foreign_key_neighbours(Oid relid);
 
