@@ -21,6 +21,12 @@ typedef enum CacheState
 	CACHE_VALID
 } CacheState;
 
+/*
+ * After so many loads that were disturbed the last one is used once and not kept. (With
+ * debug_discard_caches every load is disturbed.)
+ */
+#define CACHE_MAX_LOADS 8
+
 /* Parent of all cached objects' memory contexts. */
 extern MemoryContext metadata_cache_context(void);
 

@@ -94,7 +94,7 @@ node_map(void)
 {
 	if (!metadata_active())
 		return &no_nodes;
-	while (map_state != CACHE_VALID)
+	for (int loads = 0; map_state != CACHE_VALID && loads < CACHE_MAX_LOADS; loads++)
 	{
 		MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "pando nodes",
 													  ALLOCSET_SMALL_SIZES);

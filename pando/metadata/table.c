@@ -228,6 +228,8 @@ table_entry_set(TableEntry *entry, DistTable *table, MemoryContext context)
 static void
 table_entry_load(TableEntry *entry)
 {
+	int loads = 0;
+
 	do
 	{
 		MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "pando table",
@@ -244,8 +246,9 @@ table_entry_load(TableEntry *entry)
 		else
 			MemoryContextSetParent(context, metadata_cache_context());
 		table_entry_set(entry, table, table != NULL ? context : NULL);
-	} while (entry->state != CACHE_LOADING);
-	entry->state = CACHE_VALID;
+	} while (entry->state != CACHE_LOADING && ++loads < CACHE_MAX_LOADS);
+	if (entry->state == CACHE_LOADING)
+		entry->state = CACHE_VALID;
 }
 
 const DistTable *

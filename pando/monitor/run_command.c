@@ -551,6 +551,10 @@ citus_check_connection_to_node(PG_FUNCTION_ARGS)
 	command.address.host = text_to_cstring(PG_GETARG_TEXT_PP(0));
 	command.address.port = PG_GETARG_INT32(1);
 	command.address.group = -1;
+	if (node_by_name(command.address.host, command.address.port) == NULL && !superuser())
+		ereport(ERROR, (errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+						errmsg("must be superuser to connect to a server that is not a "
+							   "node of the cluster")));
 	command.sql = "SELECT 1";
 	run_commands_on_nodes(list_make1(&command), true);
 	PG_RETURN_BOOL(command.success);
