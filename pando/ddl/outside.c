@@ -8,6 +8,7 @@
 #include "nodes/makefuncs.h"
 #include "tcop/utility.h"
 #include "utils/memutils.h"
+#include "utils/snapmgr.h"
 #include "utils/memutils.h"
 
 #include "pando/ddl/outside.h"
@@ -109,12 +110,23 @@ outside_error_callback(void *arg)
 		errhint("%s", work->hint);
 }
 
-/* One command in this backend, as if a client had sent it. */
+/*
+ * One command in this backend, as if a client had sent it: it finds a snapshot, which it may
+ * drop together with the transaction.
+ */
 static void
 outside_run_here(const char *command)
 {
 	foreach_ptr (Node, stmt, shard_parse(command))
+	{
+		bool pushed = !ActiveSnapshotSet();
+
+		if (pushed)
+			PushActiveSnapshot(GetTransactionSnapshot());
 		utility_apply_statement(stmt, command, PROCESS_UTILITY_TOPLEVEL);
+		if (pushed && ActiveSnapshotSet())
+			PopActiveSnapshot();
+	}
 }
 
 /* The n-th command of each of the other nodes; false when there is none left. */
