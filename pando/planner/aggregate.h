@@ -1,0 +1,34 @@
+/*
+ * aggregate.h: how an aggregate is split between shards and coordinator.
+ */
+#ifndef PANDO_PLANNER_AGGREGATE_H
+#define PANDO_PLANNER_AGGREGATE_H
+
+#include "pando/compat/compat.h"
+#include "nodes/primnodes.h"
+
+typedef enum AggregateSplit
+{
+	SPLIT_NONE,		/* rows must be gathered */
+	SPLIT_COUNT,	/* sum of counts */
+	SPLIT_SUM,		/* sum of sums, cast back */
+	SPLIT_SAME,		/* the aggregate of its own results */
+	SPLIT_GENERIC,	/* transition states travel: pando.partial_agg, pando.final_agg */
+	SPLIT_DISTINCT, /* shards remove duplicates, the aggregate runs on the coordinator */
+} AggregateSplit;
+
+extern AggregateSplit aggregate_split(const Aggref *aggref);
+
+/* What the shards compute; not for SPLIT_NONE and SPLIT_DISTINCT. The aggregate is of level 0. */
+extern Aggref *aggregate_partial(const Aggref *aggref);
+
+/* What makes the aggregate's result of the partial results in a column. */
+extern Node *aggregate_final(const Aggref *aggref, Var *column);
+
+/*
+ * Can the generic pair run the aggregate: are all types known from the aggregate alone,
+ * and can its state travel?
+ */
+extern bool aggregate_state_travels(Oid aggregate);
+
+#endif
