@@ -216,6 +216,15 @@ session_close(Session *session)
 	MemoryContextDelete(wire->context);
 }
 
+void
+session_abandon(Session *session, const char *why)
+{
+	wire_lost(session, why);
+	if (session->conn != NULL)
+		PQfinish(session->conn);
+	session->conn = NULL;
+}
+
 List *
 session_claimed_list(void)
 {
@@ -273,9 +282,8 @@ discard_arrived(Session *session)
 }
 
 void
-session_cancel(Session *session)
+session_cancel_start(Session *session)
 {
-	TimestampTz start = GetCurrentTimestamp();
 	char message[256];
 	PGcancel *cancel;
 
@@ -283,18 +291,23 @@ session_cancel(Session *session)
 		session_unhold(session->holder);
 	if (session->state == SESSION_CONNECTING)
 		wire_lost(session, "the attempt was cancelled");
-	if (session->state == SESSION_IDLE || session->state == SESSION_DEAD)
-	{
-		session->wire->pending ? discard_arrived(session) : (void) 0;
-		return;
-	}
+	discard_arrived(session);
 	if (session->state == SESSION_COPY_IN)
 		session_copy_end(session, "COPY was cancelled");
-	else if (!session->wire->unsent && (cancel = PQgetCancel(session->conn)) != NULL)
+	else if (session->state != SESSION_IDLE && session->state != SESSION_DEAD &&
+			 !session->wire->unsent && (cancel = PQgetCancel(session->conn)) != NULL)
 	{
 		(void) PQcancel(cancel, message, sizeof(message));
 		PQfreeCancel(cancel);
 	}
+}
+
+void
+session_cancel(Session *session)
+{
+	TimestampTz start = GetCurrentTimestamp();
+
+	session_cancel_start(session);
 	for (;;)
 	{
 		int left;

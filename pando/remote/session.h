@@ -91,6 +91,9 @@ extern void session_release(Session *session);
 /* Closes at once, whatever is under way. */
 extern void session_close(Session *session);
 
+/* Drops the connection, whatever is under way; the session is dead then. */
+extern void session_abandon(Session *session, const char *why);
+
 /* All sessions of this backend that are claimed. */
 extern List *session_claimed_list(void);
 
@@ -171,8 +174,13 @@ extern void session_raise(Session *session, const PGresult *result, int elevel);
  * SESSION_DEAD. */
 extern void session_raise_lost(Session *session, int elevel);
 
-/* Asks the node to cancel what runs and waits (bounded) until the flight is over, else
- * closes. */
+/*
+ * Asks the node to cancel what runs; the flight's end is still to be waited for. A
+ * session that is not yet connected is dead then.
+ */
+extern void session_cancel_start(Session *session);
+
+/* The same, then waits (5 s) until the flight is over; else the session is dead. */
 extern void session_cancel(Session *session);
 
 /* Can the session be used without waiting for its connection? Errors are not raised. */

@@ -28,6 +28,14 @@ session_register_interrupt(void (*check)(void))
 	interrupt_check = check;
 }
 
+static void
+check_interrupts(void)
+{
+	if (interrupt_check != NULL && InterruptPending && InterruptHoldoffCount == 0)
+		interrupt_check();
+	CHECK_FOR_INTERRUPTS();
+}
+
 /* The connection is gone; why is libpq's text. */
 void
 wire_lost(Session *session, const char *why)
@@ -436,7 +444,7 @@ wire_wait(Session **sessions, int nsessions, long timeout_ms)
 {
 	TimestampTz start = timeout_ms > 0 ? GetCurrentTimestamp() : 0;
 
-	CHECK_FOR_INTERRUPTS();
+	check_interrupts();
 	for (;;)
 	{
 		Session *ready = next_ready(sessions, nsessions);
@@ -448,9 +456,7 @@ wire_wait(Session **sessions, int nsessions, long timeout_ms)
 			return NULL;
 		if (InterruptHoldoffCount > 0 && (QueryCancelPending || ProcDiePending))
 			return NULL;
-		if (interrupt_check != NULL && InterruptHoldoffCount == 0)
-			interrupt_check();
-		CHECK_FOR_INTERRUPTS();
+		check_interrupts();
 
 		if (timeout_ms > 0)
 		{
@@ -470,9 +476,7 @@ wire_wait(Session **sessions, int nsessions, long timeout_ms)
 void
 wire_wait_writable(Session *session)
 {
-	if (interrupt_check != NULL && InterruptHoldoffCount == 0)
-		interrupt_check();
-	CHECK_FOR_INTERRUPTS();
+	check_interrupts();
 	sleep_on(&session, 1, InterruptHoldoffCount > 0 ? 1000 : -1);
 }
 

@@ -18,6 +18,7 @@
 #include "utils/timestamp.h"
 
 #define ROLLBACK_MS 10000
+#define CANCEL_MS 5000
 
 #define MAX_CALLBACKS 16
 static XactMomentCallback callbacks[MAX_CALLBACKS];
@@ -44,13 +45,37 @@ is_over(const Session *session)
 	return session->state == SESSION_IDLE || session->state == SESSION_DEAD;
 }
 
+/* Throws away what the flight brings, noting what became of prepared transactions. */
+static void
+take_outcome(Session *session, int elevel)
+{
+	PGresult *result;
+	const char *data;
+
+	while ((result = session_result(session)) != NULL)
+	{
+		const char *status = PQcmdStatus(result);
+
+		if (PQresultStatus(result) == PGRES_FATAL_ERROR)
+			session_raise(session, result, elevel);
+		else if (strcmp(status, "COMMIT PREPARED") == 0 ||
+				 strcmp(status, "ROLLBACK PREPARED") == 0)
+			session->gid = NULL;
+		session_result_free(result);
+	}
+	if (session->state == SESSION_COPY_IN)
+		session_copy_end(session, "COPY was cancelled");
+	while (session->state == SESSION_COPY_OUT && session_copy_get(session, &data) > 0)
+		;
+}
+
 /*
- * Waits until all flights are over, throwing their results away; errors are reported as
- * WARNING. Returns false, with the laggards still under way, when the time is over or the
- * backend is asked to stop.
+ * Waits until all flights are over, throwing their results away; errors are reported at
+ * elevel, below ERROR. Returns false, with the laggards still under way, when the time is
+ * over or the backend is asked to stop.
  */
 bool
-settle(List *sessions, long timeout_ms)
+settle(List *sessions, long timeout_ms, int elevel)
 {
 	TimestampTz start = GetCurrentTimestamp();
 
@@ -61,17 +86,7 @@ settle(List *sessions, long timeout_ms)
 
 		foreach_ptr (Session, session, sessions)
 		{
-			PGresult *result;
-
-			while ((result = session_result(session)) != NULL)
-			{
-				if (PQresultStatus(result) == PGRES_FATAL_ERROR)
-				{
-					session->failed = true;
-					session_raise(session, result, WARNING);
-				}
-				session_result_free(result);
-			}
+			take_outcome(session, elevel);
 			if (!is_over(session))
 				all_over = false;
 		}
@@ -89,6 +104,21 @@ settle(List *sessions, long timeout_ms)
 			return false;
 	}
 	return true;
+}
+
+/* Cancels what runs on the sessions, all at once; those that don't end in time die. */
+static void
+cancel_all(List *sessions)
+{
+	foreach_ptr (Session, session, sessions)
+		session_cancel_start(session);
+	if (settle(sessions, CANCEL_MS, DEBUG1))
+		return;
+	foreach_ptr (Session, session, sessions)
+	{
+		if (!is_over(session))
+			session_abandon(session, "it did not end a cancelled command in time");
+	}
 }
 
 /*
@@ -187,20 +217,19 @@ post_commit(void)
 	call_back(XACT_MOMENT_END, true);
 }
 
-/* Starts the rollback of one session; closes those where there is nothing to talk to. */
+/* Starts the rollback of one session; false: nothing was sent. */
 static bool
 start_rollback(Session *session)
 {
 	char sql[256];
 
-	session_cancel(session);
 	if (session->state != SESSION_IDLE)
 		return false;
 	resetStringInfo(&session->preamble);
-	if (session->gid != NULL && PQtransactionStatus(session->conn) == PQTRANS_IDLE)
-		snprintf(sql, sizeof(sql), "ROLLBACK PREPARED '%s'", session->gid);
-	else if (PQtransactionStatus(session->conn) != PQTRANS_IDLE)
+	if (PQtransactionStatus(session->conn) != PQTRANS_IDLE)
 		strlcpy(sql, "ROLLBACK", sizeof(sql));
+	else if (session->gid != NULL)
+		snprintf(sql, sizeof(sql), "ROLLBACK PREPARED '%s'", session->gid);
 	else
 		return false;
 	session_send_simple(session, sql);
@@ -210,24 +239,22 @@ start_rollback(Session *session)
 static void
 abort_all(void)
 {
+	List *claimed = session_claimed_list();
 	List *sessions = NIL;
 
-	if (session_claimed_list() == NIL)
+	if (claimed == NIL)
 		return;
 	DEBUG_POINT("abort-before-rollback");
-	foreach_ptr (Session, session, session_claimed_list())
+	cancel_all(claimed);
+	foreach_ptr (Session, session, claimed)
 	{
 		if (start_rollback(session))
 			sessions = lappend(sessions, session);
 	}
-	(void) settle(sessions, ROLLBACK_MS);
+	/* A transaction that was never prepared is not worth a message. */
+	(void) settle(sessions, ROLLBACK_MS, DEBUG1);
 	foreach_ptr (Member, member, members)
 		member_settings_undone(member);
-	foreach_ptr (Session, session, session_claimed_list())
-	{
-		session->failed = session->state == SESSION_IDLE &&
-						  PQtransactionStatus(session->conn) != PQTRANS_IDLE;
-	}
 }
 
 static void
@@ -289,9 +316,6 @@ start_subxact_rollback(Member *member, int level)
 	Session *session = member->session;
 	char sql[128];
 
-	if (!session->in_xact || session->savepoint_depth < level)
-		return false;
-	session_cancel(session);
 	if (session->state != SESSION_IDLE)
 		return false;
 	if (PQtransactionStatus(session->conn) == PQTRANS_IDLE)
@@ -312,20 +336,32 @@ start_subxact_rollback(Member *member, int level)
 static void
 subxact_abort(int level)
 {
+	List *touched = NIL;
 	List *sessions = NIL;
 
-	if (members == NIL)
-		return;
 	foreach_ptr (Member, member, members)
 	{
-		if (start_subxact_rollback(member, level))
+		if (member->session->in_xact && member->session->savepoint_depth >= level)
+			touched = lappend(touched, member->session);
+	}
+	if (touched == NIL)
+		return;
+	cancel_all(touched);
+	foreach_ptr (Member, member, members)
+	{
+		if (list_member_ptr(touched, member->session) &&
+			start_subxact_rollback(member, level))
 			sessions = lappend(sessions, member->session);
 	}
-	(void) settle(sessions, ROLLBACK_MS);
+	if (!settle(sessions, ROLLBACK_MS, WARNING))
+		ereport(WARNING, (errcode(ERRCODE_CONNECTION_FAILURE),
+						  errmsg("a node did not roll back to a savepoint in time")));
 	foreach_ptr (Member, member, list_copy(members))
 	{
 		Session *session = member->session;
 
+		if (!list_member_ptr(touched, session))
+			continue;
 		member_settings_undone(member);
 		if (session->savepoint_depth >= level)
 			session->savepoint_depth = level - 1;

@@ -10,6 +10,8 @@
  */
 #include "pando/compat/compat.h"
 
+#include <signal.h>
+
 #include "access/htup_details.h"
 #include "access/xact.h"
 #include "fmgr.h"
@@ -20,6 +22,8 @@
 #include "storage/backendid.h"
 #include "storage/ipc.h"
 #include "storage/lwlock.h"
+#include "storage/proc.h"
+#include "storage/procarray.h"
 #include "storage/shmem.h"
 #include "utils/builtins.h"
 #include "utils/guc.h"
@@ -32,6 +36,7 @@ typedef struct IdentitySlot
 {
 	pg_atomic_uint64 number; /* distributed transaction under way; 0: none */
 	pg_atomic_uint32 pid;
+	pg_atomic_uint32 victim; /* chosen to end a distributed deadlock */
 } IdentitySlot;
 
 typedef struct IdentityShared
@@ -76,6 +81,7 @@ identity_startup(void)
 		{
 			pg_atomic_init_u64(&shared->slots[i].number, 0);
 			pg_atomic_init_u32(&shared->slots[i].pid, 0);
+			pg_atomic_init_u32(&shared->slots[i].victim, 0);
 		}
 	}
 	LWLockRelease(AddinShmemInitLock);
@@ -90,10 +96,43 @@ my_slot(void)
 void
 identity_transaction_end(void)
 {
+	if (MyBackendId == InvalidBackendId)
+		return;
+	if (pg_atomic_read_u32(&my_slot()->victim) != 0)
+		pg_atomic_write_u32(&my_slot()->victim, 0);
 	if (my_number == 0)
 		return;
 	pg_atomic_write_u64(&my_slot()->number, 0);
 	my_number = 0;
+}
+
+/*
+ * Cancels the backend's statement for a deadlock: while it waits for nodes it raises
+ * deadlock_detected itself, in other waits it is an ordinary cancel.
+ */
+bool
+identity_cancel_victim(int pid)
+{
+	PGPROC *proc = BackendPidGetProc(pid);
+
+	if (proc == NULL || proc->backendId == InvalidBackendId)
+		return false;
+	pg_atomic_write_u32(&shared->slots[proc->backendId].victim, 1);
+	return kill(pid, SIGINT) == 0;
+}
+
+/* Called at each wait for nodes. */
+static void
+raise_if_victim(void)
+{
+	if (!QueryCancelPending || pg_atomic_read_u32(&my_slot()->victim) == 0)
+		return;
+	pg_atomic_write_u32(&my_slot()->victim, 0);
+	QueryCancelPending = false;
+	ereport(ERROR,
+			(errcode(ERRCODE_T_R_DEADLOCK_DETECTED),
+			 errmsg("canceling the transaction since it was involved in a distributed "
+					"deadlock")));
 }
 
 static void
@@ -144,14 +183,19 @@ gpid_of_name(const char *name)
 	return strtoull(name + strlen(NAME_PREFIX), NULL, 10);
 }
 
+/* Global pid of any backend of this server, given its application_name. */
+uint64
+identity_gpid(int pid, const char *name)
+{
+	uint64 gpid = gpid_of_name(name);
+
+	return gpid ? gpid : (uint64) node_local_id() * GPID_NODE_FACTOR + pid;
+}
+
 uint64
 xact_global_pid(void)
 {
-	uint64 gpid = gpid_of_name(application_name);
-
-	if (gpid != 0)
-		return gpid;
-	return (uint64) node_local_id() * GPID_NODE_FACTOR + MyProcPid;
+	return identity_gpid(MyProcPid, application_name);
 }
 
 static const char *
@@ -171,6 +215,7 @@ identity_init(void)
 	next_startup_hook = shmem_startup_hook;
 	shmem_startup_hook = identity_startup;
 	session_register_name(identity_session_name);
+	session_register_interrupt(raise_if_victim);
 }
 
 PG_FUNCTION_INFO_V1(citus_backend_gpid);
@@ -194,6 +239,19 @@ Datum
 citus_pid_for_gpid(PG_FUNCTION_ARGS)
 {
 	PG_RETURN_INT32((int32) ((uint64) PG_GETARG_INT64(0) % GPID_NODE_FACTOR));
+}
+
+PG_FUNCTION_INFO_V1(backend_gpid);
+
+/* pando.backend_gpid(pid, application_name): of another backend of this server. */
+Datum
+backend_gpid(PG_FUNCTION_ARGS)
+{
+	char *name = PG_ARGISNULL(1) ? NULL : text_to_cstring(PG_GETARG_TEXT_PP(1));
+
+	if (PG_ARGISNULL(0))
+		PG_RETURN_NULL();
+	PG_RETURN_INT64((int64) identity_gpid(PG_GETARG_INT32(0), name));
 }
 
 /* The distributed transaction of this backend; number 0 and no time while there is none.

@@ -13,4 +13,5 @@ transaction_init(void)
 	nesting_init();
 	finish_register();
 	maintenance_init();
+	deadlock_init();
 }

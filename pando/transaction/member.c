@@ -10,15 +10,23 @@
 
 #include "access/parallel.h"
 #include "access/xact.h"
+#include "catalog/namespace.h"
+#include "catalog/pg_namespace.h"
 #include "miscadmin.h"
 #include "pando/transaction/member.h"
+#include "utils/acl.h"
 #include "utils/builtins.h"
+#include "utils/inval.h"
+#include "utils/lsyscache.h"
 #include "utils/memutils.h"
 
 #define SETTINGS_UNKNOWN "?"
 
 List *members = NIL;
 static bool wrote_locally = false;
+static Oid node_catalog = InvalidOid;
+static bool nodes_changed = false;
+static bool callback_registered = false;
 
 Member *
 member_by_group(int32 group)
@@ -29,6 +37,47 @@ member_by_group(int32 group)
 			return member;
 	}
 	return NULL;
+}
+
+/*
+ * Who to log in as: the session's user, who then takes the current role there; where he
+ * may not (a SECURITY DEFINER function of somebody else), the current user himself.
+ */
+static Oid
+login_role(void)
+{
+	if (GetUserId() == GetSessionUserId() ||
+		is_member_of_role(GetSessionUserId(), GetUserId()))
+		return GetSessionUserId();
+	return GetUserId();
+}
+
+/* Is the session's address still that of a node? */
+static bool
+address_is_known(const Session *session)
+{
+	return node_by_name(session->address.host, session->address.port) != NULL;
+}
+
+static void
+nodes_invalidated(Datum arg, Oid relid)
+{
+	if (!OidIsValid(relid) || relid == node_catalog)
+		nodes_changed = true;
+}
+
+/* Idle connections to where no node is any more are closed. */
+static void
+close_strangers(void)
+{
+	if (!callback_registered)
+		CacheRegisterRelcacheCallback(nodes_invalidated, (Datum) 0);
+	callback_registered = true;
+	node_catalog = get_relname_relid("pg_dist_node", PG_CATALOG_NAMESPACE);
+	if (!nodes_changed)
+		return;
+	nodes_changed = false;
+	session_close_idle(address_is_known);
 }
 
 /* Claims a session to the node for this transaction. */
@@ -46,7 +95,8 @@ member_add(const DistNode *node, bool owner)
 	if (IsParallelWorker())
 		ereport(ERROR, (errcode(ERRCODE_INVALID_TRANSACTION_STATE),
 						errmsg("cannot access other nodes in a parallel worker")));
-	session = session_claim(&address, GetSessionUserId());
+	close_strangers();
+	session = session_claim(&address, login_role());
 
 	old = MemoryContextSwitchTo(TopTransactionContext);
 	member = palloc0(sizeof(Member));
@@ -125,7 +175,10 @@ member_settings(Member *member)
 	const char *wanted = settings_text();
 	const char *has = session->settings ? session->settings : "";
 
-	if (wanted == has || strcmp(wanted, has) == 0)
+	if (GetUserId() != session->userid)
+		wanted = psprintf("%sSET ROLE %s;", wanted,
+						  quote_identifier(GetUserNameFromId(GetUserId(), false)));
+	if (strcmp(wanted, has) == 0)
 		return;
 	if (has[0] != '\0')
 		appendStringInfoString(&session->preamble, settings_reset_text());

@@ -46,14 +46,12 @@ extern const char *settings_reset_text(void);
 
 /* finish.c */
 extern void finish_register(void);
-extern bool settle(List *sessions, long timeout_ms);
-extern bool settle_ok(Session *session, int elevel);
+extern bool settle(List *sessions, long timeout_ms, int elevel);
 
 /* two_phase.c */
 extern bool two_phase_needed(void);
 extern void two_phase_prepare(void);
 extern void two_phase_commit(void);
-extern void two_phase_rollback(Member *member);
 extern char *two_phase_prefix(void);
 
 /* identity.c */
@@ -61,6 +59,15 @@ extern void identity_init(void);
 extern uint64 identity_transaction_number(void);
 extern void identity_transaction_end(void);
 extern bool identity_is_running(int pid, uint64 number);
+extern bool identity_cancel_victim(int pid);
+extern uint64 identity_gpid(int pid, const char *name);
+
+/* run.c: sessions outside of the transaction, with the rights of this backend's user */
+extern Session *run_claim_plain(const DistNode *node);
+extern List *run_quietly(List *nodes, const char *sql, int elevel);
+
+/* deadlock.c */
+extern void deadlock_init(void);
 
 /* maintenance.c */
 extern void maintenance_init(void);

@@ -177,23 +177,12 @@ xact_recover(void)
 	LockRelationOid(catalog_oid("pg_dist_transaction"), ShareUpdateExclusiveLock);
 	foreach_ptr (const DistNode, node, node_list(NODES_OTHER))
 	{
-		NodeAddress address = {.node_id = node->id,
-							   .group = node->group,
-							   .host = node->host,
-							   .port = node->port};
 		Recovery *recovery = palloc0(sizeof(Recovery));
 
 		recovery->node = node;
 		recovery->records = catalog_transaction_by_group(node->group);
-		recovery->session = session_claim(&address, GetSessionUserId());
+		recovery->session = run_claim_plain(node);
 		recoveries = lappend(recoveries, recovery);
-		if (recovery->session->settings != NULL)
-		{
-			/* As ourselves, not with the role of the session's last user. */
-			appendStringInfoString(&recovery->session->preamble, settings_reset_text());
-			pfree(recovery->session->settings);
-			recovery->session->settings = NULL;
-		}
 		if (recovery->session->state != SESSION_DEAD)
 			session_send_simple(
 				recovery->session,

@@ -157,3 +157,76 @@ xact_run_outside(List *nodes, List *commands)
 	}
 	list_free(outside);
 }
+
+/*
+ * A session of its own, outside of the transaction, to be given back with
+ * session_release(). May be dead or still connecting.
+ */
+Session *
+run_claim_plain(const DistNode *node)
+{
+	NodeAddress address = {.node_id = node->id,
+						   .group = node->group,
+						   .host = node->host,
+						   .port = node->port};
+	Session *session = session_claim(&address, GetSessionUserId());
+
+	if (session->settings != NULL)
+	{
+		/* As ourselves, not with the role and settings of its last user. */
+		appendStringInfoString(&session->preamble, settings_reset_text());
+		pfree(session->settings);
+		session->settings = NULL;
+	}
+	return session;
+}
+
+/*
+ * Asks all nodes at once, outside of the transaction. A List of PGresult *, one per node,
+ * NULL where it failed, which is reported at elevel (below ERROR).
+ */
+List *
+run_quietly(List *nodes, const char *sql, int elevel)
+{
+	List *sessions = NIL;
+	List *results = NIL;
+
+	foreach_ptr (const DistNode, node, nodes)
+	{
+		Session *session = run_claim_plain(node);
+
+		if (session->state != SESSION_DEAD)
+			session_send_simple(session, sql);
+		sessions = lappend(sessions, session);
+	}
+	foreach_ptr (Session, session, sessions)
+	{
+		PGresult *last = NULL;
+		PGresult *result;
+
+		for (;;)
+		{
+			while ((result = session_result(session)) != NULL)
+			{
+				session_result_free(last);
+				last = result;
+			}
+			if (session->state == SESSION_IDLE || session->state == SESSION_DEAD)
+				break;
+			(void) session_wait_any(list_make1(session), -1);
+		}
+		if (session->state == SESSION_DEAD)
+			session_raise_lost(session, elevel);
+		else if (PQresultStatus(last) == PGRES_FATAL_ERROR)
+			session_raise(session, last, elevel);
+		if (session->state == SESSION_DEAD || PQresultStatus(last) == PGRES_FATAL_ERROR)
+		{
+			session_result_free(last);
+			last = NULL;
+		}
+		results = lappend(results, last);
+		session_release(session);
+	}
+	list_free(sessions);
+	return results;
+}

@@ -7,8 +7,8 @@
  * a fingerprint of all that travel, without making text, is cheap enough for each
  * statement; text is made when it differs from the last one.
  *
- * The text sets things on top of the node's defaults, the role last, so that superuser
- * settings can be set by a superuser that took another role.
+ * The text sets things on top of the node's defaults. The role comes last (member.c), so
+ * that superuser settings can be set by a superuser that took another role.
  */
 #include "pando/compat/compat.h"
 
@@ -151,7 +151,7 @@ hash_variable(uint64 hash, const struct config_generic *variable)
 static uint64
 fingerprint(void)
 {
-	uint64 hash = hash_combine64(GetUserId(), GetSessionUserId());
+	uint64 hash = GetSessionUserId();
 
 	hash = hash_combine64(hash, (uint64) session_message_level());
 	for (int i = 0; i < ncandidates; i++)
@@ -242,9 +242,6 @@ append_settings(StringInfo out)
 		append_value(out, variable, value_text(variable));
 		appendStringInfoChar(out, ';');
 	}
-	if (GetUserId() != GetSessionUserId())
-		appendStringInfo(out, "SET ROLE %s;",
-						 quote_identifier(GetUserNameFromId(GetUserId(), false)));
 }
 
 const char *

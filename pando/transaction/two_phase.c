@@ -87,6 +87,7 @@ raise_prepare_error(Session *session, PGresult *error)
 {
 	const char *sqlstate = PQresultErrorField(error, PG_DIAG_SQLSTATE);
 
+	session->gid = NULL;
 	if (sqlstate != NULL && strcmp(sqlstate, "55000") == 0 &&
 		strstr(PQresultErrorField(error, PG_DIAG_MESSAGE_PRIMARY), "disabled") != NULL)
 		ereport(
@@ -173,10 +174,10 @@ two_phase_commit(void)
 		}
 		sessions = lappend(sessions, session);
 	}
-	(void) settle(sessions, SECOND_PHASE_MS);
+	(void) settle(sessions, SECOND_PHASE_MS, WARNING);
 	foreach_ptr (Session, session, sessions)
 	{
-		if (session->state == SESSION_IDLE && !session->failed)
+		if (session->gid == NULL)
 			continue;
 		ereport(WARNING,
 				(errcode(ERRCODE_CONNECTION_FAILURE),

@@ -21,3 +21,48 @@ CREATE OR REPLACE FUNCTION pg_catalog.recover_prepared_transactions()
 COMMENT ON FUNCTION pg_catalog.recover_prepared_transactions() IS
 	'settle prepared transactions that this node began and did not end';
 REVOKE ALL ON FUNCTION pg_catalog.recover_prepared_transactions() FROM public;
+
+-- Who waits for whom, over all nodes.
+
+CREATE OR REPLACE FUNCTION pando.backend_gpid(pid integer, application_name text)
+	RETURNS bigint LANGUAGE C STABLE AS 'MODULE_PATHNAME';
+
+CREATE OR REPLACE FUNCTION pando.wait_edges(
+	OUT waiting_gpid bigint, OUT blocking_gpid bigint, OUT waiting_pid integer,
+	OUT blocking_pid integer, OUT wait_start timestamp with time zone,
+	OUT xact_start timestamp with time zone)
+	RETURNS SETOF record LANGUAGE sql VOLATILE SECURITY DEFINER
+	SET search_path = pg_catalog AS $$
+	WITH waits AS MATERIALIZED (
+		SELECT pid, max(waitstart) AS wait_start
+		FROM pg_locks WHERE NOT granted AND pid IS NOT NULL GROUP BY pid
+	), edges AS MATERIALIZED (
+		SELECT w.pid, w.wait_start, b.pid AS blocker
+		FROM waits w, unnest(pg_blocking_pids(w.pid)) AS b(pid) WHERE b.pid <> 0
+	)
+	SELECT pando.backend_gpid(e.pid, w.application_name),
+		pando.backend_gpid(e.blocker, b.application_name),
+		e.pid, e.blocker, e.wait_start, w.xact_start
+	FROM edges e
+		JOIN pg_stat_activity w ON w.pid = e.pid
+		LEFT JOIN pg_stat_activity b ON b.pid = e.blocker
+$$;
+COMMENT ON FUNCTION pando.wait_edges() IS
+	'which backends of this server wait for which, by global pid';
+
+CREATE OR REPLACE FUNCTION pando.deadlock_cancel(pid integer)
+	RETURNS boolean LANGUAGE C STRICT VOLATILE AS 'MODULE_PATHNAME';
+REVOKE ALL ON FUNCTION pando.deadlock_cancel(integer) FROM public;
+
+CREATE OR REPLACE FUNCTION pg_catalog.check_distributed_deadlocks()
+	RETURNS boolean LANGUAGE C STRICT VOLATILE AS 'MODULE_PATHNAME';
+COMMENT ON FUNCTION pg_catalog.check_distributed_deadlocks() IS
+	'look for a deadlock between nodes and end it; true if there was one';
+REVOKE ALL ON FUNCTION pg_catalog.check_distributed_deadlocks() FROM public;
+
+CREATE OR REPLACE FUNCTION pg_catalog.citus_blocking_pids(pblockedpid integer)
+	RETURNS integer[] LANGUAGE C STRICT VOLATILE AS 'MODULE_PATHNAME';
+
+CREATE OR REPLACE FUNCTION pg_catalog.citus_isolation_test_session_is_blocked(
+	pblockedpid integer, pinterestingpids integer[])
+	RETURNS boolean LANGUAGE C STRICT VOLATILE AS 'MODULE_PATHNAME';
