@@ -215,6 +215,7 @@ alter_tables(const Change *change, List *relids, int32 old_colocation)
 	{
 		convert_foreign_keys(spec, false);
 	}
+	colocation_drop_if_empty(old_colocation);
 }
 
 /* alter_distributed_table(table, column, shard_count, colocate_with,

@@ -189,13 +189,14 @@ empty_shell(Relation rel)
 }
 
 static void
-move_rows_to_shards(const TableSpec *spec)
+move_rows_to_shards(const TableSpec *spec, bool notice)
 {
 	Relation rel = table_open(spec->relid, NoLock);
 
 	CheckTableNotInUse(rel, "distribute");
-	ereport(NOTICE, (errmsg("copying data from local table %s to its shards",
-							name_qualified(spec->relid))));
+	if (notice)
+		ereport(NOTICE, (errmsg("copying data from local table %s to its shards",
+								name_qualified(spec->relid))));
 	copy_rows_to_shards(rel, spec->kind == TABLE_HASH ? spec->key : InvalidAttrNumber);
 	CommandCounterIncrement();
 	empty_shell(rel);
@@ -253,7 +254,7 @@ convert_distribute(const TableSpec *spec, bool make_shells)
 	shards_register_table(spec);
 	shards_create_on_nodes(spec->relid, "table");
 	if (has_rows)
-		move_rows_to_shards(spec);
+		move_rows_to_shards(spec, make_shells);
 	shards_create_on_nodes(spec->relid, "indexes");
 }
 
@@ -448,16 +449,14 @@ drop_other_shells(List *relids)
 static void
 unregister(Oid relid)
 {
-	int32 colocation = dist_table_require(relid)->colocation;
-
 	node_run_everywhere(psprintf("SELECT pando.table_unregister(%s::regclass)",
 								 quote_literal_cstr(name_qualified(relid))));
-	colocation_drop_if_empty(colocation);
 }
 
 void
 convert_undistribute(List *relids, bool keep_shells)
 {
+	List *colocations = NIL;
 	ListCell *cell;
 
 	if (IsolationUsesXactSnapshot())
@@ -471,7 +470,8 @@ convert_undistribute(List *relids, bool keep_shells)
 	list_sort(relids, list_oid_cmp);
 	lock_everywhere(relids);
 	foreach (cell, relids)
-		dist_table_require(lfirst_oid(cell));
+		colocations = list_append_unique_int(
+			colocations, dist_table_require(lfirst_oid(cell))->colocation);
 	foreach (cell, relids)
 		move_rows_to_shell(lfirst_oid(cell));
 	foreach (cell, relids)
@@ -480,6 +480,8 @@ convert_undistribute(List *relids, bool keep_shells)
 		unregister(lfirst_oid(cell));
 	if (keep_shells)
 		return;
+	foreach (cell, colocations)
+		colocation_drop_if_empty(lfirst_int(cell));
 	drop_other_shells(relids);
 	foreach (cell, relids)
 		table_validate_local_references(lfirst_oid(cell));

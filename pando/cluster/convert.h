@@ -25,9 +25,9 @@ extern void convert_foreign_keys(const TableSpec *spec, bool make_shells);
 
 /*
  * The way back for tables that are converted together (Oid list): locks them on all
- * nodes, moves the rows into the shell tables here, drops the shards and, unless
- * `keep_shells`, the shell tables of the other nodes. Metadata goes, and with it a
- * colocation group that has got empty.
+ * nodes, moves the rows into the shell tables here, drops the shards and the metadata.
+ * Unless `keep_shells`, the other nodes' shell tables go, too, and colocation groups that
+ * have got empty.
  */
 extern void convert_undistribute(List *relids, bool keep_shells);
 
