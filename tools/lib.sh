@@ -96,10 +96,10 @@ build_and_install() {
 # Copies the sources to $1, keeping what was built there before.
 copy_sources() {
 	mkdir -p "$1" || die "cannot create $1"
-	(cd "$ROOT" && tar cf - Makefile pando.control exports.map tools sql pando) |
-		(cd "$1" && rm -rf sql pando.new && mkdir pando.new &&
-			tar xf - --exclude='*.o' --exclude='*.d' --transform='s,^pando/,pando.new/,' &&
-			sync_tree pando.new pando && rm -rf pando.new)
+	(cd "$ROOT" && tar cf - Makefile pando.control exports.map tools sql src) |
+		(cd "$1" && rm -rf sql src.new && mkdir src.new &&
+			tar xf - --exclude='*.o' --exclude='*.d' --transform='s;^src/;src.new/;' &&
+			sync_tree src.new src && rm -rf src.new)
 }
 
 # Makes $2 equal to $1 but for object files; files that did not change keep their times.
