@@ -4,7 +4,7 @@
 #
 #   ./pando up [--workers N] [--port P] [--dir D]   start a cluster (or what is dead of it)
 #   ./pando down [--keep] [--dir D]                 stop it and remove its data (--keep: only stop)
-#   ./pando psql [node] [args]                      psql on a node: coordinator, worker1, ...
+#   ./pando psql [--dir D] [node] [args]            psql on a node: coordinator, worker1, ...
 #   ./pando status [--dir D]                        what runs
 #   ./pando demo [--port P] [--dir D]               a tour: pgbench scaled out, then events
 #   ./pando test [pattern]                          build and run all tests, or those named so
@@ -171,6 +171,7 @@ cmd_status() {
 }
 
 cmd_psql() {
+	if [ "${1:-}" = --dir ]; then DIR=${2:?"--dir needs a directory"}; shift 2; fi
 	default_dir
 	cluster_read
 	local node=0

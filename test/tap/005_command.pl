@@ -44,7 +44,7 @@ ok(!-e "$dir-other/coordinator", 'and nothing was made');
 ($status, $text) = pando('up --dir /proc/none');
 isnt($status, 0, 'a directory that cannot be');
 like($text, qr/^pando: .*--dir/m, 'is explained');
-($status, $text) = pando("psql 7 --dir $dir");
+($status, $text) = pando("psql --dir $dir 7");
 isnt($status, 0, 'an unknown node');
 
 ($status, $text) = pando("down --dir $dir");
