@@ -345,6 +345,10 @@ catalog_delete(const Catalog *catalog, const char *index, int nkeys,
 int64
 catalog_nextval(const char *sequence)
 {
+	int64 id;
+
+	if (catalog_chosen_id(sequence, &id))
+		return id;
 	return nextval_internal(catalog_oid(sequence), false);
 }
 

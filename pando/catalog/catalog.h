@@ -100,8 +100,12 @@ extern bool catalog_update(const Catalog *catalog, const char *index, int nkeys,
 extern int catalog_delete(const Catalog *catalog, const char *index, int nkeys,
 						  const CatalogKey *keys);
 
-/* Next value of one of our sequences, whoever the current user is. */
+/*
+ * Next value of one of our sequences, whoever the current user is; or the one that a
+ * setting such as citus.next_shard_id chose.
+ */
 extern int64 catalog_nextval(const char *sequence);
+extern bool catalog_chosen_id(const char *sequence, int64 *id);
 
 /* Makes every backend reload what it cached about a relation; nothing if it's gone. */
 extern void catalog_invalidate(Oid relid);

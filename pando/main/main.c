@@ -9,10 +9,12 @@
 #include "pando/background/init.h"
 #include "pando/base/init.h"
 #include "pando/base/setting_alias.h"
+#include "pando/catalog/init.h"
 #include "pando/cluster/init.h"
 #include "pando/copy/init.h"
 #include "pando/ddl/init.h"
 #include "pando/executor/init.h"
+#include "pando/main/settings.h"
 #include "pando/metadata/init.h"
 #include "pando/monitor/init.h"
 #include "pando/planner/init.h"
@@ -35,6 +37,7 @@ _PG_init(void)
 						 "restart the server.")));
 
 	base_init();
+	catalog_init();
 	remote_init();
 	metadata_init();
 	transaction_init();
@@ -46,6 +49,7 @@ _PG_init(void)
 	monitor_init();
 	background_init();
 
+	settings_accept();
 	setting_alias_all("citus", "canopy");
 	MarkGUCPrefixReserved("canopy");
 	MarkGUCPrefixReserved("citus");
