@@ -169,15 +169,23 @@ relation_number(const Cutter *cutter, const char *schema, const char *name)
 	return -1;
 }
 
+/* Minor releases differ in where the deparser writes AS between a relation and its alias. */
+static bool
+is_before_relation(int token)
+{
+	return token == INTO || token == UPDATE || token == FROM || token == ONLY ||
+		   token == USING || token == JOIN;
+}
+
 static bool
 cut_relation(Cutter *cutter)
 {
 	const Token *t = cutter->window;
-	bool into = cutter->previous == INTO && t[3].kind == AS;
+	bool as = t[3].kind == AS && is_before_relation(cutter->previous);
 	int number;
 
 	if (!is_name(&t[0]) || t[1].kind != '.' || !is_name(&t[2]) ||
-		t[into ? 4 : 3].kind != IDENT || cutter->previous == '.')
+		t[as ? 4 : 3].kind != IDENT || cutter->previous == '.')
 		return false;
 	number = relation_number(cutter, t[0].str, t[2].str);
 	if (number < 0)
