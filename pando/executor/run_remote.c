@@ -456,7 +456,8 @@ flight_stop(Flight *flight)
 		session_result_free(flight->result);
 	flight->result = NULL;
 	flight_ended(flight);
-	if (session->in_xact && (xact_must_join() || session->wrote) && IsTransactionState())
+	if (session->state != SESSION_CONNECTING && session->state != SESSION_DEAD &&
+		session->in_xact && (xact_must_join() || session->wrote))
 		session_result_free(session_finish(session));
 	else
 		session_cancel(session);

@@ -257,7 +257,7 @@ flight_launch(Session *session)
 		wire_lost(session, PQerrorMessage(session->conn));
 		return;
 	}
-	if (wire->stream && wire->swallow == 0)
+	if (wire->stream && (wire->swallow == 0 || !wire->pipelined))
 		(void) PQsetSingleRowMode(session->conn);
 	wire_flush(session);
 }
@@ -361,6 +361,6 @@ session_stream_rows(Session *session)
 	SessionWire *wire = session->wire;
 
 	wire->stream = true;
-	if (session->state == SESSION_BUSY && wire->swallow == 0)
+	if (session->state == SESSION_BUSY && (wire->swallow == 0 || !wire->pipelined))
 		(void) PQsetSingleRowMode(session->conn);
 }
