@@ -154,7 +154,7 @@ cmd_down() {
 	done
 	[ $KEEP = yes ] && return
 	step "Removing $DIR"
-	rm -rf "$DIR"/worker* "$DIR"/coordinator "$DIR"/cluster.conf
+	rm -rf "$DIR"/worker* "$DIR"/coordinator "$DIR"/cluster.conf "$DIR"/demo
 	rmdir "$DIR" 2>/dev/null || true
 }
 
