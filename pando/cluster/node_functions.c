@@ -214,7 +214,13 @@ add_node(FunctionCallInfo fcinfo, bool activated)
 	check_address(host, port);
 	row = node_row_find(host, port, false);
 	if (row != NULL)
+	{
+		if (PG_GETARG_INT32(2) >= 0 && PG_GETARG_INT32(2) != row->node.group)
+			ereport(ERROR, (errcode(ERRCODE_DUPLICATE_OBJECT),
+							errmsg("%s:%d is already a node of group %d", host, port,
+								   row->node.group)));
 		return row->node.id;
+	}
 	if (PG_GETARG_INT32(2) == COORDINATOR_GROUP &&
 		strcmp(role_label(PG_GETARG_OID(3)), NODE_ROLE_PRIMARY) == 0)
 	{
