@@ -132,6 +132,12 @@ alter_table_prepare(DdlJob *job)
 			other = ((PartitionCmd *) command->def)->name;
 		else if (command->subtype == AT_AddInherit)
 			other = (RangeVar *) command->def;
+		else if (command->subtype == AT_AddConstraint &&
+				 ((Constraint *) command->def)->contype == CONSTR_FOREIGN &&
+				 OidIsValid(
+					 job_distributed_table(((Constraint *) command->def)->pktable)))
+			job_refuse(job, "a foreign key from a local table",
+					   "Distribute the table, or make it a reference table, first.");
 		if (OidIsValid(job_distributed_table(other)))
 			job_refuse(job,
 					   command->subtype == AT_AddInherit ? "INHERIT" : "ATTACH PARTITION",
