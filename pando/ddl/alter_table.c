@@ -22,6 +22,7 @@
 #include "access/table.h"
 
 #include "pando/catalog/partition.h"
+#include "pando/ddl/column_default.h"
 #include "pando/ddl/constraint.h"
 #include "pando/ddl/sequence.h"
 #include "pando/ddl/statements.h"
@@ -109,13 +110,16 @@ alter_table_prepare(DdlJob *job)
 {
 	AlterTableStmt *stmt = (AlterTableStmt *) job->stmt;
 	Oid relid = table_of_relation(stmt->relation);
+	AlterTableStmt *afterwards;
 
 	if (OidIsValid(relid))
 	{
 		job_add_table(job, relid);
 		foreach_ptr (AlterTableCmd, command, stmt->cmds)
 			alter_prepare_command(job, relid, command);
-		job_add_shards(job, relid, job->stmt);
+		job_add_shards(job, relid, column_default_fix(job, relid, stmt, &afterwards));
+		if (afterwards != NULL)
+			job_add_shards(job, relid, (Node *) afterwards);
 		return;
 	}
 	relid = RangeVarGetRelid(stmt->relation, NoLock, true);
@@ -161,11 +165,11 @@ alter_check_new_default(Oid relid, const char *column)
 	rel = table_open(relid, NoLock);
 	expr = build_column_default(rel, get_attnum(relid, column));
 	table_close(rel, NoLock);
-	if (expr != NULL && contain_mutable_functions(expr))
+	if (expr != NULL && contain_volatile_functions(expr))
 		ereport(
 			ERROR,
 			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-			 errmsg("adding column \"%s\" with a default that is not immutable to table "
+			 errmsg("adding column \"%s\" with a volatile default to table "
 					"\"%s\" is not supported",
 					column, get_rel_name(relid)),
 			 errdetail("Each copy would compute values of its own."),

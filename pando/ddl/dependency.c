@@ -350,13 +350,23 @@ object_commands(const ObjectAddress *object, bool exists)
 	return commands;
 }
 
-/* Makes it unless it's there, and records it; NULL when we don't know how to make it. */
+/* Can the commands that make it also change one that is there? */
+static bool
+object_is_replaceable(const ObjectAddress *object)
+{
+	return object->classId == AuthIdRelationId || object->classId == ProcedureRelationId;
+}
+
+/*
+ * Makes it unless it's there, and records it; NULL when we don't know how to make it. With
+ * `replace` one that is there is made the same, if that can be done.
+ */
 static char *
 object_make_command(const ObjectAddress *object, bool replace)
 {
 	StringInfoData sql;
 	ObjectRow *row = catalog_object_new(object);
-	List *commands = object_commands(object, replace);
+	List *commands = object_commands(object, false);
 	char *probe =
 		sql_value("SELECT pando.object_probe(%u, %u)", object->classId, object->objectId);
 
@@ -365,8 +375,12 @@ object_make_command(const ObjectAddress *object, bool replace)
 	initStringInfo(&sql);
 	appendStringInfo(&sql, "SELECT pando.object_create(%s, ", quote_literal_cstr(probe));
 	append_text_array(&sql, commands);
-	appendStringInfo(&sql, ", %s); SELECT pando.object_register(%s, ",
-					 replace ? "true" : "false", quote_literal_cstr(row->type));
+	appendStringInfoString(&sql, ", ");
+	append_text_array(&sql, replace && object_is_replaceable(object)
+								? object_commands(object, true)
+								: NIL);
+	appendStringInfo(&sql, "); SELECT pando.object_register(%s, ",
+					 quote_literal_cstr(row->type));
 	append_text_array(&sql, row->object_names);
 	appendStringInfoString(&sql, ", ");
 	append_text_array(&sql, row->object_args);
@@ -398,7 +412,7 @@ made_publish(List *made, const ObjectAddress *published)
 
 		if ((recorded && !is_published) || role_is_skipped(object))
 			continue;
-		command = object_make_command(object, recorded && is_published);
+		command = object_make_command(object, is_published);
 		if (command == NULL)
 			return psprintf("It needs %s, which Pando does not create on other nodes.",
 							getObjectDescription(object, false));
@@ -455,6 +469,12 @@ dependency_all_commands(void)
 	}
 	foreach_ptr (ObjectRow, row, catalog_object_all())
 	{
+		ObjectAddress address;
+
+		/* roles may have been dropped in another database */
+		ObjectAddressSubSet(address, row->classid, row->objid, row->objsubid);
+		if (getObjectDescription(&address, true) == NULL)
+			continue;
 		walk.reason = NULL;
 		walk_object(&walk, row->classid, row->objid, InvalidOid);
 		if (walk.reason != NULL)
@@ -467,38 +487,46 @@ dependency_all_commands(void)
 		char *command =
 			role_is_skipped(object) ? NULL : object_make_command(object, false);
 
-		if (command != NULL)
-			commands = lappend(commands, command);
+		if (command == NULL)
+			continue;
+		commands = lappend(commands, command);
+		if (catalog_object_find(object) == NULL)
+			catalog_object_insert(catalog_object_new(object));
 	}
 	return commands;
 }
 
+static void
+run_commands(ArrayType *array)
+{
+	Datum *commands;
+	int count;
+
+	deconstruct_array(array, TEXTOID, -1, false, TYPALIGN_INT, &commands, NULL, &count);
+	for (int i = 0; i < count; i++)
+		sql_run("%s", TextDatumGetCString(commands[i]));
+}
+
 /*
- * SQL: runs commands unless an expression says that their object is there already, or the
- * object is to be replaced and they can do that. With the rights of the current user.
+ * SQL: runs the commands that make an object; where an expression says that it is there
+ * already, those that change it instead (none, maybe). With the rights of the current user.
  */
 Datum
 object_create(PG_FUNCTION_ARGS)
 {
 	char *probe = text_to_cstring(PG_GETARG_TEXT_PP(0));
-	bool replace = PG_GETARG_BOOL(2);
 	int guc_level = NewGUCNestLevel();
-	Datum *commands;
-	int count;
 
 	set_config_option("search_path", "pg_catalog", PGC_USERSET, PGC_S_SESSION,
 					  GUC_ACTION_SAVE, true, 0, false);
-	set_config_option("client_min_messages", "warning", PGC_USERSET, PGC_S_SESSION,
-					  GUC_ACTION_SAVE, true, 0, false);
 	set_config_option("check_function_bodies", "off", PGC_USERSET, PGC_S_SESSION,
 					  GUC_ACTION_SAVE, true, 0, false);
-	if (replace || sql_value("SELECT %s", probe) == NULL)
-	{
-		deconstruct_array(PG_GETARG_ARRAYTYPE_P(1), TEXTOID, -1, false, TYPALIGN_INT,
-						  &commands, NULL, &count);
-		for (int i = 0; i < count; i++)
-			sql_run("%s", TextDatumGetCString(commands[i]));
-	}
+	set_config_option("client_min_messages", "warning", PGC_USERSET, PGC_S_SESSION,
+					  GUC_ACTION_SAVE, true, 0, false);
+	if (sql_value("SELECT %s", probe) == NULL)
+		run_commands(PG_GETARG_ARRAYTYPE_P(1));
+	else
+		run_commands(PG_GETARG_ARRAYTYPE_P(2));
 	AtEOXact_GUC(true, guc_level);
 	PG_RETURN_VOID();
 }

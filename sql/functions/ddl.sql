@@ -20,7 +20,7 @@ CREATE OR REPLACE FUNCTION pg_catalog.worker_apply_shard_ddl_command(bigint, tex
 CREATE OR REPLACE FUNCTION pando.ddl_apply(command text, names text[], search_path text)
 	RETURNS void
 	LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'ddl_apply';
-CREATE OR REPLACE FUNCTION pando.object_create(probe text, commands text[], replace boolean)
+CREATE OR REPLACE FUNCTION pando.object_create(probe text, commands text[], changes text[])
 	RETURNS void
 	LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'object_create';
 CREATE OR REPLACE FUNCTION pando.tables_drop(names text) RETURNS void
