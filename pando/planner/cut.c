@@ -542,6 +542,11 @@ empty_cut_entries(Cutting *cutting)
 	Index varno = 0;
 	ListCell *cell;
 
+	/* What a change of a local table names besides the join tree. */
+	if (cutting->query->resultRelation)
+		used = bms_add_member(used, cutting->query->resultRelation);
+	if (cutting->query->onConflict)
+		used = bms_add_member(used, cutting->query->onConflict->exclRelIndex);
 	foreach (cell, cutting->query->rtable)
 	{
 		RangeTblEntry *rte = lfirst(cell);

@@ -26,6 +26,7 @@
 #include "pando/planner/fragment_make.h"
 #include "pando/planner/hazard.h"
 #include "pando/planner/local.h"
+#include "parser/parsetree.h"
 #include "rewrite/rewriteManip.h"
 #include "utils/fmgroids.h"
 
@@ -311,6 +312,25 @@ is_local(Query *query)
 	return !found.sharded && query_use_local_copies(copyObject(query));
 }
 
+/* A change of a local table: only what it reads is cut, the write stays as it is. */
+static void
+distribute_local_write(Query *query)
+{
+	const RangeTblEntry *rte = rt_fetch(query->resultRelation, query->rtable);
+	const DistTable *target = dist_table(rte->relid);
+
+	if (target && target->kind != TABLE_MANAGED_LOCAL)
+		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+						errmsg("a data-modifying statement in WITH is only supported "
+							   "when the whole statement is for one shard group")));
+	if (query->commandType == CMD_MERGE)
+		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+						errmsg("MERGE with a distributed table is not supported yet")));
+	inline_ctes(query);
+	level_cut_from(query);
+	distribute_inside(query);
+}
+
 static void
 distribute_level(Query *query)
 {
@@ -318,9 +338,10 @@ distribute_level(Query *query)
 	if (is_local(query))
 		return;
 	if (query->commandType != CMD_SELECT)
-		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-						errmsg("a data-modifying statement in WITH is only supported "
-							   "when the whole statement is for one shard group")));
+	{
+		distribute_local_write(query);
+		return;
+	}
 	if (query->rowMarks != NIL)
 		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 						errmsg("SELECT FOR UPDATE or FOR SHARE over more than one shard "

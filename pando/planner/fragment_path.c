@@ -143,6 +143,74 @@ fragment_rte(Fragment *fragment)
  * Path and plan.
  */
 
+/* Does one of the expressions refer to the scan's row as a whole? */
+static bool
+wants_whole_row(List *exprs)
+{
+	foreach_ptr (Var, var,
+				 pull_var_clause((Node *) exprs, PVC_RECURSE_AGGREGATES |
+													 PVC_RECURSE_WINDOWFUNCS |
+													 PVC_RECURSE_PLACEHOLDERS))
+	{
+		if (var->varattno == InvalidAttrNumber)
+			return true;
+	}
+	return false;
+}
+
+/* A column that the scan doesn't have, to be replaced by fragment_scan_finish(). */
+static TargetEntry *
+whole_row_entry(Index relid, int resno)
+{
+	Var *var = makeVar(relid, InvalidAttrNumber, RECORDOID, -1, InvalidOid, 0);
+
+	return makeTargetEntry((Expr *) var, resno, pstrdup("row"), false);
+}
+
+static Node *
+whole_row_mutator(Node *node, List *columns)
+{
+	if (node == NULL)
+		return NULL;
+	if (IsA(node, Var) && ((Var *) node)->varattno > list_length(columns))
+	{
+		RowExpr *row = makeNode(RowExpr);
+
+		row->row_typeid = RECORDOID;
+		row->row_format = COERCE_IMPLICIT_CAST;
+		row->location = -1;
+		foreach_ptr (TargetEntry, tle, columns)
+		{
+			Node *column = (Node *) tle->expr;
+
+			row->args =
+				lappend(row->args, makeVar(INDEX_VAR, tle->resno, exprType(column),
+										   exprTypmod(column), exprCollation(column), 0));
+			row->colnames = lappend(row->colnames, makeString(pstrdup(tle->resname)));
+		}
+		return (Node *) row;
+	}
+	return expression_tree_mutator(node, whole_row_mutator, columns);
+}
+
+void
+fragment_scan_finish(CustomScan *scan)
+{
+	Plan *plan = &scan->scan.plan;
+	TargetEntry *last;
+
+	if (scan->custom_scan_tlist == NIL)
+		return;
+	last = llast_node(TargetEntry, scan->custom_scan_tlist);
+	if (((Var *) last->expr)->varattno != InvalidAttrNumber)
+		return;
+	scan->custom_scan_tlist =
+		list_truncate(scan->custom_scan_tlist, list_length(scan->custom_scan_tlist) - 1);
+	plan->targetlist =
+		(List *) whole_row_mutator((Node *) plan->targetlist, scan->custom_scan_tlist);
+	plan->qual = (List *) whole_row_mutator((Node *) plan->qual, scan->custom_scan_tlist);
+}
+
 static Plan *
 plan_fragment_path(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist,
 				   List *clauses, List *custom_plans)
@@ -153,6 +221,11 @@ plan_fragment_path(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *t
 	scan->scan.plan.targetlist = tlist;
 	scan->scan.plan.qual = extract_actual_clauses(clauses, false);
 	scan->custom_scan_tlist = fragment_column_vars(fragment, rel->relid);
+	/* A join that locks rows of other tables keeps the whole row for a second look. */
+	if (wants_whole_row(tlist) || wants_whole_row(scan->scan.plan.qual))
+		scan->custom_scan_tlist = lappend(
+			scan->custom_scan_tlist,
+			whole_row_entry(rel->relid, list_length(scan->custom_scan_tlist) + 1));
 	scan->flags = path->flags;
 	return &scan->scan.plan;
 }

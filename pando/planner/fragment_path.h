@@ -30,6 +30,9 @@ extern List *fragment_column_vars(const Fragment *fragment, int varno);
 /* The plan node, without target list and costs. */
 extern CustomScan *fragment_custom_scan(Fragment *fragment);
 
+/* After planning: gives references to the scan's whole row their value. */
+extern void fragment_scan_finish(CustomScan *scan);
+
 extern void fragment_cost(const Fragment *fragment, Cost *startup, Cost *total);
 
 /* Sets the fragment's output columns from a target list's columns that are not junk. */

@@ -187,9 +187,13 @@ void
 check_on_shard(Query *query, const DistTable *target)
 {
 	OnConflictExpr *conflict = query->onConflict;
-	Node *parts = (Node *) list_make2(conflict, query->returningList);
+	Node *parts = (Node *) query->returningList;
 	const char *hazard;
 
+	/* Not its exclRelTlist, which is the planner's. */
+	if (conflict)
+		parts = (Node *) list_make5(parts, conflict->arbiterElems, conflict->arbiterWhere,
+									conflict->onConflictSet, conflict->onConflictWhere);
 	if (checkExprHasSubLink(parts))
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),

@@ -12,6 +12,7 @@
 #include "nodes/nodeFuncs.h"
 #include "nodes/plannodes.h"
 #include "pando/plan/fragment.h"
+#include "pando/planner/fragment_path.h"
 #include "pando/planner/rescan.h"
 
 static void mark_plan(Plan *plan, bool repeated);
@@ -36,8 +37,12 @@ mark_plan(Plan *plan, bool repeated)
 		{
 			CustomScan *scan = (CustomScan *) plan;
 
-			if (repeated && scan->methods == plan_scan_methods(PLAN_FRAGMENT))
-				fragment_packed_store(scan->custom_private);
+			if (scan->methods == plan_scan_methods(PLAN_FRAGMENT))
+			{
+				fragment_scan_finish(scan);
+				if (repeated)
+					fragment_packed_store(scan->custom_private);
+			}
 			mark_list(scan->custom_plans, repeated);
 			break;
 		}
