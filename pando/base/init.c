@@ -3,11 +3,13 @@
  */
 #include "pando/compat/compat.h"
 
+#include "pando/base/counter.h"
 #include "pando/base/debug_point.h"
 #include "pando/base/init.h"
 
 void
 base_init(void)
 {
+	counter_init();
 	debug_point_init();
 }

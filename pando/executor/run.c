@@ -10,6 +10,7 @@
 #include "utils/resowner.h"
 #include "utils/typcache.h"
 
+#include "pando/base/counter.h"
 #include "pando/executor/run.h"
 #include "pando/transaction/xact.h"
 
@@ -343,6 +344,7 @@ run_start(FragmentRun *run)
 	MemoryContext old = MemoryContextSwitchTo(run->context);
 
 	run_prepare_tasks(run);
+	counter_add(list_length(run->tasks) > 1 ? COUNTER_QUERY_MULTI : COUNTER_QUERY_SINGLE);
 	if (run->desc != NULL)
 		run->decoder = decoder_create(run->desc, run->binary);
 	if (run->fragment->subplans != NIL)

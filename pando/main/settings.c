@@ -53,7 +53,6 @@ static const BoolSetting bool_settings[] = {
 	{"citus.enable_repartitioned_insert_select", true},
 	{"citus.enable_router_execution", true},
 	{"citus.enable_single_hash_repartition_joins", false},
-	{"citus.enable_stat_counters", false},
 	{"citus.function_opens_transaction_block", true},
 	{"citus.hide_citus_dependent_objects", false},
 	{"citus.log_distributed_deadlock_detection", false},

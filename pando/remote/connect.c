@@ -17,6 +17,7 @@
 #include "commands/dbcommands.h"
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
+#include "pando/base/counter.h"
 #include "pando/remote/wire.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
@@ -176,6 +177,7 @@ connect_advance(Session *session)
 		return;
 	}
 	session->state = SESSION_IDLE;
+	counter_add(COUNTER_CONNECTION_SUCCEEDED);
 	if (wire->queued.kind != FLIGHT_NONE)
 		flight_launch(session);
 	else

@@ -9,6 +9,7 @@
 #include "pando/compat/compat.h"
 
 #include "miscadmin.h"
+#include "pando/base/counter.h"
 #include "pando/remote/wire.h"
 #include "storage/fd.h"
 #include "storage/ipc.h"
@@ -146,6 +147,7 @@ session_claim(const NodeAddress *address, Oid userid)
 			session_close(session);
 			continue;
 		}
+		counter_add(COUNTER_CONNECTION_REUSED);
 		session->claimed = true;
 		session->address.node_id = address->node_id;
 		session->address.group = address->group;

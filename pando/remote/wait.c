@@ -14,6 +14,7 @@
 #include <poll.h>
 
 #include "miscadmin.h"
+#include "pando/base/counter.h"
 #include "pando/remote/wire.h"
 #include "pgstat.h"
 #include "utils/memutils.h"
@@ -43,6 +44,8 @@ wire_lost(Session *session, const char *why)
 	SessionWire *wire = session->wire;
 	MemoryContext old = MemoryContextSwitchTo(wire->context);
 
+	if (session->state == SESSION_CONNECTING)
+		counter_add(COUNTER_CONNECTION_FAILED);
 	if (session->state != SESSION_DEAD)
 	{
 		wire->lost = error_trim(why);

@@ -214,6 +214,32 @@ CREATE OR REPLACE FUNCTION pando.placements_set_length(placementids bigint[], le
 CREATE OR REPLACE FUNCTION pg_catalog.citus_update_table_statistics(relation regclass) RETURNS void
 	LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'citus_update_table_statistics';
 
+CREATE OR REPLACE FUNCTION pg_catalog.citus_stat_counters(database_id oid DEFAULT 0,
+		OUT database_id oid, OUT connection_establishment_succeeded bigint,
+		OUT connection_establishment_failed bigint, OUT connection_reused bigint,
+		OUT query_execution_single_shard bigint, OUT query_execution_multi_shard bigint,
+		OUT stats_reset timestamptz) RETURNS SETOF record
+	LANGUAGE c STRICT VOLATILE AS 'MODULE_PATHNAME', 'citus_stat_counters';
+CREATE OR REPLACE FUNCTION pg_catalog.citus_stat_counters_reset(database_oid oid DEFAULT 0)
+		RETURNS void
+	LANGUAGE c STRICT VOLATILE AS 'MODULE_PATHNAME', 'citus_stat_counters_reset';
+REVOKE ALL ON FUNCTION pg_catalog.citus_stat_counters_reset(oid) FROM public;
+
+-- Column statistics of the shards on this node, one object per shard and column.
+CREATE OR REPLACE FUNCTION pando.local_column_stats() RETURNS jsonb
+	LANGUAGE sql VOLATILE AS $$
+	SELECT coalesce(jsonb_agg(jsonb_build_object('rel', s.logicalrelid::oid::regclass::text,
+			'column', v.attname, 'rows', greatest(c.reltuples, 0), 'null_frac', v.null_frac,
+			'vals', to_jsonb(v.most_common_vals::text::text[]), 'freqs', to_jsonb(v.most_common_freqs))), '[]')
+	FROM pg_catalog.pg_dist_placement p
+		JOIN pg_catalog.pg_dist_local_group g USING (groupid)
+		JOIN pg_catalog.pg_dist_shard s USING (shardid)
+		JOIN pg_catalog.pg_class c
+			ON c.oid = to_regclass(pg_catalog.shard_name(s.logicalrelid, s.shardid, false))
+		JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+		JOIN pg_catalog.pg_stats v ON v.schemaname = n.nspname AND v.tablename = c.relname
+$$;
+
 -- Health.
 
 CREATE OR REPLACE FUNCTION pg_catalog.citus_check_connection_to_node(nodename text,

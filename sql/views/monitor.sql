@@ -1,6 +1,6 @@
 -- What the cluster holds and does. Column names and order are those that tools know.
 
-DROP VIEW IF EXISTS pg_catalog.citus_locks, pg_catalog.citus_lock_waits, pg_catalog.citus_nodes, pg_catalog.pg_dist_shard_placement,
+DROP VIEW IF EXISTS pg_catalog.citus_stat_counters, pg_catalog.citus_stats, pg_catalog.citus_locks, pg_catalog.citus_lock_waits, pg_catalog.citus_nodes, pg_catalog.pg_dist_shard_placement,
 	pg_catalog.citus_shards, pg_catalog.citus_shards_on_worker,
 	pg_catalog.citus_shard_indexes_on_worker, pg_catalog.citus_stat_activity,
 	pg_catalog.citus_dist_stat_activity, pg_catalog.time_partitions;
@@ -76,6 +76,47 @@ CREATE VIEW citus.citus_lock_waits AS
 		LEFT JOIN activity a ON a.global_pid = w.waiting_gpid
 		LEFT JOIN activity b ON b.global_pid = w.blocking_gpid;
 
+CREATE VIEW citus.citus_stat_counters AS
+	SELECT d.oid, d.datname AS name, c.connection_establishment_succeeded,
+		c.connection_establishment_failed, c.connection_reused, c.query_execution_single_shard,
+		c.query_execution_multi_shard, c.stats_reset
+	FROM pg_catalog.pg_database d
+		JOIN pg_catalog.citus_stat_counters() c ON c.database_id = d.oid;
+
+-- Column statistics of distributed tables: those of the shards, weighted by their rows. Each is seen
+-- by who may read the column on the shards' nodes.
+CREATE VIEW citus.citus_stats AS
+	WITH shards AS MATERIALIZED (
+		SELECT to_regclass(x.element ->> 'rel') AS rel, x.element ->> 'column' AS attname,
+			(x.element ->> 'rows')::float8 AS rows, (x.element ->> 'null_frac')::float8 AS null_frac,
+			x.element -> 'vals' AS vals, x.element -> 'freqs' AS freqs
+		FROM pando.elements_from_nodes('SELECT pando.local_column_stats()') x),
+	columns AS (
+		SELECT rel, attname, sum(rows) AS rows,
+			coalesce(sum(null_frac * rows) / nullif(sum(rows), 0), 0) AS null_frac
+		FROM shards GROUP BY rel, attname),
+	common AS (
+		SELECT s.rel, s.attname, v.val,
+			sum(f.freq::float8 * s.rows) / nullif(min(c.rows), 0) AS freq
+		FROM shards s JOIN columns c USING (rel, attname)
+			CROSS JOIN LATERAL jsonb_array_elements_text(nullif(s.vals, 'null'))
+				WITH ORDINALITY v (val, i)
+			JOIN LATERAL jsonb_array_elements_text(s.freqs)
+				WITH ORDINALITY f (freq, i) USING (i)
+		GROUP BY s.rel, s.attname, v.val)
+	SELECT n.nspname AS schemaname, t.relname AS tablename, c.attname,
+		c.null_frac::real AS null_frac,
+		array_agg(m.val ORDER BY m.freq DESC, m.val) FILTER (WHERE m.val IS NOT NULL)
+			AS most_common_vals,
+		array_agg(m.freq::real ORDER BY m.freq DESC, m.val) FILTER (WHERE m.val IS NOT NULL)
+			AS most_common_freqs
+	FROM columns c
+		JOIN pg_catalog.pg_class t ON t.oid = c.rel
+		JOIN pg_catalog.pg_namespace n ON n.oid = t.relnamespace
+		LEFT JOIN common m USING (rel, attname)
+	GROUP BY n.nspname, t.relname, c.attname, c.null_frac
+	ORDER BY n.nspname, t.relname, c.attname;
+
 -- Partitions of tables that are partitioned by ranges of one column of a time type.
 CREATE VIEW citus.time_partitions AS
 	SELECT p.partrelid::regclass AS parent_table, a.attname AS partition_column,
@@ -100,7 +141,8 @@ DECLARE
 BEGIN
 	FOREACH name IN ARRAY ARRAY['citus_nodes', 'pg_dist_shard_placement', 'citus_shards',
 		'citus_shards_on_worker', 'citus_shard_indexes_on_worker', 'citus_stat_activity',
-		'citus_dist_stat_activity', 'citus_locks', 'citus_lock_waits', 'time_partitions']
+		'citus_dist_stat_activity', 'citus_locks', 'citus_lock_waits', 'citus_stat_counters', 'citus_stats',
+		'time_partitions']
 	LOOP
 		EXECUTE format('ALTER VIEW citus.%I SET SCHEMA pg_catalog', name);
 		EXECUTE format('GRANT SELECT ON pg_catalog.%I TO public', name);
