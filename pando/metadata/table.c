@@ -24,6 +24,7 @@
 #include "pando/catalog/shard.h"
 #include "pando/metadata/cache.h"
 #include "pando/metadata/table.h"
+#include "pando/remote/session.h"
 
 typedef struct TableEntry
 {
@@ -77,9 +78,13 @@ table_cache_invalidated(Oid relid)
 		if (entry->state == CACHE_VALID && entry->table == NULL)
 			hash_search(table_cache, &relid, HASH_REMOVE, NULL);
 		else
+		{
 			entry->state = CACHE_EMPTY;
+			session_statements_changed();
+		}
 		return;
 	}
+	session_statements_changed();
 	hash_seq_init(&scan, table_cache);
 	while ((entry = hash_seq_search(&scan)) != NULL)
 		entry->state = CACHE_EMPTY;

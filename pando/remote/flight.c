@@ -112,6 +112,14 @@ launch_simple(Session *session, const Flight *flight)
 	return ok;
 }
 
+static uint32 statements_epoch = 0;
+
+void
+session_statements_changed(void)
+{
+	statements_epoch++;
+}
+
 static Prepared *
 prepared_find(SessionWire *wire, const char *sql)
 {
@@ -189,6 +197,18 @@ pipeline_evict(Session *session)
 	return pipeline_step(session, sql);
 }
 
+/* A statement whose result type changed could not be executed any more. */
+static bool
+pipeline_forget_all(Session *session)
+{
+	SessionWire *wire = session->wire;
+
+	while (!dlist_is_empty(&wire->prepared))
+		flight_forget_prepared(session,
+							   dlist_head_element(Prepared, link, &wire->prepared));
+	return pipeline_step(session, "DEALLOCATE ALL");
+}
+
 static bool
 send_statement(Session *session, const Flight *flight, const Prepared *prepared)
 {
@@ -204,7 +224,9 @@ static bool
 launch_params(Session *session, const Flight *flight)
 {
 	SessionWire *wire = session->wire;
-	Prepared *prepared = flight->reuse ? prepared_find(wire, flight->sql) : NULL;
+	bool outdated = wire->prepared_epoch != statements_epoch && wire->nprepared > 0;
+	Prepared *prepared =
+		flight->reuse && !outdated ? prepared_find(wire, flight->sql) : NULL;
 	bool prepare = flight->reuse && prepared == NULL;
 
 	if (prepared != NULL)
@@ -219,6 +241,9 @@ launch_params(Session *session, const Flight *flight)
 		return false;
 	if (prepare)
 	{
+		if (outdated && !pipeline_forget_all(session))
+			return false;
+		wire->prepared_epoch = statements_epoch;
 		if (!pipeline_evict(session))
 			return false;
 		prepared = prepared_add(wire, flight->sql);

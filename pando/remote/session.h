@@ -116,10 +116,18 @@ extern void session_send_params(Session *session, const char *sql, int nparams,
 /*
  * Puts the flight just sent in somebody's care: the next session_send_*() calls
  * holder->drain() first if the flight is still under way. The holder lets go when its
- * flight is over, or before its memory goes; cancelling and closing the session do it, too.
+ * flight is over, or before its memory goes; cancelling and closing the session do it,
+ * too.
  */
 extern void session_hold(Session *session, SessionHolder *holder);
 extern void session_unhold(SessionHolder *holder);
+
+/*
+ * The meaning of statements may have changed (a distributed table did): named statements
+ * on nodes are prepared anew at their next use. May be called at any time, also by an
+ * invalidation callback.
+ */
+extern void session_statements_changed(void);
 
 /* Asks that the rows of the flight just sent come one PGresult at a time. */
 extern void session_stream_rows(Session *session);

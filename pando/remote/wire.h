@@ -87,6 +87,7 @@ struct SessionWire
 	dlist_head prepared;
 	int nprepared;
 	uint32 prepared_serial;
+	uint32 prepared_epoch; /* session_statements_changed() calls that they have seen */
 
 	/* For waits on this session alone; NULL until first needed. */
 	WaitEventSet *wait_set;
