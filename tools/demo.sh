@@ -40,7 +40,7 @@ demo_bench() {
 	local nodes=$1 index=$2 factor=$3 tps
 	step "pgbench with 20 clients for $DEMO_SECONDS seconds: $nodes workers, keys: $index, copies: $factor"
 	tps=$("$BIN/pgbench" -h 127.0.0.1 -p "$CLUSTER_PORT" -U postgres -c 20 -j 3 -T $DEMO_SECONDS \
-		-P 3 pgbench 2>&1 | tee /dev/stderr | awk '/^tps/ { printf "%.0f", $3 }')
+		-P 3 pgbench 2>&1 | tee >(cat >&2) | awk '/^tps/ { printf "%.0f", $3 }')
 	[ -n "$tps" ] || die "the pgbench run failed"
 	DEMO_RUNS+=("$(printf '%-4s %-10s %-10s %-19s %s' $((${#DEMO_RUNS[@]} + 1)) "$nodes" "$index" "$factor" "$tps")")
 }
@@ -175,5 +175,7 @@ demo_summary() {
 	say "Connect with"
 	say "  psql -h 127.0.0.1 -p $CLUSTER_PORT -U postgres pgbench"
 	say "and remove it all with"
-	say "  ./pando down${DEMO_DIR_OPTION:-}"
+	if [ "$DIR" = "$(DIR='' && default_dir && echo "$DIR")" ]; then say "  ./pando down"
+	else say "  ./pando down --dir $DIR"
+	fi
 }
