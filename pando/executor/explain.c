@@ -428,5 +428,5 @@ explain_fragment(PlanState *planstate, Fragment *fragment, FragmentRun *run,
 	explain_subplans(run, es);
 	explain_tasks(run, es);
 	if (created)
-		run_end(run);
+		run_end(run, false);
 }

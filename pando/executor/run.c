@@ -284,6 +284,27 @@ is_sorted(const FragmentRun *run)
 	return run->fragment->sort_columns != NIL && list_length(run->tasks) > 1;
 }
 
+/* citus.sort_returning: an order that does not depend on where the rows were. */
+static void
+sort_by_all_columns(FragmentRun *run)
+{
+	Fragment *fragment = run->fragment;
+
+	for (int i = 0; i < run->desc->natts; i++)
+	{
+		Form_pg_attribute attribute = TupleDescAttr(run->desc, i);
+		TypeCacheEntry *type = lookup_type_cache(attribute->atttypid, TYPECACHE_LT_OPR);
+
+		if (!OidIsValid(type->lt_opr))
+			continue;
+		fragment->sort_columns = lappend_int(fragment->sort_columns, i + 1);
+		fragment->sort_operators = lappend_oid(fragment->sort_operators, type->lt_opr);
+		fragment->sort_collations =
+			lappend_oid(fragment->sort_collations, attribute->attcollation);
+		fragment->sort_nulls_first = lappend_int(fragment->sort_nulls_first, false);
+	}
+}
+
 /* The tasks' rows are in order, each for itself: put them in one order. */
 static void
 sort_rows(FragmentRun *run)
@@ -349,19 +370,21 @@ run_start(FragmentRun *run)
 		run->decoder = decoder_create(run->desc, run->binary);
 	if (run->fragment->subplans != NIL)
 		subplans_run(run);
-	if (run->fragment->command != CMD_SELECT)
-		write_run(run);
+	if (run->fragment->command == CMD_SELECT)
+		reads_assign(run, run->tasks);
 	else
 	{
-		reads_assign(run, run->tasks);
-		if (is_sorted(run))
-		{
-			ResourceOwner owner = CurrentResourceOwner;
+		write_run(run);
+		if (executor_sort_returning && run->desc != NULL)
+			sort_by_all_columns(run);
+	}
+	if (is_sorted(run))
+	{
+		ResourceOwner owner = CurrentResourceOwner;
 
-			CurrentResourceOwner = run->owner;
-			sort_rows(run);
-			CurrentResourceOwner = owner;
-		}
+		CurrentResourceOwner = run->owner;
+		sort_rows(run);
+		CurrentResourceOwner = owner;
 	}
 	MemoryContextSwitchTo(old);
 }
@@ -377,14 +400,17 @@ run_next(FragmentRun *run, Datum *values, bool *nulls)
 	return next_unordered(run, values, nulls);
 }
 
-/* Frees everything; sessions are usable for others afterwards. */
+/*
+ * Frees everything; sessions are usable for others afterwards. may_cancel: the
+ * transaction ends with the statement, so that nodes may roll back what they only read.
+ */
 void
-run_end(FragmentRun *run)
+run_end(FragmentRun *run, bool may_cancel)
 {
 	List *flights = list_copy(run->flights);
 
 	foreach_ptr (Flight, flight, flights)
-		flight_stop(flight);
+		flight_stop(flight, may_cancel);
 	if (run->local != NULL)
 	{
 		local_close(run->local);

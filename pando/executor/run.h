@@ -147,7 +147,7 @@ extern FragmentRun *run_create(PlanState *planstate, Fragment *fragment, bool wh
 							   const RunExplain *explain);
 extern void run_start(FragmentRun *run);
 extern bool run_next(FragmentRun *run, Datum *values, bool *nulls);
-extern void run_end(FragmentRun *run);
+extern void run_end(FragmentRun *run, bool may_cancel);
 extern void run_spill(FragmentRun *run, Datum *values, bool *nulls);
 
 /* task.c */
@@ -168,7 +168,7 @@ extern Flight *flight_start(FragmentRun *run, const DistNode *node, List *tasks,
 							bool write);
 extern bool flight_next(Flight *flight, Datum *values, bool *nulls, Task **task);
 extern bool flight_is_over(const Flight *flight);
-extern void flight_stop(Flight *flight);
+extern void flight_stop(Flight *flight, bool may_cancel);
 extern void flights_wait(FragmentRun *run);
 extern void flights_forget(void *run);
 extern void reads_assign(FragmentRun *run, List *tasks);

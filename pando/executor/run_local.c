@@ -30,9 +30,6 @@
 
 #define MAX_CACHED 128
 
-/* A longer text has its values in it: it will hardly be seen again. */
-#define MAX_CACHED_LENGTH 8192
-
 struct LocalQuery
 {
 	CachedPlan *plan;
@@ -82,7 +79,7 @@ plan_source_create(const char *sql, int nparams, const Oid *types)
 	source = CreateCachedPlan(raw, sql, CreateCommandTag(raw->stmt));
 	queries = pg_analyze_and_rewrite_fixedparams(raw, sql, types, nparams, NULL);
 	CompleteCachedPlan(source, queries, NULL, unconstify(Oid *, types), nparams, NULL,
-					   NULL, CURSOR_OPT_PARALLEL_OK, true);
+					   NULL, CURSOR_OPT_PARALLEL_OK, false);
 	return source;
 }
 
@@ -187,9 +184,9 @@ local_open(const char *sql, int nparams, const Oid *types, ParamListInfo params,
 		PushActiveSnapshot(GetActiveSnapshot());
 
 	INSTR_TIME_SET_CURRENT(start);
-	stmt = strlen(sql) <= MAX_CACHED_LENGTH
-			   ? plan_cached(query, sql, nparams, types, params)
-			   : plan_once(sql, nparams, types, params);
+	/* A text that has its values in it will hardly be seen again. */
+	stmt = nparams > 0 ? plan_cached(query, sql, nparams, types, params)
+					   : plan_once(sql, nparams, types, params);
 	query->planning_ms = elapsed_ms(start);
 	if (stmt->commandType == CMD_UTILITY)
 		elog(ERROR, "not a query: %s", sql);

@@ -18,6 +18,7 @@
 #include "pando/compat/compat.h"
 
 #include "access/xact.h"
+#include "common/hashfn.h"
 #include "utils/builtins.h"
 #include "utils/memutils.h"
 
@@ -69,6 +70,29 @@ flight_is_over(const Flight *flight)
  * Sending.
  */
 
+/*
+ * A statement that is to stay prepared on the node. It must become another one when the
+ * types of its columns change, for PostgreSQL does not let a prepared statement's result
+ * change.
+ */
+static char *
+reusable_text(FragmentRun *run, Task *task)
+{
+	char *text = task_text(run, task, false);
+	uint32 hash = 0;
+
+	if (run->desc == NULL)
+		return text;
+	for (int i = 0; i < run->desc->natts; i++)
+	{
+		Form_pg_attribute attribute = TupleDescAttr(run->desc, i);
+
+		hash = hash_combine(hash, murmurhash32(attribute->atttypid));
+		hash = hash_combine(hash, murmurhash32(attribute->atttypmod));
+	}
+	return psprintf("%s /* %x */", text, hash);
+}
+
 /* Parameters of a task: the fragment's and a single row's. */
 static void
 send_params(Flight *flight, Task *task)
@@ -87,8 +111,10 @@ send_params(Flight *flight, Task *task)
 		memcpy(values + run->params.count, row->texts, sizeof(char *) * row->count);
 	}
 	add_step(flight, STEP_TASK, task);
-	session_send_params(flight->session, task_text(run, task, false), count, NULL, values,
-						run->binary, true);
+	session_send_params(flight->session,
+						count > 0 ? reusable_text(run, task)
+								  : task_text(run, task, false),
+						count, NULL, values, run->binary, count > 0);
 }
 
 static void
@@ -444,11 +470,11 @@ flight_drain(SessionHolder *holder)
 }
 
 /*
- * Nobody wants the rest. In a transaction that goes on the node must not see an error, so
- * the rows are thrown away; else the node is told to stop.
+ * Nobody wants the rest. A cancelled statement takes the node's transaction with it:
+ * where that goes on, the rows are thrown away instead.
  */
 void
-flight_stop(Flight *flight)
+flight_stop(Flight *flight, bool may_cancel)
 {
 	Session *session = flight->session;
 
@@ -456,11 +482,11 @@ flight_stop(Flight *flight)
 		session_result_free(flight->result);
 	flight->result = NULL;
 	flight_ended(flight);
-	if (session->state != SESSION_CONNECTING && session->state != SESSION_DEAD &&
-		session->in_xact && (xact_must_join() || session->wrote))
-		session_result_free(session_finish(session));
-	else
+	if (session->state == SESSION_CONNECTING || session->state == SESSION_DEAD ||
+		!session->in_xact || (may_cancel && !session->wrote))
 		session_cancel(session);
+	else
+		session_result_free(session_finish(session));
 }
 
 /* The run's memory goes: whoever ends the transaction deals with the sessions. */

@@ -15,6 +15,7 @@
 #include "pando/executor/explain.h"
 #include "pando/executor/run.h"
 #include "pando/executor/scan.h"
+#include "pando/transaction/xact.h"
 
 typedef struct FragmentScan
 {
@@ -22,6 +23,7 @@ typedef struct FragmentScan
 	Fragment *fragment;
 	FragmentRun *run; /* NULL until the first row is asked for */
 	bool keep;		  /* rows may be asked for again */
+	bool standalone;  /* the transaction ends with the statement */
 	bool exhausted;	  /* the run has no more rows */
 	Tuplestorestate *store;
 	TupleTableSlot *store_slot;
@@ -38,6 +40,7 @@ scan_begin(CustomScanState *node, EState *estate, int eflags)
 
 	if (eflags & EXEC_FLAG_BACKWARD)
 		elog(ERROR, "a fragment can't be scanned backward");
+	scan->standalone = (eflags & EXEC_FLAG_EXPLAIN_ONLY) == 0 && !xact_must_join();
 	scan->keep = scan->fragment->command == CMD_SELECT &&
 				 (scan->fragment->store || (eflags & EXEC_FLAG_REWIND) != 0);
 }
@@ -130,10 +133,10 @@ scan_exec(CustomScanState *node)
 }
 
 static void
-end_run(FragmentScan *scan)
+end_run(FragmentScan *scan, bool may_cancel)
 {
 	if (scan->run != NULL)
-		run_end(scan->run);
+		run_end(scan->run, may_cancel);
 	scan->run = NULL;
 	scan->exhausted = false;
 }
@@ -143,7 +146,7 @@ scan_end(CustomScanState *node)
 {
 	FragmentScan *scan = (FragmentScan *) node;
 
-	end_run(scan);
+	end_run(scan, scan->standalone);
 	if (scan->store != NULL)
 	{
 		ExecDropSingleTupleTableSlot(scan->store_slot);
@@ -168,7 +171,7 @@ scan_rescan(CustomScanState *node)
 		tuplestore_rescan(scan->store);
 	else
 	{
-		end_run(scan);
+		end_run(scan, false);
 		scan->keep = true;
 	}
 }
