@@ -37,12 +37,6 @@
 static planner_hook_type next_planner;
 bool plan_shells = false;
 
-/*
- * While a shell table is made or changed, PostgreSQL's own checks of it (a new foreign
- * key) are about the shell: shards are checked when they get the same change.
- */
-static bool shells_only = false;
-
 PlannedStmt *
 plan_locally(Query *query, const char *source, int cursor_options, ParamListInfo params)
 {
@@ -231,8 +225,7 @@ plan_hook(Query *query, const char *source, int cursor_options, ParamListInfo pa
 {
 	DistRelations found;
 
-	if (query->commandType == CMD_UTILITY || shells_only || plan_shells ||
-		!metadata_active())
+	if (query->commandType == CMD_UTILITY || plan_shells || !metadata_active())
 		return plan_locally(query, source, cursor_options, params);
 	found = query_dist_relations(query);
 	if (found.sql_functions)
@@ -246,7 +239,7 @@ planner_init(void)
 	DefineCustomBoolVariable(
 		"pando.shells_only",
 		"Takes shell tables as plain tables; set by Pando while it changes them.", NULL,
-		&shells_only, false, PGC_USERSET, GUC_NO_SHOW_ALL | GUC_NOT_IN_SAMPLE, NULL, NULL,
+		&plan_shells, false, PGC_USERSET, GUC_NO_SHOW_ALL | GUC_NOT_IN_SAMPLE, NULL, NULL,
 		NULL);
 	next_planner = planner_hook;
 	planner_hook = plan_hook;
