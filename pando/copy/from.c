@@ -106,11 +106,12 @@ where_conditions(ParseState *pstate, Relation rel, Node *clause)
 }
 
 Relation
-copy_target_open(const CopyStmt *stmt, ParseState *pstate, List **conditions)
+copy_target_open(const CopyStmt *stmt, ParseState *pstate, LOCKMODE lockmode,
+				 List **conditions)
 {
-	Relation rel = table_openrv(stmt->relation, RowExclusiveLock);
+	Relation rel = table_openrv(stmt->relation, lockmode);
 	ParseNamespaceItem *item =
-		addRangeTableEntryForRelation(pstate, rel, RowExclusiveLock, NULL, false, false);
+		addRangeTableEntryForRelation(pstate, rel, lockmode, NULL, false, false);
 	RangeTblEntry *rte = item->p_rte;
 	List *attnums = CopyGetAttnums(RelationGetDescr(rel), rel, stmt->attlist);
 	ListCell *cell;
@@ -363,7 +364,7 @@ copy_from(const CopyStmt *stmt, const char *query_string)
 
 	pstate->p_sourcetext = query_string;
 	check_source_allowed(stmt);
-	rel = copy_target_open(stmt, pstate, &conditions);
+	rel = copy_target_open(stmt, pstate, RowExclusiveLock, &conditions);
 	table = dist_table_require(RelationGetRelid(rel));
 
 	source = BeginCopyFrom(pstate, rel, NULL, stmt->filename, stmt->is_program, NULL,

@@ -389,7 +389,12 @@ stream_in(const CopyStmt *stmt, const char *query_string)
 	uint64 stored;
 
 	pstate->p_sourcetext = query_string;
-	shell = copy_target_open(stmt, pstate, &conditions);
+
+	/*
+	 * The sender holds ROW EXCLUSIVE on its own shell, which keeps shards where they are;
+	 * one more here could wait for a mover that waits for the sender.
+	 */
+	shell = copy_target_open(stmt, pstate, AccessShareLock, &conditions);
 	if (conditions != NIL)
 		ereport(ERROR, (errcode(ERRCODE_PROTOCOL_VIOLATION),
 						errmsg("routed rows can't have a WHERE clause")));
