@@ -188,7 +188,7 @@ route_shard_index(ShardRoute *route, Datum key, bool isnull)
 					"constraint",
 					get_attname(table->relid, table->key, false),
 					RelationGetRelationName(route->shell)),
-			 errdetail("The distribution column of a row can't be null.")));
+			 errdetail("The distribution column decides where a row is stored.")));
 	return shard_index_of_value(table, key);
 }
 
