@@ -166,14 +166,12 @@ alter_check_new_default(Oid relid, const char *column)
 	expr = build_column_default(rel, get_attnum(relid, column));
 	table_close(rel, NoLock);
 	if (expr != NULL && contain_volatile_functions(expr))
-		ereport(
-			ERROR,
-			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-			 errmsg("adding column \"%s\" with a volatile default to table "
-					"\"%s\" is not supported",
-					column, get_rel_name(relid)),
-			 errdetail("Each copy would compute values of its own."),
-			 errhint("Add the column first, then UPDATE, then SET DEFAULT.")));
+		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+						errmsg("adding column \"%s\" with a volatile default to table "
+							   "\"%s\" is not supported",
+							   column, get_rel_name(relid)),
+						errdetail("Each copy would compute values of its own."),
+						errhint("Add the column first, then UPDATE, then SET DEFAULT.")));
 }
 
 void

@@ -1,8 +1,9 @@
 /*
- * column_default.c: ADD COLUMN with a default that depends on the moment (see the header).
+ * column_default.c: ADD COLUMN with a default that depends on the moment (see the
+ * header).
  *
- * The value travels as text among the names that the coordinator fixes. In the tree for the
- * shards the default becomes that text, cast to the column's type; a second statement
+ * The value travels as text among the names that the coordinator fixes. In the tree for
+ * the shards the default becomes that text, cast to the column's type; a second statement
  * sets the default that was asked for.
  */
 #include "pando/compat/compat.h"
@@ -37,7 +38,8 @@ expression_value(Node *expr, Oid type)
 	ExprState *state = ExecPrepareExpr((Expr *) expr, estate);
 	MemoryContext old = CurrentMemoryContext;
 	bool isnull;
-	Datum value = ExecEvalExprSwitchContext(state, GetPerTupleExprContext(estate), &isnull);
+	Datum value =
+		ExecEvalExprSwitchContext(state, GetPerTupleExprContext(estate), &isnull);
 	char *text;
 
 	MemoryContextSwitchTo(old);
@@ -64,7 +66,8 @@ default_is_stable(DdlJob *job, ColumnDef *column, char **value)
 	expr = cookDefault(pstate, copyObject(constraint->raw_expr), type, typmod,
 					   column->colname, '\0');
 	free_parsestate(pstate);
-	if (expr == NULL || contain_volatile_functions(expr) || !contain_mutable_functions(expr))
+	if (expr == NULL || contain_volatile_functions(expr) ||
+		!contain_mutable_functions(expr))
 		return false;
 	*value = job->applying ? "" : expression_value(expr, type);
 	return *value != NULL;
@@ -97,7 +100,8 @@ set_default_command(ColumnDef *column)
 }
 
 Node *
-column_default_fix(DdlJob *job, Oid relid, AlterTableStmt *stmt, AlterTableStmt **afterwards)
+column_default_fix(DdlJob *job, Oid relid, AlterTableStmt *stmt,
+				   AlterTableStmt **afterwards)
 {
 	AlterTableStmt *fixed = copyObject(stmt);
 

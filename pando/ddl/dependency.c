@@ -358,8 +358,8 @@ object_is_replaceable(const ObjectAddress *object)
 }
 
 /*
- * Makes it unless it's there, and records it; NULL when we don't know how to make it. With
- * `replace` one that is there is made the same, if that can be done.
+ * Makes it unless it's there, and records it; NULL when we don't know how to make it.
+ * With `replace` one that is there is made the same, if that can be done.
  */
 static char *
 object_make_command(const ObjectAddress *object, bool replace)
@@ -509,7 +509,8 @@ run_commands(ArrayType *array)
 
 /*
  * SQL: runs the commands that make an object; where an expression says that it is there
- * already, those that change it instead (none, maybe). With the rights of the current user.
+ * already, those that change it instead (none, maybe). With the rights of the current
+ * user.
  */
 Datum
 object_create(PG_FUNCTION_ARGS)

@@ -123,7 +123,7 @@ index_drop_statement(const DropStmt *stmt, Oid indexid, int64 shard_id)
 		list_make1(list_make2(makeString(get_namespace_name(get_rel_namespace(indexid))),
 							  makeString(name_shard(get_rel_name(indexid), shard_id))));
 	drop->behavior = stmt->behavior;
-	drop->missing_ok = stmt->missing_ok;
+	drop->missing_ok = true; /* one that was built halfway may lack some */
 	return (Node *) drop;
 }
 
@@ -150,7 +150,10 @@ index_drop_prepare(DdlJob *job)
 						index_drop_statement(stmt, indexid, map->shard_id));
 	}
 	if (job->applying)
+	{
 		stmt->objects = ours;
+		stmt->missing_ok = true;
+	}
 }
 
 bool

@@ -111,8 +111,8 @@ outside_error_callback(void *arg)
 }
 
 /*
- * One command in this backend, as if a client had sent it: it finds a snapshot, which it may
- * drop together with the transaction.
+ * One command in this backend, as if a client had sent it: it finds a snapshot, which it
+ * may drop together with the transaction.
  */
 static void
 outside_run_here(const char *command)

@@ -263,7 +263,8 @@ job_send(DdlJob *job)
  * The usual way
  */
 
-/* The shell has said all there is to say to the client: notices of shards are not shown. */
+/* The shell has said all there is to say to the client: notices of shards are not shown.
+ */
 static void
 job_run_shards(DdlJob *job)
 {

@@ -27,6 +27,7 @@
 #include "pando/base/name.h"
 #include "pando/base/sql.h"
 #include "pando/ddl/outside.h"
+#include "pando/ddl/shell_stats.h"
 #include "pando/ddl/statements.h"
 #include "pando/metadata/node.h"
 #include "pando/metadata/table.h"
@@ -150,92 +151,6 @@ vacuum_command(const VacuumStmt *stmt, List *tables, int32 group)
 }
 
 /* ------------------------------------------------------------------------------------
- * Sizes of the shards, for the planner's estimates on the shell
- */
-
-static char *
-sizes_command(List *relids, int32 group)
-{
-	StringInfoData sql;
-	const char *separator = "";
-	ListCell *cell;
-
-	initStringInfo(&sql);
-	appendStringInfoString(
-		&sql, "SELECT coalesce(string_agg(format('%s %s', pages, tuples), ',' "
-			  "ORDER BY n), '') FROM (VALUES ");
-	foreach (cell, relids)
-	{
-		appendStringInfo(&sql, "%s(%d, ARRAY[", separator, foreach_current_index(cell));
-		separator = "";
-		foreach_ptr (ShardMap, map, job_shard_maps(lfirst_oid(cell), group))
-		{
-			appendStringInfo(
-				&sql, "%s%s", separator,
-				quote_literal_cstr(name_shard_qualified(map->relid, map->shard_id)));
-			separator = ", ";
-		}
-		appendStringInfoString(&sql, "]::text[])");
-		separator = ", ";
-	}
-	appendStringInfoString(
-		&sql, ") AS t(n, names), LATERAL (SELECT coalesce(sum(relpages), 0) AS pages, "
-			  "coalesce(sum(greatest(reltuples, 0)), 0)::numeric AS tuples FROM "
-			  "pg_catalog.pg_class "
-			  "WHERE oid IN (SELECT pg_catalog.to_regclass(name) FROM unnest(names) AS "
-			  "name)) AS s");
-	return sql.data;
-}
-
-static void
-shell_set_size(Oid relid, double pages, double tuples)
-{
-	Relation shell = table_open(relid, ShareUpdateExclusiveLock);
-
-	vac_update_relstats(shell, (BlockNumber) Min(pages, (double) MaxBlockNumber), tuples,
-						0, shell->rd_rel->relhasindex, InvalidTransactionId,
-						InvalidMultiXactId, NULL, NULL, false);
-	table_close(shell, NoLock);
-}
-
-/* Adds up the shards' sizes over all nodes, one placement per shard being enough. */
-static void
-shells_take_sizes(List *relids)
-{
-	int count = list_length(relids);
-	double *pages = palloc0(sizeof(double) * count);
-	double *tuples = palloc0(sizeof(double) * count);
-	ListCell *cell;
-
-	foreach_ptr (const DistNode, node, node_list(NODES_ALL))
-	{
-		char *sizes =
-			node->group == node_local_group()
-				? sql_value("%s", sizes_command(relids, node->group))
-				: xact_value_from_node(node, sizes_command(relids, node->group));
-		char *position = sizes;
-
-		for (int i = 0; i < count && position != NULL && *position != '\0'; i++)
-		{
-			pages[i] += strtod(position, &position);
-			tuples[i] += strtod(position, &position);
-			if (*position == ',')
-				position++;
-		}
-	}
-	foreach (cell, relids)
-	{
-		int i = foreach_current_index(cell);
-		const DistTable *table = dist_table(lfirst_oid(cell));
-		int copies =
-			table != NULL && table->nshards > 0 ? table->shards[0].nplacements : 1;
-
-		shell_set_size(lfirst_oid(cell), pages[i] / Max(copies, 1),
-					   tuples[i] / Max(copies, 1));
-	}
-}
-
-/* ------------------------------------------------------------------------------------
  * Running
  */
 
@@ -294,6 +209,6 @@ vacuum_run(DdlJob *job)
 	else
 		vacuum_outside(job, stmt, tables);
 	if (vacuum_analyzes(stmt))
-		shells_take_sizes(relids);
+		shell_stats_gather(relids);
 	return true;
 }

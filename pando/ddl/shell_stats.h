@@ -1,0 +1,19 @@
+/*
+ * shell_stats.h: what the planner knows of a distributed table: size and column
+ * statistics of the shell, taken from the shards.
+ */
+#ifndef PANDO_DDL_SHELL_STATS_H
+#define PANDO_DDL_SHELL_STATS_H
+
+#include "pando/compat/compat.h"
+#include "nodes/pg_list.h"
+
+/* After ANALYZE of the shards: writes pg_class and pg_statistic of these shells (Oids).
+ */
+extern void shell_stats_gather(List *relids);
+
+/* Makes the planner believe a shell's size in pg_class, not its empty file; for ddl_init.
+ */
+extern void shell_stats_init(void);
+
+#endif
