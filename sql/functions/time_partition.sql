@@ -87,7 +87,10 @@ BEGIN
 				('MINVALUE', 'MAXVALUE')) b
 	ORDER BY b.upper <= from_value::timestamp DESC, abs(extract(epoch FROM b.upper - from_value::timestamp))
 	LIMIT 1;
-	anchor := coalesce(anchor, date_trunc(unit, from_value::timestamp));
+	anchor := coalesce(anchor, CASE WHEN partition_interval < '1 day'
+		THEN date_bin(partition_interval, from_value::timestamp,
+			date_trunc('day', from_value::timestamp))
+		ELSE date_trunc(unit, from_value::timestamp) END);
 	WHILE anchor + step * partition_interval > from_value::timestamp LOOP
 		step := step - 1;
 	END LOOP;

@@ -133,7 +133,8 @@ CREATE VIEW citus.time_partitions AS
 			'pg_catalog.timestamptz'::regtype)
 		AND r.lower_bound IS NOT NULL
 		AND pando.relation_shard_id(c.oid) IS NULL
-	ORDER BY p.partrelid::regclass::text, r.lower_bound;
+	ORDER BY p.partrelid::regclass::text,
+		CASE r.lower_bound WHEN 'MINVALUE' THEN '-infinity' ELSE r.lower_bound::timestamptz END;
 
 DO $$
 DECLARE
