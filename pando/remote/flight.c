@@ -10,11 +10,12 @@
  */
 #include "pando/compat/compat.h"
 
+#include "common/hashfn.h"
 #include "pando/remote/wire.h"
 #include "utils/builtins.h"
 #include "utils/memutils.h"
 
-#define MAX_PREPARED 64
+#define MAX_PREPARED 128
 
 /*
  * Takes the next statement of a preamble, which ends at a semicolon outside of quotes.
@@ -120,28 +121,52 @@ session_statements_changed(void)
 	statements_epoch++;
 }
 
-static Prepared *
-prepared_find(SessionWire *wire, const char *sql)
+/* Entry of the index of prepared statements. */
+typedef struct PreparedEntry
 {
-	dlist_iter iter;
+	uint64 hash;
+	Prepared *prepared;
+} PreparedEntry;
 
-	dlist_foreach (iter, &wire->prepared)
-	{
-		Prepared *prepared = dlist_container(Prepared, link, iter.cur);
+static uint64
+statement_hash(const char *sql)
+{
+	return hash_bytes_extended((const unsigned char *) sql, strlen(sql), 0);
+}
 
-		if (strcmp(prepared->sql, sql) == 0)
-			return prepared;
-	}
-	return NULL;
+/* The one with the same hash, whose text may still be another. */
+static Prepared *
+prepared_find(SessionWire *wire, uint64 hash)
+{
+	PreparedEntry *entry;
+
+	if (wire->prepared_index == NULL)
+		return NULL;
+	entry = hash_search(wire->prepared_index, &hash, HASH_FIND, NULL);
+	return entry ? entry->prepared : NULL;
 }
 
 static Prepared *
-prepared_add(SessionWire *wire, const char *sql)
+prepared_add(SessionWire *wire, const char *sql, uint64 hash)
 {
 	Prepared *prepared = MemoryContextAlloc(wire->context, sizeof(Prepared));
+	PreparedEntry *entry;
 
+	if (wire->prepared_index == NULL)
+	{
+		HASHCTL control = {.keysize = sizeof(uint64),
+						   .entrysize = sizeof(PreparedEntry),
+						   .hcxt = wire->context};
+
+		wire->prepared_index =
+			hash_create("pando prepared statements", MAX_PREPARED, &control,
+						HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+	}
+	prepared->hash = hash;
 	prepared->sql = MemoryContextStrdup(wire->context, sql);
 	snprintf(prepared->name, NAMEDATALEN, "pando_%u", ++wire->prepared_serial);
+	entry = hash_search(wire->prepared_index, &hash, HASH_ENTER, NULL);
+	entry->prepared = prepared;
 	dlist_push_head(&wire->prepared, &prepared->link);
 	wire->nprepared++;
 	return prepared;
@@ -152,6 +177,7 @@ prepared_add(SessionWire *wire, const char *sql)
 void
 flight_forget_prepared(Session *session, Prepared *prepared)
 {
+	hash_search(session->wire->prepared_index, &prepared->hash, HASH_REMOVE, NULL);
 	dlist_delete(&prepared->link);
 	session->wire->nprepared--;
 	pfree(prepared->sql);
@@ -225,10 +251,13 @@ launch_params(Session *session, const Flight *flight)
 {
 	SessionWire *wire = session->wire;
 	bool outdated = wire->prepared_epoch != statements_epoch && wire->nprepared > 0;
-	Prepared *prepared =
-		flight->reuse && !outdated ? prepared_find(wire, flight->sql) : NULL;
+	uint64 hash = flight->reuse ? statement_hash(flight->sql) : 0;
+	Prepared *prepared = flight->reuse && !outdated ? prepared_find(wire, hash) : NULL;
 	bool prepare = flight->reuse && prepared == NULL;
 
+	/* Two texts of one hash: the second one goes without a name. */
+	if (prepared != NULL && strcmp(prepared->sql, flight->sql) != 0)
+		prepared = NULL;
 	if (prepared != NULL)
 		dlist_move_head(&wire->prepared, &prepared->link);
 	if (!prepare && flight->preamble[0] == '\0')
@@ -246,7 +275,7 @@ launch_params(Session *session, const Flight *flight)
 		wire->prepared_epoch = statements_epoch;
 		if (!pipeline_evict(session))
 			return false;
-		prepared = prepared_add(wire, flight->sql);
+		prepared = prepared_add(wire, flight->sql, hash);
 		wire->preparing = prepared;
 		wire->swallow++;
 		if (PQsendPrepare(session->conn, prepared->name, flight->sql, flight->nparams,

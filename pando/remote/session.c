@@ -202,8 +202,7 @@ session_close(Session *session)
 	if (session->holder != NULL)
 		session_unhold(session->holder);
 	dlist_delete(&session->link);
-	if (wire->wait_set != NULL)
-		FreeWaitEventSet(wire->wait_set);
+	wire_forget_socket(session);
 	if (wire->pending != NULL)
 		PQclear(wire->pending);
 	if (wire->copy_row != NULL)

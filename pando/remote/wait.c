@@ -21,6 +21,8 @@
 #include "utils/timestamp.h"
 #include "utils/wait_event.h"
 
+#define MAX_KEPT_SOCKETS 64
+
 static void (*interrupt_check)(void) = NULL;
 
 void
@@ -55,11 +57,7 @@ wire_lost(Session *session, const char *why)
 	session->state = SESSION_DEAD;
 	wire->queued.kind = FLIGHT_NONE;
 	wire->unsent = false;
-	if (wire->wait_set != NULL)
-	{
-		FreeWaitEventSet(wire->wait_set);
-		wire->wait_set = NULL;
-	}
+	wire_forget_socket(session);
 }
 
 static void
@@ -369,40 +367,111 @@ own_wait_set(Session *session, uint32 events)
 	return wire->wait_set;
 }
 
+/*
+ * The set of the last wait for several sessions: a statement over many nodes waits for
+ * the same ones again and again, and so does the next statement.
+ */
+static struct
+{
+	WaitEventSet *set;
+	int count;
+	Session *sessions[MAX_KEPT_SOCKETS];
+} kept;
+
+/* The session's socket is about to be closed: no set may hold on to it. */
+void
+wire_forget_socket(Session *session)
+{
+	SessionWire *wire = session->wire;
+
+	if (wire->wait_set != NULL)
+		FreeWaitEventSet(wire->wait_set);
+	wire->wait_set = NULL;
+	if (kept.set == NULL)
+		return;
+	for (int i = 0; i < kept.count; i++)
+	{
+		if (kept.sessions[i] == session)
+		{
+			FreeWaitEventSet(kept.set);
+			kept.set = NULL;
+			return;
+		}
+	}
+}
+
+/* The kept set if it is for just these sessions, in this order; else it is made anew. */
+static WaitEventSet *
+kept_wait_set(Session **sessions, int count)
+{
+	bool same = kept.set != NULL && kept.count == count &&
+				memcmp(kept.sessions, sessions, sizeof(Session *) * count) == 0;
+
+	if (same)
+	{
+		ModifyWaitEvent(kept.set, 0, WL_LATCH_SET, MyLatch);
+		for (int i = 0; i < count; i++)
+			ModifyWaitEvent(kept.set, i + 2, wanted_events(sessions[i]), NULL);
+		return kept.set;
+	}
+	if (kept.set != NULL)
+		FreeWaitEventSet(kept.set);
+	kept.set = NULL;
+	kept.count = 0;
+	kept.set = make_wait_set(count);
+	memcpy(kept.sessions, sessions, sizeof(Session *) * count);
+	for (int i = 0; i < count; i++)
+		AddWaitEventToSet(kept.set, wanted_events(sessions[i]),
+						  PQsocket(sessions[i]->conn), NULL, sessions[i]);
+	kept.count = count; /* complete */
+	return kept.set;
+}
+
+/* A set for one wait, where sockets may still change or are too many to keep. */
+static WaitEventSet *
+passing_wait_set(Session **sessions, int count)
+{
+	WaitEventSet *set = make_wait_set(count);
+
+	for (int i = 0; i < count; i++)
+		AddWaitEventToSet(set, wanted_events(sessions[i]), PQsocket(sessions[i]->conn),
+						  NULL, sessions[i]);
+	return set;
+}
+
 /* Sleeps until a socket or the latch is ready, at most timeout ms (-1: no limit). */
 static void
 sleep_on(Session **sessions, int nsessions, long timeout_ms)
 {
 	WaitEvent occurred[16];
-	WaitEventSet *set = NULL;
-	Session *alone = NULL;
-	int nsockets = 0;
-	int count;
+	WaitEventSet *set;
+	WaitEventSet *passing = NULL;
+	Session **wanted = palloc(sizeof(Session *) * Max(nsessions, 1));
+	bool connecting = false;
+	int count = 0;
+	int noccurred;
 
 	for (int i = 0; i < nsessions; i++)
 	{
 		if (wanted_events(sessions[i]) == 0)
 			continue;
-		nsockets++;
-		alone = sessions[i];
+		connecting |= sessions[i]->state == SESSION_CONNECTING;
+		wanted[count++] = sessions[i];
 	}
-	if (nsockets == 1 && alone->state != SESSION_CONNECTING)
-		set = own_wait_set(alone, wanted_events(alone));
+	if (connecting || count == 0 || count > MAX_KEPT_SOCKETS)
+		set = passing = passing_wait_set(wanted, count);
+	else if (count == 1)
+		set = own_wait_set(wanted[0], wanted_events(wanted[0]));
 	else
-	{
-		alone = NULL;
-		set = make_wait_set(nsockets);
-		for (int i = 0; i < nsessions; i++)
-			if (wanted_events(sessions[i]) != 0)
-				AddWaitEventToSet(set, wanted_events(sessions[i]),
-								  PQsocket(sessions[i]->conn), NULL, sessions[i]);
-	}
-	count = WaitEventSetWait(set, timeout_ms, occurred, lengthof(occurred),
-							 PG_WAIT_EXTENSION);
-	if (alone == NULL)
-		FreeWaitEventSet(set);
+		set = kept_wait_set(wanted, count);
 
-	for (int i = 0; i < count; i++)
+	noccurred = WaitEventSetWait(set, timeout_ms, occurred, lengthof(occurred),
+								 PG_WAIT_EXTENSION);
+	if (passing != NULL)
+		FreeWaitEventSet(passing);
+	pfree(wanted);
+
+	for (int i = 0; i < noccurred; i++)
 	{
 		if (occurred[i].events & WL_LATCH_SET)
 			ResetLatch(MyLatch);

@@ -19,6 +19,7 @@
 #include "lib/ilist.h"
 #include "pando/remote/session.h"
 #include "storage/latch.h"
+#include "utils/hsearch.h"
 
 typedef enum FlightKind
 {
@@ -45,6 +46,7 @@ typedef struct Flight
 typedef struct Prepared
 {
 	dlist_node link; /* most recently used first */
+	uint64 hash;	 /* of sql, key of the index */
 	char *sql;
 	char name[NAMEDATALEN];
 } Prepared;
@@ -85,6 +87,7 @@ struct SessionWire
 	int copy_in_sent;
 
 	dlist_head prepared;
+	HTAB *prepared_index; /* PreparedEntry by hash; NULL until first needed */
 	int nprepared;
 	uint32 prepared_serial;
 	uint32 prepared_epoch; /* session_statements_changed() calls that they have seen */
@@ -123,6 +126,7 @@ extern void wire_flush(Session *session);
 extern void wire_lost(Session *session, const char *why);
 extern Session *wire_wait(Session **sessions, int nsessions, long timeout_ms);
 extern void wire_wait_writable(Session *session);
+extern void wire_forget_socket(Session *session);
 extern bool wire_socket_readable(Session *session);
 
 /* result.c */
