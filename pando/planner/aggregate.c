@@ -2,7 +2,8 @@
  * aggregate.c: how an aggregate is split between shards and coordinator.
  *
  * A few are their own combination, which gives the shards plain SQL; all others with a
- * combine function go through pando.partial_agg and pando.final_agg (partial_aggregate.c).
+ * combine function go through pando.partial_agg and pando.final_agg
+ * (partial_aggregate.c).
  */
 #include "pando/compat/compat.h"
 
@@ -26,9 +27,9 @@ typedef struct SplitRow
 } SplitRow;
 
 static const SplitRow split_table[] = {
-	{"count", SPLIT_COUNT}, {"sum", SPLIT_SUM},		 {"min", SPLIT_SAME},
-	{"max", SPLIT_SAME},	{"bool_and", SPLIT_SAME}, {"bool_or", SPLIT_SAME},
-	{"every", SPLIT_SAME},	{"bit_and", SPLIT_SAME},  {"bit_or", SPLIT_SAME},
+	{"count", SPLIT_COUNT},	 {"sum", SPLIT_SUM},		{"min", SPLIT_SAME},
+	{"max", SPLIT_SAME},	 {"bool_and", SPLIT_SAME},	{"bool_or", SPLIT_SAME},
+	{"every", SPLIT_SAME},	 {"bit_and", SPLIT_SAME},	{"bit_or", SPLIT_SAME},
 	{"bit_xor", SPLIT_SAME}, {"any_value", SPLIT_SAME},
 };
 
@@ -39,9 +40,8 @@ typedef struct SumRow
 } SumRow;
 
 static const SumRow sum_table[] = {
-	{INT8OID, F_SUM_INT8},		   {NUMERICOID, F_SUM_NUMERIC},
-	{FLOAT4OID, F_SUM_FLOAT4},	   {FLOAT8OID, F_SUM_FLOAT8},
-	{CASHOID, F_SUM_MONEY},		   {INTERVALOID, F_SUM_INTERVAL},
+	{INT8OID, F_SUM_INT8},	   {NUMERICOID, F_SUM_NUMERIC}, {FLOAT4OID, F_SUM_FLOAT4},
+	{FLOAT8OID, F_SUM_FLOAT8}, {CASHOID, F_SUM_MONEY},		{INTERVALOID, F_SUM_INTERVAL},
 };
 
 static Oid
@@ -143,9 +143,8 @@ aggregate_split(const Aggref *aggref)
 static Oid
 generic_function(const char *name, const Oid *arguments, int count)
 {
-	return LookupFuncName(
-		list_make2(makeString("pando"), makeString(pstrdup(name))), count, arguments,
-		false);
+	return LookupFuncName(list_make2(makeString("pando"), makeString(pstrdup(name))),
+						  count, arguments, false);
 }
 
 static Node *
@@ -190,13 +189,12 @@ aggregate_partial(const Aggref *aggref)
 	if (aggregate_split(aggref) != SPLIT_GENERIC)
 		return copyObject((Aggref *) aggref);
 	foreach (cell, aggref->args)
-		arguments =
-			lappend(arguments, copyObject(((TargetEntry *) lfirst(cell))->expr));
+		arguments = lappend(arguments, copyObject(((TargetEntry *) lfirst(cell))->expr));
 	/* The function takes at least one. */
 	if (aggref->args == NIL)
 		arguments = lappend(arguments, makeBoolConst(true, false));
-	result =
-		make_aggref(generic_function("partial_agg", types, 2), BYTEAOID, aggref, arguments);
+	result = make_aggref(generic_function("partial_agg", types, 2), BYTEAOID, aggref,
+						 arguments);
 	result->aggcollid = InvalidOid;
 	result->aggfilter = copyObject(aggref->aggfilter);
 	return result;
@@ -208,11 +206,10 @@ final_count(const Aggref *aggref, Aggref *sum)
 	CoalesceExpr *result = makeNode(CoalesceExpr);
 
 	result->coalescetype = INT8OID;
-	result->args = list_make2(
-		makeFuncExpr(F_INT8_NUMERIC, INT8OID, list_make1(sum), InvalidOid, InvalidOid,
-					 COERCE_EXPLICIT_CAST),
-		makeConst(INT8OID, -1, InvalidOid, sizeof(int64), Int64GetDatum(0), false,
-				  FLOAT8PASSBYVAL));
+	result->args = list_make2(makeFuncExpr(F_INT8_NUMERIC, INT8OID, list_make1(sum),
+										   InvalidOid, InvalidOid, COERCE_EXPLICIT_CAST),
+							  makeConst(INT8OID, -1, InvalidOid, sizeof(int64),
+										Int64GetDatum(0), false, FLOAT8PASSBYVAL));
 	result->location = -1;
 	return (Node *) result;
 }
@@ -221,9 +218,9 @@ static Node *
 final_generic(const Aggref *aggref, Var *column)
 {
 	const Oid types[] = {REGPROCEDUREOID, BYTEAOID, ANYELEMENTOID};
-	List *arguments = list_make3(
-		aggregate_constant(aggref->aggfnoid), column,
-		makeNullConst(aggref->aggtype, -1, get_typcollation(aggref->aggtype)));
+	List *arguments =
+		list_make3(aggregate_constant(aggref->aggfnoid), column,
+				   makeNullConst(aggref->aggtype, -1, get_typcollation(aggref->aggtype)));
 	Aggref *result = make_aggref(generic_function("final_agg", types, 3), aggref->aggtype,
 								 aggref, arguments);
 

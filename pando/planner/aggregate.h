@@ -19,7 +19,8 @@ typedef enum AggregateSplit
 
 extern AggregateSplit aggregate_split(const Aggref *aggref);
 
-/* What the shards compute; not for SPLIT_NONE and SPLIT_DISTINCT. The aggregate is of level 0. */
+/* What the shards compute; not for SPLIT_NONE and SPLIT_DISTINCT. The aggregate is of
+ * level 0. */
 extern Aggref *aggregate_partial(const Aggref *aggref);
 
 /* What makes the aggregate's result of the partial results in a column. */

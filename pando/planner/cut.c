@@ -243,14 +243,22 @@ add_sublink_quals(Cutting *cutting, CutGroup *group, List *quals)
 	}
 }
 
-/* A WITH query that is referenced more than once is computed once, by the residual. */
+/*
+ * Items that are better left to the residual, to be cut inside: a WITH query that is
+ * referenced more than once is computed once; and of a sorted subquery people expect that
+ * an outer array_agg() sees its order.
+ */
 static bool
-is_shared_cte(Query *query, const CutGroup *group)
+is_left_whole(Query *query, const CutGroup *group)
 {
 	Node *item = linitial(group->items);
+	RangeTblEntry *rte;
 
-	return list_length(group->items) == 1 && IsA(item, RangeTblRef) &&
-		   rt_fetch(((RangeTblRef *) item)->rtindex, query->rtable)->rtekind == RTE_CTE;
+	if (list_length(group->items) != 1 || !IsA(item, RangeTblRef))
+		return false;
+	rte = rt_fetch(((RangeTblRef *) item)->rtindex, query->rtable);
+	return rte->rtekind == RTE_CTE ||
+		   (rte->rtekind == RTE_SUBQUERY && rte->subquery->sortClause != NIL);
 }
 
 /* Does the group read reference tables of which this node has no copy? */
@@ -302,6 +310,7 @@ cut_outer_join(Cutting *cutting, JoinExpr *join, List *above)
 	JoinExpr *result = copyObject(join);
 
 	result->jointype = type;
+	rt_fetch(join->rtindex, cutting->query->rtable)->jointype = type;
 	result->usingClause = NIL;
 	result->larg = cut_from(cutting, list_make1(join->larg),
 							type == JOIN_LEFT	 ? above
@@ -324,7 +333,7 @@ cut_item(Cutting *cutting, CutGroup *group, List *quals)
 	Node *item = linitial(group->items);
 
 	if (distribution_has_shards(&group->distribution) &&
-		!is_shared_cte(cutting->query, group))
+		!is_left_whole(cutting->query, group))
 	{
 		add_sublink_quals(cutting, group, quals);
 		return cut_group(cutting, group, quals);

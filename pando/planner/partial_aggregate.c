@@ -70,7 +70,8 @@ typedef struct SplitState
 } SplitState;
 
 static void
-load_function(FmgrInfo *function, Oid oid, Oid collation, Expr *expr, MemoryContext context)
+load_function(FmgrInfo *function, Oid oid, Oid collation, Expr *expr,
+			  MemoryContext context)
 {
 	if (!OidIsValid(oid))
 		return;
@@ -98,9 +99,9 @@ load_functions(AggregateCall *call, Form_pg_aggregate form, Oid collation,
 	}
 	if (OidIsValid(form->aggfinalfn))
 	{
-		build_aggregate_finalfn_expr(call->inputs, form->aggfinalextra ? call->ninputs + 1 : 1,
-									 call->state_type, call->result_type, collation,
-									 form->aggfinalfn, &expr);
+		build_aggregate_finalfn_expr(
+			call->inputs, form->aggfinalextra ? call->ninputs + 1 : 1, call->state_type,
+			call->result_type, collation, form->aggfinalfn, &expr);
 		load_function(&call->final, form->aggfinalfn, collation, expr, context);
 	}
 }
@@ -134,12 +135,13 @@ aggregate_call(FunctionCallInfo fcinfo, Oid aggregate)
 	if (call != NULL && call->aggregate == aggregate)
 		return call;
 	if (!aggregate_state_travels(aggregate))
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("aggregate %s cannot be computed in parts",
-						format_procedure(aggregate)),
-				 errdetail("It needs a combine function, types known without its call, and "
-						   "a way to send its state.")));
+		ereport(
+			ERROR,
+			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+			 errmsg("aggregate %s cannot be computed in parts",
+					format_procedure(aggregate)),
+			 errdetail("It needs a combine function, types known without its call, and "
+					   "a way to send its state.")));
 	if (pg_proc_aclcheck(aggregate, GetUserId(), ACL_EXECUTE) != ACLCHECK_OK)
 		aclcheck_error(ACLCHECK_NO_PRIV, OBJECT_AGGREGATE, get_func_name(aggregate));
 
@@ -190,8 +192,9 @@ set_state(SplitState *state, Datum value, bool isnull, MemoryContext context)
 {
 	AggregateCall *call = state->call;
 
-	if (!call->state_by_value && (isnull || state->isnull ||
-								  DatumGetPointer(value) != DatumGetPointer(state->value)))
+	if (!call->state_by_value &&
+		(isnull || state->isnull ||
+		 DatumGetPointer(value) != DatumGetPointer(state->value)))
 	{
 		Datum before = state->value;
 		MemoryContext old = MemoryContextSwitchTo(context);
@@ -371,8 +374,8 @@ call_support(FunctionCallInfo fcinfo, FmgrInfo *function, int nargs, Datum a, bo
 
 	LOCAL_FCINFO(inner, 2);
 
-	InitFunctionCallInfoData(*inner, function, nargs, fcinfo->fncollation, fcinfo->context,
-							 NULL);
+	InitFunctionCallInfoData(*inner, function, nargs, fcinfo->fncollation,
+							 fcinfo->context, NULL);
 	inner->args[0].value = a;
 	inner->args[0].isnull = a_null;
 	inner->args[1].value = b;
@@ -398,8 +401,8 @@ partial_agg_done(PG_FUNCTION_ARGS)
 		PG_RETURN_NULL();
 	if (!OidIsValid(state->call->serialise.fn_oid))
 		PG_RETURN_BYTEA_P(state_as_bytes(state->call, state->value));
-	result = call_support(fcinfo, &state->call->serialise, 1, state->value, false, 0, true,
-						  &isnull);
+	result = call_support(fcinfo, &state->call->serialise, 1, state->value, false, 0,
+						  true, &isnull);
 	if (isnull)
 		PG_RETURN_NULL();
 	return result;
@@ -411,8 +414,9 @@ received_state(FunctionCallInfo fcinfo, AggregateCall *call, bool *isnull)
 	*isnull = false;
 	if (!OidIsValid(call->deserialise.fn_oid))
 		return state_from_bytes(call, PG_GETARG_BYTEA_PP(2));
-	return call_support(fcinfo, &call->deserialise, 2, PointerGetDatum(PG_GETARG_BYTEA_P(2)),
-						false, (Datum) 0, true, isnull);
+	return call_support(fcinfo, &call->deserialise, 2,
+						PointerGetDatum(PG_GETARG_BYTEA_P(2)), false, (Datum) 0, true,
+						isnull);
 }
 
 /* final_agg_step(internal, regprocedure, bytea, anyelement) returns internal */
@@ -450,8 +454,8 @@ final_agg_step(PG_FUNCTION_ARGS)
 		if (state->isnull)
 			PG_RETURN_POINTER(state);
 	}
-	result = call_support(fcinfo, &call->combine, 2, state->value, state->isnull, received,
-						  false, &isnull);
+	result = call_support(fcinfo, &call->combine, 2, state->value, state->isnull,
+						  received, false, &isnull);
 	set_state(state, result, isnull, context);
 	PG_RETURN_POINTER(state);
 }

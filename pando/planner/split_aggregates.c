@@ -1,10 +1,11 @@
 /*
  * split_aggregates.c: grouping in two phases: partial on the shards, final here.
  *
- * The shards run the level's FROM and WHERE, grouped by the level's grouping expressions (of
- * all grouping sets together), and yield partial aggregates. The residual is the level as it
- * was written over their rows: grouping expressions are columns now, aggregates are made of
- * the partial ones. HAVING, windows, DISTINCT, ORDER BY and LIMIT stay as they are.
+ * The shards run the level's FROM and WHERE, grouped by the level's grouping expressions
+ * (of all grouping sets together), and yield partial aggregates. The residual is the
+ * level as it was written over their rows: grouping expressions are columns now,
+ * aggregates are made of the partial ones. HAVING, windows, DISTINCT, ORDER BY and LIMIT
+ * stay as they are.
  *
  * Shards may group by more than the residual: an aggregate with DISTINCT adds its
  * arguments there, which removes duplicates early, and a partial result of smaller
@@ -109,9 +110,10 @@ dependent_column(Splitting *splitting, Var *var)
 		splitting->failed = true;
 		return (Node *) var;
 	}
-	column = column_var(splitting, expr,
-						name_for(splitting, (Node *) var,
-								 strVal(list_nth(rte->eref->colnames, var->varattno - 1))));
+	column =
+		column_var(splitting, expr,
+				   name_for(splitting, (Node *) var,
+							strVal(list_nth(rte->eref->colnames, var->varattno - 1))));
 	group_part_by(splitting, expr, NULL);
 	/* Group by it here as well: one more junk column. */
 	clause = copyObject(llast(splitting->part->groupClause));
@@ -181,9 +183,9 @@ split_aggregate(Splitting *splitting, Aggref *aggref)
 	}
 	if (split == SPLIT_DISTINCT)
 		return distinct_aggregate(splitting, aggref);
-	column = column_var(
-		splitting, (Node *) aggregate_partial(plain),
-		name_for(splitting, (Node *) aggref, get_func_name(aggref->aggfnoid)));
+	column =
+		column_var(splitting, (Node *) aggregate_partial(plain),
+				   name_for(splitting, (Node *) aggref, get_func_name(aggref->aggfnoid)));
 	return aggregate_final(aggref, column);
 }
 
@@ -384,8 +386,8 @@ level_split_aggregates(Query *query)
 	/* Its filters and ours must not be evaluated in any order. */
 	if (has_row_security(query))
 		return false;
-	splitting.part = part_make(query, query->jointree->fromlist,
-							   quals_flat(query->jointree->quals));
+	splitting.part =
+		part_make(query, query->jointree->fromlist, quals_flat(query->jointree->quals));
 	distribution = distribution_of_query(splitting.part);
 	if (!distribution_has_shards(&distribution))
 		return false;
