@@ -262,7 +262,8 @@ task_plan(FragmentRun *run, Task *task, ExplainState *es)
 						  .format = es->format};
 	char *sql;
 
-	if (task->plan != NULL || es->analyze)
+	/* Only a client's EXPLAIN is worth asking nodes; auto_explain must not disturb. */
+	if (task->plan != NULL || es->analyze || !active)
 		return task->plan;
 	sql = psprintf("EXPLAIN (%s) %s", explain_options_text(&options),
 				   task_text(run, task, true));
