@@ -151,9 +151,18 @@ server_init() {
 	} | as_server tee -a "$data/postgresql.conf" >/dev/null
 }
 
-server_running() { as_server "$BIN/pg_ctl" -D "$1" status >/dev/null 2>&1; }
+# A postmaster that died and was not reaped by its parent (containers without an init) is
+# not running, though its process id is still taken.
+server_running() {
+	local pid state
+	pid=$(as_server head -1 "$1/postmaster.pid" 2>/dev/null) || return 1
+	state=$(ps -o stat= -p "$pid") || return 1
+	case $state in Z*) return 1 ;; esac
+	as_server "$BIN/pg_ctl" -D "$1" status >/dev/null 2>&1
+}
 
 server_start() {
+	server_running "$1" || as_server rm -f "$1/postmaster.pid"
 	as_server "$BIN/pg_ctl" -D "$1" -l "$1/server.log" -w -t 120 start >/dev/null || {
 		as_server tail -5 "$1/server.log" >&2
 		die "the server in $1 did not start"

@@ -4,7 +4,8 @@
 # Servers run on free ports under a temporary directory, from a build of its own that has
 # the debug points compiled in (found through dynamic_library_path, so that the installed
 # library is not touched). Two lanes run side by side: SQL files against one shared
-# cluster, and TAP scripts, which start their own servers.
+# cluster, and TAP scripts, which start their own servers. Scripts of test/command drive
+# ./pando itself, as the user who runs the tests.
 
 run_tests() {
 	local pattern=${1:-}
@@ -28,6 +29,7 @@ run_tests() {
 	tap_lane "$pattern" > "$TEST_DIR/tap.out" 2>&1 &
 	local tap=$!
 	sql_lane "$pattern"
+	command_lane "$pattern"
 	step "TAP tests"
 	tail -n +1 -f --pid=$tap "$TEST_DIR/tap.out" || true
 	wait $tap || true
@@ -62,6 +64,18 @@ structure_test() {
 	local status=0
 	sh "$ROOT/tools/check-structure" || status=1
 	report structure $status
+}
+
+command_lane() {
+	local script name status
+	for script in "$ROOT"/test/command/*.pl; do
+		name=command/$(basename "$script")
+		matches "$name" "$1" || continue
+		status=0
+		PANDO_ROOT=$ROOT PANDO_BIN=$BIN perl "$script" > "$TEST_DIR/command.out" 2>&1 || status=$?
+		report "$name" $status
+		[ $status = 0 ] || tail -40 "$TEST_DIR/command.out"
+	done
 }
 
 # ---------------------------------------------------------------------------------------

@@ -50,7 +50,7 @@ if ($pid == 0)
 sleep($seconds / 2);
 my $victim = $cluster->worker(2);
 my $victim_port = $victim->port;
-$victim->kill9;
+$cluster->kill_server(2);
 my $started = time;
 waitpid($pid, 0);
 cmp_ok(time - $started, '<', $seconds + 20, 'no client hangs');

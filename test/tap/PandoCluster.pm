@@ -45,7 +45,8 @@ dynamic_library_path = '$library_path:\$libdir'
 max_prepared_transactions = 100
 max_connections = 100
 wal_level = logical
-log_min_messages = warning
+restart_after_crash = on
+log_statement = none
 END
 	$node->append_conf('postgresql.conf', $conf) if defined $conf;
 	$node->append_conf('pg_hba.conf', "host all all 127.0.0.1/32 trust");
@@ -77,6 +78,17 @@ sub prepared_count
 	my $count = 0;
 	$count += $_->safe_psql('postgres', 'SELECT count(*) FROM pg_prepared_xacts') foreach $self->nodes;
 	return $count;
+}
+
+# Kills a server the hard way: no process of it gets to say goodbye.
+sub kill_server
+{
+	my ($self, $i) = @_;
+	my $node = $self->{nodes}[$i];
+	$node->kill9;
+	# Where nothing reaps it, a dead postmaster looks alive to its successor.
+	unlink $node->data_dir . '/postmaster.pid';
+	return;
 }
 
 # Stops all servers without ceremony.

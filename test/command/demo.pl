@@ -4,10 +4,9 @@ use warnings;
 use Test::More;
 use File::Temp qw(tempdir);
 
-my $root = '../..';
+my $root = $ENV{PANDO_ROOT} // '../..';
 my $dir = tempdir(CLEANUP => 1) . '/demo';
 my $port = 20000 + int(rand(5000)) * 4;
-$ENV{XDG_CACHE_HOME} = tempdir(CLEANUP => 1);
 @ENV{qw(DEMO_SCALE DEMO_SECONDS DEMO_EVENTS)} = (1, 2, 2000);
 
 foreach my $round (1 .. 2)

@@ -5,10 +5,9 @@ use Test::More;
 use File::Temp qw(tempdir);
 use IO::Socket::INET;
 
-my $root = '../..';
+my $root = $ENV{PANDO_ROOT} // '../..';
 my $dir = tempdir(CLEANUP => 1) . '/cluster';
 my $port = 20000 + int(rand(5000)) * 4;
-$ENV{XDG_CACHE_HOME} = tempdir(CLEANUP => 1);
 
 sub pando
 {
@@ -32,7 +31,7 @@ sleep 1;
 is($status, 0, 'up with a dead node') or diag $text;
 like($text, qr/Starting worker1/, 'starts that node again');
 unlike($text, qr/Starting worker2/, 'and no other');
-my $count = `psql -X -tA -h 127.0.0.1 -p $port -U postgres postgres -c "SELECT count(*) FROM run_command_on_all_nodes('SELECT 1') WHERE success"`;
+my $count = `$ENV{PANDO_BIN}/psql -X -tA -h 127.0.0.1 -p $port -U postgres postgres -c "SELECT count(*) FROM run_command_on_all_nodes('SELECT 1') WHERE success"`;
 is($count, "3\n", 'every node answers');
 
 # Where it can't go on.
