@@ -49,13 +49,13 @@ static void
 start_run(FragmentScan *scan)
 {
 	EState *estate = scan->css.ss.ps.state;
+	bool top = estate->es_plannedstmt->planTree == scan->css.ss.ps.plan;
 	RunExplain explain = explain_options(&scan->css.ss.ps);
 
-	scan->run =
-		run_create(&scan->css.ss.ps, scan->fragment,
-				   estate->es_plannedstmt->planTree == scan->css.ss.ps.plan, &explain);
+	scan->run = run_create(&scan->css.ss.ps, scan->fragment, top, &explain);
 	run_start(scan->run);
-	if (scan->fragment->command != CMD_SELECT)
+	/* A write in WITH doesn't count. */
+	if (scan->fragment->command != CMD_SELECT && top)
 		estate->es_processed += scan->run->processed;
 }
 

@@ -32,6 +32,7 @@
 #include "pando/planner/hook.h"
 #include "pando/planner/init.h"
 #include "pando/planner/local.h"
+#include "pando/planner/with_writes.h"
 #include "pando/planner/write.h"
 
 static planner_hook_type next_planner;
@@ -64,12 +65,13 @@ plan_read(Query *query, int cursor_options, ParamListInfo params, DistRelations 
 {
 	Distribution distribution = distribution_of_query(query);
 
+	/* One shard group's text may have them; a plan of several parts runs them first. */
 	if (found.modified && distribution.kind != DIST_SINGLE)
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("a data-modifying statement in WITH is only supported when "
-						"the whole statement is for one shard group"),
-				 distribution.reason ? errdetail("%s", distribution.reason) : 0));
+	{
+		Query *residual = distribute_query(with_writes_replace(query));
+
+		return residual_planned_stmt(query, residual, cursor_options, params);
+	}
 	refuse_locks(query, &distribution);
 	if (distribution.kind == DIST_COORDINATOR)
 	{

@@ -18,8 +18,8 @@ extern PlannedStmt *plan_query(Query *query, const char *source, int cursor_opti
 
 /*
  * While it is set, queries on shell tables are planned as on the plain, empty tables that
- * they are: a schema change makes PostgreSQL look at the shell (to validate a foreign key).
- * Who sets it resets it, also on error.
+ * they are: a schema change makes PostgreSQL look at the shell (to validate a foreign
+ * key). Who sets it resets it, also on error.
  */
 extern bool plan_shells;
 

@@ -245,8 +245,8 @@ tlist_has_column(List *tlist, AttrNumber column)
 	return false;
 }
 
-static PlannedStmt *
-plan_insert_rows(Query *query, const DistTable *target)
+static Fragment *
+rows_fragment(Query *query, const DistTable *target)
 {
 	Fragment *fragment = palloc0(sizeof(Fragment));
 	List *tlist = query->targetList;
@@ -268,28 +268,21 @@ plan_insert_rows(Query *query, const DistTable *target)
 	fragment->params = plan_expressions(params);
 	fragment->rows = query->returningList ? list_length(fragment->insert_rows) : 0;
 	fragment_set_columns(fragment, query->returningList);
-	return fragment_planned_stmt(query, fragment);
+	return fragment;
 }
 
-PlannedStmt *
-plan_insert(Query *query, const DistTable *target, int cursor_options,
-			ParamListInfo params)
+Fragment *
+insert_fragment(Query *query, const DistTable *target)
 {
 	int varno;
+	RangeTblEntry *values = values_rte(query, &varno);
 
-	if (query->hasModifyingCTE)
-		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-						errmsg("a data-modifying statement in WITH of an INSERT into a "
-							   "distributed table is not supported yet")));
-	if (query->jointree->fromlist != NIL && values_rte(query, &varno) == NULL)
-		return plan_insert_select(query, target, cursor_options, params);
-	if (query->hasSubLinks)
-	{
-		RangeTblEntry *values = values_rte(query, &varno);
-
-		if (checkExprHasSubLink((Node *) query->targetList) ||
-			(values && checkExprHasSubLink((Node *) values->values_lists)))
-			return plan_insert_select(query, target, cursor_options, params);
-	}
-	return plan_insert_rows(query, target);
+	if (query->jointree->fromlist != NIL && values == NULL)
+		return insert_select_fragment(query, target);
+	if (query->hasModifyingCTE ||
+		(query->hasSubLinks &&
+		 (checkExprHasSubLink((Node *) query->targetList) ||
+		  (values && checkExprHasSubLink((Node *) values->values_lists)))))
+		return NULL;
+	return rows_fragment(query, target);
 }

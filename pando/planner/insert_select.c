@@ -186,17 +186,39 @@ goes_whole(Query *insert, const DistTable *target, const Distribution *distribut
 	return false;
 }
 
-static PlannedStmt *
-plan_whole(Query *insert, const DistTable *target, Query *select,
-		   const Distribution *distribution)
+static Fragment *
+whole_fragment(Query *insert, const DistTable *target, const Distribution *distribution)
 {
+	Query *whole = insert_from_select(insert, select_of_insert(insert));
 	Fragment *fragment;
 
 	check_on_shard(insert, target);
 	refuse_varying_copies(target, insert);
-	fragment = fragment_from_query(insert_from_select(insert, select), distribution);
+	fragment = fragment_from_query(whole, distribution);
 	fragment->anchor = target->relid;
-	return fragment_planned_stmt(insert, fragment);
+	return fragment;
+}
+
+static void
+require_key(const DistTable *target, List *columns)
+{
+	if (target->key != InvalidAttrNumber && !list_member_int(columns, target->key))
+		refuse_missing_key(target);
+}
+
+Fragment *
+insert_select_fragment(Query *query, const DistTable *target)
+{
+	Distribution distribution;
+
+	require_key(target, insert_columns(query));
+	/* The text would have the changes below the top level. */
+	if (query->hasModifyingCTE || !query_dist_relations(select_of_insert(query)).any)
+		return NULL;
+	distribution = distribution_of_query(query);
+	if (!goes_whole(query, target, &distribution))
+		return NULL;
+	return whole_fragment(query, target, &distribution);
 }
 
 PlannedStmt *
@@ -204,16 +226,8 @@ plan_insert_select(Query *query, const DistTable *target, int cursor_options,
 				   ParamListInfo params)
 {
 	List *columns = insert_columns(query);
-	Query *select = select_of_insert(query);
 
-	if (target->key != InvalidAttrNumber && !list_member_int(columns, target->key))
-		refuse_missing_key(target);
-	if (query_dist_relations(select).any)
-	{
-		Distribution distribution = distribution_of_query(query);
-
-		if (goes_whole(query, target, &distribution))
-			return plan_whole(query, target, select, &distribution);
-	}
-	return plan_through_here(query, target, select, columns, cursor_options, params);
+	require_key(target, columns);
+	return plan_through_here(query, target, select_of_insert(query), columns,
+							 cursor_options, params);
 }

@@ -137,8 +137,8 @@ refuse_modification(const DistTable *target, const Distribution *distribution)
 								  : "It depends on rows of other shards or tables")));
 }
 
-static PlannedStmt *
-plan_modification(Query *query, const DistTable *target)
+static Fragment *
+modification_fragment(Query *query, const DistTable *target)
 {
 	Distribution distribution = distribution_of_query(query);
 	bool whole = distribution.kind == DIST_SINGLE;
@@ -160,7 +160,26 @@ plan_modification(Query *query, const DistTable *target)
 
 	fragment = fragment_from_query(query, &distribution);
 	fragment->anchor = target->relid;
-	return fragment_planned_stmt(query, fragment);
+	return fragment;
+}
+
+Fragment *
+write_fragment(Query *query, const DistTable *target)
+{
+	Fragment *fragment;
+
+	if (query->commandType == CMD_MERGE)
+		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+						errmsg("MERGE into a distributed table is not supported yet")));
+	if (query->commandType != CMD_INSERT)
+		return modification_fragment(query, target);
+	fragment = insert_fragment(query, target);
+	if (fragment == NULL)
+		ereport(
+			ERROR,
+			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+			 errmsg("INSERT in WITH of rows from other shards is not supported yet")));
+	return fragment;
 }
 
 PlannedStmt *
@@ -172,9 +191,12 @@ plan_write(Query *query, int cursor_options, ParamListInfo params)
 	if (target == NULL || target->kind == TABLE_MANAGED_LOCAL)
 		return NULL;
 	if (query->commandType == CMD_INSERT)
-		return plan_insert(query, target, cursor_options, params);
-	if (query->commandType == CMD_MERGE)
-		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-						errmsg("MERGE into a distributed table is not supported yet")));
-	return plan_modification(query, target);
+	{
+		Fragment *fragment = insert_fragment(query, target);
+
+		if (fragment == NULL)
+			return plan_insert_select(query, target, cursor_options, params);
+		return fragment_planned_stmt(query, fragment);
+	}
+	return fragment_planned_stmt(query, write_fragment(query, target));
 }

@@ -11,6 +11,7 @@
 #include "nodes/parsenodes.h"
 #include "nodes/plannodes.h"
 #include "pando/metadata/table.h"
+#include "pando/plan/fragment.h"
 
 /*
  * A plan for a statement that changes a table; NULL when its target is not distributed:
@@ -18,9 +19,17 @@
  */
 extern PlannedStmt *plan_write(Query *query, int cursor_options, ParamListInfo params);
 
-/* INSERT with VALUES or DEFAULT VALUES, with SELECT. */
-extern PlannedStmt *plan_insert(Query *query, const DistTable *target, int cursor_options,
-								ParamListInfo params);
+/*
+ * The fragment that makes the whole change, which must not refer to anything outside of
+ * the statement. Raises feature_not_supported when one fragment can't.
+ */
+extern Fragment *write_fragment(Query *query, const DistTable *target);
+
+/* The same for one kind; NULL when the rows come from other shard groups. */
+extern Fragment *insert_fragment(Query *query, const DistTable *target);
+extern Fragment *insert_select_fragment(Query *query, const DistTable *target);
+
+/* INSERT whose rows pass through this node. */
 extern PlannedStmt *plan_insert_select(Query *query, const DistTable *target,
 									   int cursor_options, ParamListInfo params);
 
