@@ -12,7 +12,8 @@
  * ones look the placements up anew.
  *   4. The metadata on all nodes; the source's tables are dropped.
  *
- * Moves of one colocation group exclude each other by step 1.
+ * Moves of one colocation group exclude each other by step 1; nodes do not come or go
+ * meanwhile.
  */
 #include "pando/compat/compat.h"
 
@@ -33,6 +34,7 @@
 #include "pando/catalog/placement.h"
 #include "pando/cluster/move.h"
 #include "pando/cluster/move_progress.h"
+#include "pando/cluster/node_row.h"
 #include "pando/cluster/transfer.h"
 #include "pando/transaction/xact.h"
 
@@ -40,6 +42,7 @@ PG_FUNCTION_INFO_V1(citus_move_shard_placement);
 PG_FUNCTION_INFO_V1(citus_move_shard_placement_by_id);
 PG_FUNCTION_INFO_V1(citus_copy_shard_placement);
 PG_FUNCTION_INFO_V1(citus_copy_shard_placement_by_id);
+PG_FUNCTION_INFO_V1(replicate_reference_tables);
 
 /* One table of the shard group. */
 typedef struct Member
@@ -274,13 +277,11 @@ switch_placements(List *members, const DistNode *target, MoveKind kind)
 	xact_run_on_nodes(node_list(NODES_ALL), sql.data);
 }
 
-void
-shard_group_move(int64 shard_id, const DistNode *source, const DistNode *target,
-				 MoveKind kind)
+/* Steps 1 to 4 for the shards with that index of these tables. */
+static void
+move_tables(List *tables, int index, int64 shard_id, const DistNode *source,
+			const DistNode *target, MoveKind kind)
 {
-	int index;
-	const DistTable *table = check_shard(shard_id, kind, &index);
-	List *tables = shard_group_tables(table);
 	List *members;
 
 	check_owner(tables);
@@ -288,6 +289,7 @@ shard_group_move(int64 shard_id, const DistNode *source, const DistNode *target,
 	check_node(target, "target");
 	move_progress_add(shard_id, source, target, kind);
 
+	node_rows_lock(RowShareLock);
 	lock_tables(tables, ExclusiveLock);
 	members = group_members(tables, index, source, target);
 
@@ -311,6 +313,41 @@ shard_group_move(int64 shard_id, const DistNode *source, const DistNode *target,
 	if (kind == MOVE_PLACEMENT)
 		run_for_members(members, source, "shards_drop", NULL);
 	move_progress_set(shard_id, MOVE_COMPLETED);
+}
+
+void
+shard_group_move(int64 shard_id, const DistNode *source, const DistNode *target,
+				 MoveKind kind)
+{
+	int index;
+	const DistTable *table = check_shard(shard_id, kind, &index);
+
+	move_tables(shard_group_tables(table), index, shard_id, source, target, kind);
+}
+
+/* Gives the node a copy of each reference table that it has none of. */
+static void
+replicate_to(const DistNode *target)
+{
+	const DistNode *source = NULL;
+	List *missing = NIL;
+	ListCell *cell;
+
+	foreach (cell, dist_table_oids())
+	{
+		const DistTable *table = dist_table_require(lfirst_oid(cell));
+		const Shard *shard = &table->shards[0];
+
+		if (table->kind != TABLE_REFERENCE || shard->nplacements == 0 ||
+			placement_on(shard, target->group) != NULL)
+			continue;
+		if (source == NULL)
+			source = node_by_group(shard->placements[0].group);
+		missing = lappend_oid(missing, table->relid);
+	}
+	if (missing != NIL)
+		move_tables(missing, 0, dist_table_require(linitial_oid(missing))->shards[0].id,
+					source, target, COPY_PLACEMENT);
 }
 
 /* ------------------------------------------------------------------------------------
@@ -359,6 +396,17 @@ move_by_id(FunctionCallInfo fcinfo, MoveKind kind)
 	transfer_mode_check(PG_GETARG_OID(3));
 	shard_group_move(PG_GETARG_INT64(0), numbered_node(PG_GETARG_INT32(1)),
 					 numbered_node(PG_GETARG_INT32(2)), kind);
+}
+
+/* replicate_reference_tables(shard_transfer_mode) */
+Datum
+replicate_reference_tables(PG_FUNCTION_ARGS)
+{
+	node_require_coordinator();
+	transfer_mode_check(PG_GETARG_OID(0));
+	foreach_ptr (const DistNode, node, node_list(NODES_ALL))
+		replicate_to(node);
+	PG_RETURN_VOID();
 }
 
 Datum

@@ -125,6 +125,10 @@ CREATE OR REPLACE FUNCTION pg_catalog.replicate_table_shards(relation regclass,
 		shard_transfer_mode citus.shard_transfer_mode DEFAULT 'auto') RETURNS void
 	LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'replicate_table_shards';
 
+CREATE OR REPLACE FUNCTION pg_catalog.replicate_reference_tables(
+		shard_transfer_mode citus.shard_transfer_mode DEFAULT 'auto') RETURNS void
+	LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'replicate_reference_tables';
+
 CREATE OR REPLACE FUNCTION pg_catalog.citus_drain_node(nodename text, nodeport integer,
 		shard_transfer_mode citus.shard_transfer_mode DEFAULT 'auto',
 		rebalance_strategy name DEFAULT NULL) RETURNS void
