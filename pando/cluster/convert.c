@@ -44,6 +44,7 @@
 #include "pando/base/sql.h"
 #include "pando/cluster/colocation.h"
 #include "pando/cluster/convert.h"
+#include "pando/cluster/node_lock.h"
 #include "pando/cluster/node_row.h"
 #include "pando/cluster/shards.h"
 #include "pando/copy/dest.h"
@@ -408,26 +409,6 @@ move_rows_to_shell(Oid relid)
  * Undistributing
  */
 
-/* The shell tables, here and then on all other nodes; ordered, so that two meet at the
- * first. */
-static void
-lock_everywhere(List *relids)
-{
-	List *commands = NIL;
-	ListCell *cell;
-
-	foreach (cell, relids)
-	{
-		LockRelationOid(lfirst_oid(cell), AccessExclusiveLock);
-		table_check_owner(lfirst_oid(cell));
-		commands =
-			lappend(commands,
-					psprintf("SELECT pando.table_lock(%s::regclass, 'ACCESS EXCLUSIVE')",
-							 quote_literal_cstr(name_qualified(lfirst_oid(cell)))));
-	}
-	run_on_others(commands);
-}
-
 static void
 drop_other_shells(List *relids)
 {
@@ -468,7 +449,9 @@ convert_undistribute(List *relids, bool keep_shells)
 				 errhint("Use READ COMMITTED.")));
 	relids = list_copy(relids);
 	list_sort(relids, list_oid_cmp);
-	lock_everywhere(relids);
+	foreach (cell, relids)
+		table_check_owner(lfirst_oid(cell));
+	node_lock_tables_everywhere(relids, AccessExclusiveLock, NULL);
 	foreach (cell, relids)
 		colocations = list_append_unique_int(
 			colocations, dist_table_require(lfirst_oid(cell))->colocation);

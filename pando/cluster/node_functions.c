@@ -309,11 +309,15 @@ require_not_coordinator(const DistNode *node, const char *what)
 
 /* A node that is gone for good must not keep the cluster from going on without it. */
 static void
-forget_if_reachable(const DistNode *node)
+forget_node(const DistNode *node)
 {
-	if (node_is_reachable(node))
+	bool reachable = node->active && node_is_reachable(node);
+
+	node_lock_for_leaving(node, reachable);
+	node_require_no_only_placement(node, "remove");
+	if (reachable)
 		node_forget(node);
-	else
+	else if (node->active)
 		ereport(WARNING,
 				(errcode(ERRCODE_CONNECTION_FAILURE),
 				 errmsg("node %s:%d cannot be reached and keeps its metadata", node->host,
@@ -361,8 +365,7 @@ citus_remove_node(PG_FUNCTION_ARGS)
 								   "secondary nodes",
 								   row->node.host, row->node.port),
 							errhint("Remove those first.")));
-		if (row->node.active)
-			forget_if_reachable(&row->node);
+		forget_node(&row->node);
 		node_row_delete(row->node.id);
 		node_forget_placements(row->node.group);
 	}
@@ -386,6 +389,11 @@ citus_disable_node(PG_FUNCTION_ARGS)
 	if (row->node.primary)
 		node_require_no_only_placement(&row->node, "disable");
 
+	if (row->node.primary)
+	{
+		node_lock_for_leaving(&row->node, false);
+		node_require_no_only_placement(&row->node, "disable");
+	}
 	/* The list without the node first, so that nothing below is sent to it. */
 	sql_run("UPDATE pg_catalog.pg_dist_node SET isactive = false, metadatasynced = false "
 			"WHERE nodeid = %d",

@@ -30,6 +30,7 @@
 
 #include "pando/base/name.h"
 #include "pando/base/sql.h"
+#include "pando/cluster/node_lock.h"
 #include "pando/cluster/node_row.h"
 #include "pando/cluster/node_sync.h"
 #include "pando/cluster/row_stream.h"
@@ -41,7 +42,6 @@
 
 PG_FUNCTION_INFO_V1(metadata_changed);
 PG_FUNCTION_INFO_V1(table_changed);
-PG_FUNCTION_INFO_V1(table_lock);
 
 /* pando.metadata_changed(): this server's backends reload nodes and all tables. */
 Datum
@@ -64,46 +64,6 @@ table_changed(PG_FUNCTION_ARGS)
 {
 	CommandCounterIncrement();
 	dist_table_invalidate(PG_GETARG_OID(0));
-	PG_RETURN_VOID();
-}
-
-/* Lock modes as LOCK TABLE spells them, as far as nodes ask each other for them. */
-static LOCKMODE
-lock_mode_from_text(const char *name)
-{
-	static const struct
-	{
-		const char *name;
-		LOCKMODE mode;
-	} modes[] = {{"SHARE UPDATE EXCLUSIVE", ShareUpdateExclusiveLock},
-				 {"EXCLUSIVE", ExclusiveLock},
-				 {"ACCESS EXCLUSIVE", AccessExclusiveLock}};
-
-	for (int i = 0; i < lengthof(modes); i++)
-	{
-		if (strcmp(modes[i].name, name) == 0)
-			return modes[i].mode;
-	}
-	ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-					errmsg("unknown lock mode \"%s\"", name)));
-	return NoLock; /* not reached */
-}
-
-/*
- * pando.table_lock(regclass, mode): locks the shell table on this server alone. Unlike
- * LOCK TABLE it is nothing that is propagated.
- */
-Datum
-table_lock(PG_FUNCTION_ARGS)
-{
-	Oid relid = PG_GETARG_OID(0);
-	LOCKMODE mode = lock_mode_from_text(text_to_cstring(PG_GETARG_TEXT_PP(1)));
-
-	if (pg_class_aclcheck(relid, GetUserId(), ACL_UPDATE | ACL_DELETE | ACL_TRUNCATE) !=
-			ACLCHECK_OK &&
-		!pg_class_ownercheck(relid, GetUserId()))
-		aclcheck_error(ACLCHECK_NO_PRIV, OBJECT_TABLE, get_rel_name(relid));
-	LockRelationOid(relid, mode);
 	PG_RETURN_VOID();
 }
 
@@ -154,13 +114,6 @@ static const char *const metadata_commands[] = {
 };
 /* clang-format on */
 
-#define METADATA_CLEAR                                                                   \
-	"SELECT pando.metadata_changed(); "                                                  \
-	"DELETE FROM pg_catalog.pg_dist_placement; DELETE FROM pg_catalog.pg_dist_shard; "   \
-	"DELETE FROM pg_catalog.pg_dist_partition; DELETE FROM pg_catalog.pg_dist_schema; "  \
-	"DELETE FROM pg_catalog.pg_dist_colocation; "                                        \
-	"DELETE FROM pg_catalog.pg_dist_authinfo; DELETE FROM pg_catalog.pg_dist_poolinfo"
-
 static void
 tell(const DistNode *node, const char *sql)
 {
@@ -195,7 +148,7 @@ static void
 send_metadata(const DistNode *node)
 {
 	OwnerScope scope;
-	List *commands = list_make1(METADATA_CLEAR);
+	List *commands = list_make1(NODE_METADATA_CLEAR);
 
 	owner_enter(&scope);
 	for (int i = 0; i < lengthof(metadata_commands); i++)
@@ -344,151 +297,16 @@ reference_tables_missing(const DistNode *node, List *relids)
 	return missing;
 }
 
-/*
- * Keeps writers out of the tables on all nodes that have them; this one first, so that
- * two who lock the same tables meet here.
- */
-static void
-lock_out_writers(List *relids, const DistNode *newcomer)
-{
-	List *others = NIL;
-	List *commands = NIL;
-	ListCell *cell;
-
-	foreach (cell, relids)
-	{
-		Oid relid = lfirst_oid(cell);
-
-		LockRelationOid(relid, ExclusiveLock);
-		commands = lappend(commands,
-						   psprintf("SELECT pando.table_lock(%s::regclass, 'EXCLUSIVE')",
-									quote_literal_cstr(name_qualified(relid))));
-	}
-	foreach_ptr (const DistNode, node, node_list(NODES_OTHER))
-	{
-		if (newcomer == NULL || node->id != newcomer->id)
-			others = lappend(others, (void *) node);
-	}
-	if (commands != NIL && others != NIL)
-		xact_run_on_nodes(others, join_commands(commands));
-}
-
-/* Keeps schema changes and shard moves out; returns what is still there then, in order of
- * OID. */
-static List *
-lock_tables(void)
-{
-	List *relids = dist_table_oids();
-	ListCell *cell;
-
-	list_sort(relids, list_oid_cmp);
-	foreach (cell, relids)
-		LockRelationOid(lfirst_oid(cell), ShareUpdateExclusiveLock);
-	relids = dist_table_oids();
-	list_sort(relids, list_oid_cmp);
-	return relids;
-}
-
 void
 node_sync(const DistNode *node, bool first_time)
 {
-	List *relids = lock_tables();
+	List *relids = node_lock_definitions();
 	List *missing = reference_tables_missing(node, relids);
 
-	lock_out_writers(missing, first_time ? node : NULL);
+	node_lock_tables_everywhere(missing, ExclusiveLock, first_time ? node : NULL);
 	send_identity(node);
 	tell(node, join_commands(dependency_all_commands()));
 	send_shell_tables(node, relids, first_time);
 	send_metadata(node);
 	copy_reference_tables(node, missing);
-}
-
-/* ------------------------------------------------------------------------------------
- * Leaving
- */
-
-void
-node_forget(const DistNode *node)
-{
-	tell(node, "SELECT pando.node_leave()");
-}
-
-PG_FUNCTION_INFO_V1(node_leave);
-
-/*
- * pando.node_leave(): this server forgets the cluster. Shards and shell tables are
- * dropped; other objects (schemas, types, functions, roles) stay.
- */
-Datum
-node_leave(PG_FUNCTION_ARGS)
-{
-	List *names = NIL;
-	List *shards = sql_column("SELECT shardid FROM pg_catalog.pg_dist_shard");
-
-	if (!superuser())
-		ereport(ERROR, (errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
-						errmsg("must be superuser to take a node out of the cluster")));
-	foreach_ptr (char, id, shards)
-	{
-		char *relid = sql_value("SELECT logicalrelid::oid FROM pg_catalog.pg_dist_shard "
-								"WHERE shardid = %s",
-								id);
-
-		if (get_rel_name(atooid(relid)) != NULL)
-			names =
-				lappend(names, name_shard_qualified(atooid(relid), pg_strtoint64(id)));
-	}
-	foreach_ptr (char, relid,
-				 sql_column("SELECT logicalrelid::oid FROM "
-							"pg_catalog.pg_dist_partition"))
-	{
-		if (get_rel_name(atooid(relid)) != NULL)
-			names = lappend(names, name_qualified(atooid(relid)));
-	}
-	sql_run(METADATA_CLEAR "; DELETE FROM pg_catalog.pg_dist_object; "
-						   "DELETE FROM pg_catalog.pg_dist_node; "
-						   "UPDATE pg_catalog.pg_dist_local_group SET groupid = 0; "
-						   "UPDATE pg_catalog.pg_dist_node_metadata SET metadata = "
-						   "metadata || jsonb_build_object('server_id', "
-						   "gen_random_uuid()::text); SELECT pando.nodes_changed()");
-	shard_drop_tables(names);
-	PG_RETURN_VOID();
-}
-
-void
-node_forget_placements(int32 group)
-{
-	node_run_everywhere(
-		psprintf("DELETE FROM pg_catalog.pg_dist_placement WHERE groupid = %d; "
-				 "SELECT pando.metadata_changed()",
-				 group));
-}
-
-void
-node_require_no_only_placement(const DistNode *node, const char *what)
-{
-	List *shards = sql_column(
-		"SELECT p.shardid FROM pg_catalog.pg_dist_placement p "
-		"JOIN pg_catalog.pg_dist_shard s USING (shardid) "
-		"JOIN pg_catalog.pg_dist_partition t ON t.logicalrelid = s.logicalrelid "
-		"WHERE p.groupid = %d AND p.shardstate = 1 AND t.repmodel <> 't' AND NOT EXISTS "
-		"(SELECT FROM pg_catalog.pg_dist_placement o WHERE o.shardid = p.shardid "
-		"AND o.groupid <> p.groupid AND o.shardstate = 1) ORDER BY 1",
-		node->group);
-	char *table;
-
-	if (shards == NIL)
-		return;
-	table =
-		sql_value("SELECT logicalrelid FROM pg_catalog.pg_dist_shard WHERE shardid = %s",
-				  (char *) linitial(shards));
-	ereport(
-		ERROR,
-		(errcode(ERRCODE_OBJECT_IN_USE),
-		 errmsg("cannot %s node %s:%d because it holds the only placement of %d shards",
-				what, node->host, node->port, list_length(shards)),
-		 errdetail("One of them is shard %s of table %s.", (char *) linitial(shards),
-				   table),
-		 errhint("Move the shards away with citus_drain_node(), or drop or undistribute "
-				 "the tables.")));
 }

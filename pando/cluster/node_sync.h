@@ -16,6 +16,21 @@
  */
 extern void node_sync(const DistNode *node, bool first_time);
 
+/* What empties the metadata of a server of its tables. */
+#define NODE_METADATA_CLEAR                                                              \
+	"SELECT pando.metadata_changed(); "                                                  \
+	"DELETE FROM pg_catalog.pg_dist_placement; DELETE FROM pg_catalog.pg_dist_shard; "   \
+	"DELETE FROM pg_catalog.pg_dist_partition; DELETE FROM pg_catalog.pg_dist_schema; "  \
+	"DELETE FROM pg_catalog.pg_dist_colocation; "                                        \
+	"DELETE FROM pg_catalog.pg_dist_authinfo; DELETE FROM pg_catalog.pg_dist_poolinfo"
+
+/*
+ * Waits for statements that use the node's placements and keeps new ones out, to the end
+ * of the transaction; to be called before they are forgotten. `reachable`: the node takes
+ * part.
+ */
+extern void node_lock_for_leaving(const DistNode *node, bool reachable);
+
 /* Makes the node forget the cluster: drops its shards, shell tables and metadata. */
 extern void node_forget(const DistNode *node);
 

@@ -1,0 +1,141 @@
+/*
+ * node_leave.c: a node leaves the cluster.
+ *
+ * Statements that are under way have looked up its placements and must end first, and
+ * later ones must see that they are gone: writers of reference tables are locked out, and
+ * everybody of the other tables that have placements there.
+ */
+#include "pando/compat/compat.h"
+
+#include "fmgr.h"
+#include "miscadmin.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+
+#include "pando/base/name.h"
+#include "pando/base/sql.h"
+#include "pando/cluster/node_lock.h"
+#include "pando/cluster/node_row.h"
+#include "pando/cluster/node_sync.h"
+#include "pando/ddl/shard_ddl.h"
+#include "pando/metadata/table.h"
+#include "pando/transaction/xact.h"
+
+/* Tables with a placement in the group. */
+static void
+tables_of_group(int32 group, List **reference, List **others)
+{
+	*reference = *others = NIL;
+	foreach_ptr (char, oid,
+				 sql_column("SELECT DISTINCT logicalrelid::oid FROM "
+							"pg_catalog.pg_dist_shard JOIN "
+							"pg_catalog.pg_dist_placement USING (shardid) WHERE "
+							"groupid = %d",
+							group))
+	{
+		const DistTable *table = dist_table_require(atooid(oid));
+
+		if (table->kind == TABLE_REFERENCE)
+			*reference = lappend_oid(*reference, table->relid);
+		else
+			*others = lappend_oid(*others, table->relid);
+	}
+}
+
+void
+node_lock_for_leaving(const DistNode *node, bool reachable)
+{
+	List *reference;
+	List *others;
+
+	node_lock_definitions();
+	tables_of_group(node->group, &reference, &others);
+	node_lock_tables_everywhere(reference, ExclusiveLock, reachable ? NULL : node);
+	node_lock_tables_everywhere(others, AccessExclusiveLock, reachable ? NULL : node);
+}
+
+void
+node_forget(const DistNode *node)
+{
+	xact_run_each(list_make1((void *) node), list_make1("SELECT pando.node_leave()"));
+}
+
+PG_FUNCTION_INFO_V1(node_leave);
+
+/*
+ * pando.node_leave(): this server forgets the cluster. Shards and shell tables are
+ * dropped; other objects (schemas, types, functions, roles) stay.
+ */
+Datum
+node_leave(PG_FUNCTION_ARGS)
+{
+	List *names = NIL;
+	List *shards = sql_column("SELECT shardid FROM pg_catalog.pg_dist_shard");
+
+	if (!superuser())
+		ereport(ERROR, (errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+						errmsg("must be superuser to take a node out of the cluster")));
+	foreach_ptr (char, id, shards)
+	{
+		char *relid = sql_value("SELECT logicalrelid::oid FROM pg_catalog.pg_dist_shard "
+								"WHERE shardid = %s",
+								id);
+
+		if (get_rel_name(atooid(relid)) != NULL)
+			names =
+				lappend(names, name_shard_qualified(atooid(relid), pg_strtoint64(id)));
+	}
+	foreach_ptr (char, relid,
+				 sql_column("SELECT logicalrelid::oid FROM "
+							"pg_catalog.pg_dist_partition"))
+	{
+		if (get_rel_name(atooid(relid)) != NULL)
+			names = lappend(names, name_qualified(atooid(relid)));
+	}
+	sql_run(NODE_METADATA_CLEAR "; DELETE FROM pg_catalog.pg_dist_object; "
+								"DELETE FROM pg_catalog.pg_dist_node; "
+								"UPDATE pg_catalog.pg_dist_local_group SET groupid = 0; "
+								"UPDATE pg_catalog.pg_dist_node_metadata SET metadata = "
+								"metadata || jsonb_build_object('server_id', "
+								"gen_random_uuid()::text); SELECT pando.nodes_changed()");
+	shard_drop_tables(names);
+	PG_RETURN_VOID();
+}
+
+void
+node_forget_placements(int32 group)
+{
+	node_run_everywhere(
+		psprintf("DELETE FROM pg_catalog.pg_dist_placement WHERE groupid = %d; "
+				 "SELECT pando.metadata_changed()",
+				 group));
+}
+
+void
+node_require_no_only_placement(const DistNode *node, const char *what)
+{
+	List *shards = sql_column(
+		"SELECT p.shardid FROM pg_catalog.pg_dist_placement p "
+		"JOIN pg_catalog.pg_dist_shard s USING (shardid) "
+		"JOIN pg_catalog.pg_dist_partition t ON t.logicalrelid = s.logicalrelid "
+		"WHERE p.groupid = %d AND p.shardstate = 1 AND t.repmodel <> 't' AND NOT EXISTS "
+		"(SELECT FROM pg_catalog.pg_dist_placement o WHERE o.shardid = p.shardid "
+		"AND o.groupid <> p.groupid AND o.shardstate = 1) ORDER BY 1",
+		node->group);
+	char *table;
+
+	if (shards == NIL)
+		return;
+	table =
+		sql_value("SELECT logicalrelid FROM pg_catalog.pg_dist_shard WHERE shardid = %s",
+				  (char *) linitial(shards));
+	ereport(
+		ERROR,
+		(errcode(ERRCODE_OBJECT_IN_USE),
+		 errmsg("cannot %s node %s:%d because it holds the only placement of %d shards",
+				what, node->host, node->port, list_length(shards)),
+		 errdetail("One of them is shard %s of table %s.", (char *) linitial(shards),
+				   table),
+		 errhint("Move the shards away with citus_drain_node(), or drop or undistribute "
+				 "the tables.")));
+}

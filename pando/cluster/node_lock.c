@@ -1,0 +1,115 @@
+/*
+ * node_lock.c: locks on shell tables over the whole cluster.
+ *
+ * A statement locks the shell tables of the node where it started. So keeping writers out
+ * takes the lock on every node; keeping schema changes and moves out takes it on the
+ * coordinator.
+ */
+#include "pando/compat/compat.h"
+
+#include "fmgr.h"
+#include "lib/stringinfo.h"
+#include "miscadmin.h"
+#include "storage/lmgr.h"
+#include "utils/acl.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+
+#include "pando/base/name.h"
+#include "pando/cluster/node_lock.h"
+#include "pando/metadata/table.h"
+#include "pando/transaction/xact.h"
+
+PG_FUNCTION_INFO_V1(table_lock);
+
+/* Lock modes as LOCK TABLE spells them, as far as nodes ask each other for them. */
+static const struct
+{
+	const char *name;
+	LOCKMODE mode;
+} lock_modes[] = {{"EXCLUSIVE", ExclusiveLock},
+				  {"ACCESS EXCLUSIVE", AccessExclusiveLock}};
+
+static LOCKMODE
+lock_mode_from_name(const char *name)
+{
+	for (int i = 0; i < lengthof(lock_modes); i++)
+	{
+		if (strcmp(lock_modes[i].name, name) == 0)
+			return lock_modes[i].mode;
+	}
+	ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+					errmsg("unknown lock mode \"%s\"", name)));
+	return NoLock; /* not reached */
+}
+
+static const char *
+lock_mode_name(LOCKMODE mode)
+{
+	for (int i = 0; i < lengthof(lock_modes); i++)
+	{
+		if (lock_modes[i].mode == mode)
+			return lock_modes[i].name;
+	}
+	elog(ERROR, "lock mode %d is not for other nodes", mode);
+}
+
+/*
+ * pando.table_lock(regclass, mode): locks the shell table on this server alone. Unlike
+ * LOCK TABLE it is nothing that is propagated.
+ */
+Datum
+table_lock(PG_FUNCTION_ARGS)
+{
+	Oid relid = PG_GETARG_OID(0);
+	LOCKMODE mode = lock_mode_from_name(text_to_cstring(PG_GETARG_TEXT_PP(1)));
+
+	if (pg_class_aclcheck(relid, GetUserId(), ACL_UPDATE | ACL_DELETE | ACL_TRUNCATE) !=
+			ACLCHECK_OK &&
+		!pg_class_ownercheck(relid, GetUserId()))
+		aclcheck_error(ACLCHECK_NO_PRIV, OBJECT_TABLE, get_rel_name(relid));
+	LockRelationOid(relid, mode);
+	PG_RETURN_VOID();
+}
+
+List *
+node_lock_definitions(void)
+{
+	List *relids = dist_table_oids();
+	ListCell *cell;
+
+	list_sort(relids, list_oid_cmp);
+	foreach (cell, relids)
+		LockRelationOid(lfirst_oid(cell), ShareUpdateExclusiveLock);
+	relids = dist_table_oids();
+	list_sort(relids, list_oid_cmp);
+	return relids;
+}
+
+void
+node_lock_tables_everywhere(List *relids, LOCKMODE mode, const DistNode *except)
+{
+	List *nodes = NIL;
+	StringInfoData sql;
+	ListCell *cell;
+
+	if (relids == NIL)
+		return;
+	relids = list_copy(relids);
+	list_sort(relids, list_oid_cmp);
+	initStringInfo(&sql);
+	foreach (cell, relids)
+	{
+		LockRelationOid(lfirst_oid(cell), mode);
+		appendStringInfo(&sql, "SELECT pando.table_lock(%s::regclass, '%s');\n",
+						 quote_literal_cstr(name_qualified(lfirst_oid(cell))),
+						 lock_mode_name(mode));
+	}
+	foreach_ptr (const DistNode, node, node_list(NODES_OTHER))
+	{
+		if (except == NULL || node->id != except->id)
+			nodes = lappend(nodes, (void *) node);
+	}
+	if (nodes != NIL)
+		xact_run_on_nodes(nodes, sql.data);
+}
