@@ -111,20 +111,23 @@ outside_error_callback(void *arg)
 }
 
 /*
- * One command in this backend, as if a client had sent it: it finds a snapshot, which it
- * may drop together with the transaction.
+ * One command in this backend, as if a client had sent it: in a transaction of its own, with a
+ * snapshot. The command may end that transaction and begin another one.
  */
 static void
-outside_run_here(const char *command)
+outside_run_here(OutsideWork *work, const char *command)
 {
+	if (ActiveSnapshotSet())
+		PopActiveSnapshot();
+	CommitTransactionCommand();
+	StartTransactionCommand();
+	MemoryContextSwitchTo(work->context);
+
 	foreach_ptr (Node, stmt, shard_parse(command))
 	{
-		bool pushed = !ActiveSnapshotSet();
-
-		if (pushed)
-			PushActiveSnapshot(GetTransactionSnapshot());
+		PushActiveSnapshot(GetTransactionSnapshot());
 		utility_apply_statement(stmt, command, PROCESS_UTILITY_TOPLEVEL);
-		if (pushed && ActiveSnapshotSet())
+		if (ActiveSnapshotSet())
 			PopActiveSnapshot();
 	}
 }
@@ -163,10 +166,7 @@ outside_run(OutsideWork *work)
 		if (node->group != node_local_group())
 			continue;
 		foreach_ptr (char, command, node->commands)
-		{
-			MemoryContextSwitchTo(work->context);
-			outside_run_here(command);
-		}
+			outside_run_here(work, command);
 	}
 	error_context_stack = callback.previous;
 	MemoryContextSwitchTo(old);
