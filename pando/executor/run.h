@@ -170,6 +170,7 @@ extern bool flight_next(Flight *flight, Datum *values, bool *nulls, Task **task)
 extern bool flight_is_over(const Flight *flight);
 extern void flight_stop(Flight *flight, bool may_cancel);
 extern void flights_wait(FragmentRun *run);
+extern void flights_connect(FragmentRun *run);
 extern void flights_forget(void *run);
 extern void reads_assign(FragmentRun *run, List *tasks);
 

@@ -29,6 +29,8 @@
 /* More rows than this from one task are worth a COPY. */
 #define COPY_ROWS 10000.0
 
+#define CONNECT_WAIT_MS 2
+
 typedef enum StepKind
 {
 	STEP_TASK,
@@ -436,6 +438,30 @@ flights_wait(FragmentRun *run)
 	list_free(sessions);
 }
 
+/*
+ * Waits until no flight waits for its connection. Without it, long work in this backend,
+ * or a client that thinks between two FETCHes, would use up the time to connect.
+ */
+void
+flights_connect(FragmentRun *run)
+{
+	for (;;)
+	{
+		List *connecting = NIL;
+
+		foreach_ptr (Flight, flight, run->flights)
+		{
+			if (flight->session->state == SESSION_CONNECTING)
+				connecting = lappend(connecting, flight->session);
+		}
+		if (connecting == NIL)
+			return;
+		/* It returns at results or at the end of this time, not when connected. */
+		(void) session_wait_any(connecting, CONNECT_WAIT_MS);
+		list_free(connecting);
+	}
+}
+
 /* Another statement needs the session: all that is still to come goes to the spill. */
 static void
 flight_drain(SessionHolder *holder)
@@ -560,5 +586,6 @@ reads_assign(FragmentRun *run, List *tasks)
 		(void) flight_start(run, node, together, false);
 		waiting = others;
 	}
+	flights_connect(run);
 	MemoryContextSwitchTo(old);
 }

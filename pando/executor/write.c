@@ -175,6 +175,7 @@ run_round(FragmentRun *run, List *copies)
 			finish_flights(run);
 		remote = others;
 	}
+	flights_connect(run);
 	foreach_ptr (Copy, copy, local)
 		write_locally(run, copy->task);
 	finish_flights(run);
