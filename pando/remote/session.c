@@ -81,11 +81,13 @@ session_create(const NodeAddress *address, Oid userid, const char *name)
 static Session *
 session_open(const NodeAddress *address, Oid userid, const char *name)
 {
+	bool has_claimed = session_claimed_list() != NIL;
 	Session *session = session_create(address, userid, name);
 
 	PG_TRY();
 	{
-		session->wire->pool = shared_pool_enter(address->host, address->port);
+		session->wire->pool =
+			shared_pool_enter(address->host, address->port, !has_claimed);
 		if (!AcquireExternalFD())
 			ereport(ERROR,
 					(errcode(ERRCODE_SQLCLIENT_UNABLE_TO_ESTABLISH_SQLCONNECTION),

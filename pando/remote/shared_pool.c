@@ -2,9 +2,10 @@
  * shared_pool.c: how many sessions all backends of this server hold to each node.
  *
  * One entry per node address in shared memory; entries are never removed, so a session
- * keeps a pointer to its own. A backend that needs a session while the pool is full
- * waits, up to citus.node_connection_timeout. No session is kept idle while its pool is
- * full, so that at least one place goes round.
+ * keeps a pointer to its own. A backend that needs a session while the pool is full waits,
+ * up to citus.node_connection_timeout. A transaction that already holds sessions never
+ * waits for another one, since two such could wait for each other: it exceeds the limit.
+ * No session is kept idle while its pool is full, so that at least one place goes round.
  */
 #include "pando/compat/compat.h"
 
@@ -119,15 +120,15 @@ pool_try(SharedPoolEntry *entry, uint32 limit)
 }
 
 /*
- * Takes a place for one more session to the node, waiting for one if all are taken; NULL
- * when so many nodes are known that this one is not counted. Raises
- * too_many_connections after citus.node_connection_timeout.
+ * Takes a place for one more session to the node, waiting for one if all are taken and
+ * may_wait says so, else beyond the limit; NULL when so many nodes are known that this
+ * one is not counted. Raises too_many_connections after citus.node_connection_timeout.
  */
 SharedPoolEntry *
-shared_pool_enter(const char *host, int port)
+shared_pool_enter(const char *host, int port, bool may_wait)
 {
 	SharedPoolEntry *entry = pool_entry(host, port);
-	uint32 limit = pool_limit();
+	uint32 limit = may_wait ? pool_limit() : 0;
 	TimestampTz start;
 
 	if (entry == NULL || pool_try(entry, limit))

@@ -16,7 +16,6 @@
 #include "pando/compat/compat.h"
 
 #include "access/htup_details.h"
-#include "catalog/pg_type.h"
 #include "executor/spi.h"
 #include "fmgr.h"
 #include "miscadmin.h"
@@ -24,7 +23,6 @@
 #include "pando/transaction/maintenance.h"
 #include "pando/transaction/member.h"
 #include "storage/proc.h"
-#include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/guc.h"
 #include "utils/timestamp.h"
@@ -316,8 +314,6 @@ deadlock_init(void)
 
 PG_FUNCTION_INFO_V1(deadlock_cancel);
 PG_FUNCTION_INFO_V1(check_distributed_deadlocks);
-PG_FUNCTION_INFO_V1(citus_blocking_pids);
-PG_FUNCTION_INFO_V1(citus_isolation_test_session_is_blocked);
 
 Datum
 deadlock_cancel(PG_FUNCTION_ARGS)
@@ -329,60 +325,4 @@ Datum
 check_distributed_deadlocks(PG_FUNCTION_ARGS)
 {
 	PG_RETURN_BOOL(detect());
-}
-
-/* Pids of this server whose clients' transactions the backend waits for, here or
- * elsewhere. */
-static List *
-blocking_pids(int pid)
-{
-	uint64 own = (uint64) node_local_id() * GPID_NODE_FACTOR + pid;
-	List *pids = NIL;
-
-	foreach_ptr (WaitEdge, edge, collect_edges())
-	{
-		bool waits = edge->waiting == own ||
-					 (edge->node_id == node_local_id() && edge->pid == pid);
-
-		if (waits && edge->blocking / GPID_NODE_FACTOR == (uint64) node_local_id())
-			pids =
-				list_append_unique_int(pids, (int) (edge->blocking % GPID_NODE_FACTOR));
-	}
-	return pids;
-}
-
-Datum
-citus_blocking_pids(PG_FUNCTION_ARGS)
-{
-	List *pids = blocking_pids(PG_GETARG_INT32(0));
-	Datum *values = palloc(sizeof(Datum) * Max(list_length(pids), 1));
-	int count = 0;
-	ListCell *cell;
-
-	foreach (cell, pids)
-		values[count++] = Int32GetDatum(lfirst_int(cell));
-	PG_RETURN_ARRAYTYPE_P(
-		construct_array(values, count, INT4OID, sizeof(int32), true, TYPALIGN_INT));
-}
-
-/* PostgreSQL's isolation tester asks this: is the session blocked by one of the others?
- */
-Datum
-citus_isolation_test_session_is_blocked(PG_FUNCTION_ARGS)
-{
-	Datum *values;
-	bool *nulls;
-	int count;
-	List *pids;
-
-	if (DatumGetBool(DirectFunctionCall2(pg_isolation_test_session_is_blocked,
-										 PG_GETARG_DATUM(0), PG_GETARG_DATUM(1))))
-		PG_RETURN_BOOL(true);
-	pids = blocking_pids(PG_GETARG_INT32(0));
-	deconstruct_array(PG_GETARG_ARRAYTYPE_P(1), INT4OID, sizeof(int32), true,
-					  TYPALIGN_INT, &values, &nulls, &count);
-	for (int i = 0; i < count; i++)
-		if (!nulls[i] && list_member_int(pids, DatumGetInt32(values[i])))
-			PG_RETURN_BOOL(true);
-	PG_RETURN_BOOL(false);
 }

@@ -59,10 +59,3 @@ CREATE OR REPLACE FUNCTION pg_catalog.check_distributed_deadlocks()
 COMMENT ON FUNCTION pg_catalog.check_distributed_deadlocks() IS
 	'look for a deadlock between nodes and end it; true if there was one';
 REVOKE ALL ON FUNCTION pg_catalog.check_distributed_deadlocks() FROM public;
-
-CREATE OR REPLACE FUNCTION pg_catalog.citus_blocking_pids(pblockedpid integer)
-	RETURNS integer[] LANGUAGE C STRICT VOLATILE AS 'MODULE_PATHNAME';
-
-CREATE OR REPLACE FUNCTION pg_catalog.citus_isolation_test_session_is_blocked(
-	pblockedpid integer, pinterestingpids integer[])
-	RETURNS boolean LANGUAGE C STRICT VOLATILE AS 'MODULE_PATHNAME';
