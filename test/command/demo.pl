@@ -5,7 +5,9 @@ use Test::More;
 use File::Temp qw(tempdir);
 
 my $root = $ENV{PANDO_ROOT} // '../..';
-my $dir = tempdir(CLEANUP => 1) . '/demo';
+my $top = tempdir(CLEANUP => 1);
+chmod 0777, $top;
+my $dir = $top . '/demo';
 my $port = 20000 + int(rand(5000)) * 4;
 @ENV{qw(DEMO_SCALE DEMO_SECONDS DEMO_EVENTS)} = (1, 2, 2000);
 

@@ -6,7 +6,9 @@ use File::Temp qw(tempdir);
 use IO::Socket::INET;
 
 my $root = $ENV{PANDO_ROOT} // '../..';
-my $dir = tempdir(CLEANUP => 1) . '/cluster';
+my $top = tempdir(CLEANUP => 1);
+chmod 0777, $top;
+my $dir = $top . '/cluster';
 my $port = 20000 + int(rand(5000)) * 4;
 
 sub pando

@@ -87,7 +87,7 @@ sub kill_server
 	my $node = $self->{nodes}[$i];
 	$node->kill9;
 	# Where nothing reaps it, a dead postmaster looks alive to its successor.
-	unlink $node->data_dir . '/postmaster.pid';
+	unlink $node->data_dir . '/postmaster.pid', $node->host . '/.s.PGSQL.' . $node->port . '.lock';
 	return;
 }
 
