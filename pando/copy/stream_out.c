@@ -4,6 +4,8 @@
  * The COPY is sent with the first full block, or at the end, and the first blocks wait in
  * memory until the node answers, so that all nodes are started before any is waited for.
  * From then on each block goes out when it is full; only a full socket makes this wait.
+ * Where another statement needs the session in between, the COPY ends and a new one
+ * follows.
  */
 #include "pando/compat/compat.h"
 
@@ -21,11 +23,12 @@
 
 struct StreamOut
 {
+	SessionHolder holder; /* first: drain gets it */
 	const DistNode *node;
 	const char *command;
 	CopyLine *line;
 	MemoryContext context;
-	Session *session; /* NULL before the COPY was sent */
+	Session *session; /* NULL while no COPY is under way */
 	bool ready;		  /* the node takes data */
 
 	StringInfoData backlog; /* complete blocks that could not be sent yet */
@@ -33,18 +36,34 @@ struct StreamOut
 	StringInfoData bytes;
 	int nrows;
 	uint64 first_line;
-	uint64 sent;
+	uint64 sent;   /* rows added so far */
+	uint64 stored; /* as counted by the COPYs that have ended */
 };
+
+static void stream_drain(SessionHolder *holder);
+
+/* A MemoryContextCallback: the stream's memory goes. */
+static void
+stream_forget(void *arg)
+{
+	session_unhold(&((StreamOut *) arg)->holder);
+}
 
 StreamOut *
 stream_out_make(const DistNode *node, const char *command, CopyLine *line)
 {
 	StreamOut *stream = palloc0(sizeof(StreamOut));
+	MemoryContextCallback *callback;
 
 	stream->node = node;
 	stream->command = command;
 	stream->line = line;
 	stream->context = CurrentMemoryContext;
+	stream->holder.drain = stream_drain;
+	callback = palloc0(sizeof(MemoryContextCallback));
+	callback->func = stream_forget;
+	callback->arg = stream;
+	MemoryContextRegisterResetCallback(CurrentMemoryContext, callback);
 	initStringInfo(&stream->backlog);
 	initStringInfo(&stream->lines);
 	initStringInfo(&stream->bytes);
@@ -61,6 +80,8 @@ stream_start(StreamOut *stream)
 	old = MemoryContextSwitchTo(stream->context);
 	stream->session = xact_session(stream->node, XACT_WRITE);
 	session_send_simple(stream->session, stream->command);
+	session_hold(stream->session, &stream->holder);
+	stream->ready = false;
 	MemoryContextSwitchTo(old);
 }
 
@@ -179,22 +200,44 @@ stream_out_row(StreamOut *stream, const char *bytes, int length, uint64 line)
 		stream_put(stream, &stream->backlog);
 }
 
-/* Waits for the node's verdict; returns the rows that it inserted. */
-static uint64
+/* Sends what is complete and ends the COPY, without waiting for the node's verdict. */
+static void
+stream_end(StreamOut *stream)
+{
+	stream_ready(stream, true);
+	stream_put(stream, &stream->backlog);
+	session_copy_end(stream->session, NULL);
+}
+
+/* Waits for the node's verdict. */
+static void
 stream_result(StreamOut *stream)
 {
 	PGresult *result;
-	uint64 rows = 0;
 
 	stream->line->remote = true;
 	result = session_finish(stream->session);
 	stream->line->remote = false;
 	if (result != NULL)
 	{
-		rows = strtoull(PQcmdTuples(result), NULL, 10);
+		stream->stored += strtoull(PQcmdTuples(result), NULL, 10);
 		session_result_free(result);
 	}
-	return rows;
+	session_unhold(&stream->holder);
+	stream->session = NULL;
+}
+
+/*
+ * Another statement of this backend needs the session (a function in WHERE, a default, a
+ * trigger): this COPY ends, the next full block starts another.
+ */
+static void
+stream_drain(SessionHolder *holder)
+{
+	StreamOut *stream = (StreamOut *) holder;
+
+	stream_end(stream);
+	stream_result(stream);
 }
 
 uint64
@@ -205,21 +248,19 @@ stream_out_finish(List *streams)
 	foreach_ptr (StreamOut, stream, streams)
 	{
 		block_close(stream);
-		if (stream->sent > 0)
+		if (stream->backlog.len > 0)
 			stream_start(stream);
 	}
 	foreach_ptr (StreamOut, stream, streams)
 	{
-		if (stream->sent == 0)
-			continue;
-		stream_ready(stream, true);
-		stream_put(stream, &stream->backlog);
-		session_copy_end(stream->session, NULL);
+		if (stream->session != NULL)
+			stream_end(stream);
 	}
 	foreach_ptr (StreamOut, stream, streams)
 	{
-		if (stream->sent > 0)
-			skipped += stream->sent - stream_result(stream);
+		if (stream->session != NULL)
+			stream_result(stream);
+		skipped += stream->sent - stream->stored;
 	}
 	return skipped;
 }
