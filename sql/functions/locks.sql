@@ -88,6 +88,7 @@ BEGIN
 		RENAME TO old_pg_isolation_test_session_is_blocked;
 	ALTER FUNCTION pg_catalog.citus_isolation_test_session_is_blocked(int4, int4[])
 		RENAME TO pg_isolation_test_session_is_blocked;
+	PERFORM citus_internal.refresh_isolation_tester_prepared_statement();
 END $$;
 CREATE OR REPLACE FUNCTION citus_internal.restore_isolation_tester_func() RETURNS void
 	LANGUAGE plpgsql AS $$
@@ -96,13 +97,15 @@ BEGIN
 		RENAME TO citus_isolation_test_session_is_blocked;
 	ALTER FUNCTION pg_catalog.old_pg_isolation_test_session_is_blocked(int4, int4[])
 		RENAME TO pg_isolation_test_session_is_blocked;
+	PERFORM citus_internal.refresh_isolation_tester_prepared_statement();
 END $$;
--- A change to the function makes every backend plan its prepared statements again.
+-- Plans do not depend on the server's own functions; a changed schema makes every backend look
+-- all names of its prepared statements up again.
 CREATE OR REPLACE FUNCTION citus_internal.refresh_isolation_tester_prepared_statement()
 		RETURNS void
 	LANGUAGE plpgsql AS $$
 BEGIN
-	ALTER FUNCTION pg_catalog.pg_isolation_test_session_is_blocked(int4, int4[]) COST 1;
+	GRANT USAGE ON SCHEMA citus_internal TO public;
 END $$;
 REVOKE ALL ON FUNCTION citus_internal.replace_isolation_tester_func(),
 	citus_internal.restore_isolation_tester_func(),
