@@ -29,6 +29,9 @@
 /* More rows than this from one task are worth a COPY. */
 #define COPY_ROWS 10000.0
 
+/* The core's analysis of a UNION goes as deep as it has parts. */
+#define MAX_UNION 500
+
 #define CONNECT_WAIT_MS 2
 
 typedef enum StepKind
@@ -145,14 +148,71 @@ append_task(Flight *flight, StringInfo sql, Task *task)
 	}
 }
 
+/* Does the template lock rows? (Seen too often does no harm.) */
+static bool
+locks_rows(const FragmentRun *run)
+{
+	foreach_ptr (String, piece, run->fragment->template->texts)
+	{
+		if (strstr(strVal(piece), " FOR UPDATE") || strstr(strVal(piece), " FOR SHARE") ||
+			strstr(strVal(piece), " FOR NO KEY UPDATE") ||
+			strstr(strVal(piece), " FOR KEY SHARE"))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Reads of one node go as one statement: it sees one snapshot whatever the isolation
+ * level, and the node may spread its parts over cores.
+ */
+static bool
+goes_as_union(const Flight *flight)
+{
+	const FragmentRun *run = flight->run;
+
+	return run->fragment->command == CMD_SELECT && list_length(flight->tasks) > 1 &&
+		   !run->explain.analyze && !locks_rows(run);
+}
+
+static void
+append_union(Flight *flight, StringInfo sql, List *tasks)
+{
+	FragmentRun *run = flight->run;
+	bool first = true;
+
+	add_step(flight, STEP_TASK, linitial(tasks));
+	if (run->binary)
+		appendStringInfoString(sql, "COPY (");
+	foreach_ptr (Task, task, tasks)
+	{
+		char *text = task_text(run, task, true);
+
+		appendStringInfo(sql, "%s(%s)", first ? "" : " UNION ALL ", text);
+		pfree(text);
+		first = false;
+	}
+	appendStringInfoString(sql, run->binary ? ") TO STDOUT (FORMAT binary);" : ";");
+}
+
 static void
 send_texts(Flight *flight)
 {
 	StringInfoData sql;
 
 	initStringInfo(&sql);
-	foreach_ptr (Task, task, flight->tasks)
-		append_task(flight, &sql, task);
+	if (goes_as_union(flight))
+	{
+		for (int start = 0; start < list_length(flight->tasks); start += MAX_UNION)
+		{
+			List *some = list_copy_tail(flight->tasks, start);
+
+			append_union(flight, &sql, list_truncate(some, MAX_UNION));
+		}
+	}
+	else
+		foreach_ptr (Task, task, flight->tasks)
+			append_task(flight, &sql, task);
 	session_send_simple(flight->session, sql.data);
 	pfree(sql.data);
 }
