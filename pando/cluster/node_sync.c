@@ -17,6 +17,7 @@
 #include "catalog/dependency.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_class.h"
+#include "catalog/pg_namespace.h"
 #include "commands/tablecmds.h"
 #include "access/xact.h"
 #include "fmgr.h"
@@ -35,6 +36,7 @@
 #include "pando/cluster/node_sync.h"
 #include "pando/cluster/row_stream.h"
 #include "pando/ddl/dependency.h"
+#include "pando/ddl/settings.h"
 #include "pando/ddl/shard_ddl.h"
 #include "pando/ddl/table_def.h"
 #include "pando/metadata/table.h"
@@ -161,6 +163,22 @@ send_metadata(const DistNode *node)
 	owner_leave(&scope);
 	commands = lappend(commands, "SELECT pando.metadata_changed()");
 	tell(node, join_commands(commands));
+}
+
+/* Privileges on schema public: it is on every server, and so is nothing to be created. */
+static void
+send_public_privileges(const DistNode *node)
+{
+	List *commands;
+
+	if (!ddl_role_propagation)
+		return; /* the roles may not be there */
+	commands =
+		sql_column("SELECT pando.grant_commands('SCHEMA public', nspacl, nspowner) "
+				   "FROM pg_catalog.pg_namespace WHERE oid = %u",
+				   PG_PUBLIC_NAMESPACE);
+	if (commands != NIL)
+		tell(node, join_commands(commands));
 }
 
 /* ------------------------------------------------------------------------------------
@@ -306,6 +324,7 @@ node_sync(const DistNode *node, bool first_time)
 	node_lock_tables_everywhere(missing, ExclusiveLock, first_time ? node : NULL);
 	send_identity(node);
 	tell(node, join_commands(dependency_all_commands()));
+	send_public_privileges(node);
 	send_shell_tables(node, relids, first_time);
 	send_metadata(node);
 	copy_reference_tables(node, missing);

@@ -278,8 +278,14 @@ object_prepare(DdlJob *job)
 	{
 		ObjectAddress address;
 
-		if (named_resolve(object, &address) && address.objectId >= FirstNormalObjectId &&
+		if (!named_resolve(object, &address))
+			continue;
+		if (address.objectId >= FirstNormalObjectId &&
 			catalog_object_find(&address) != NULL)
+			job->concerned = true;
+		/* It is everywhere without being recorded; its privileges shall be, too. */
+		if (IsA(job->stmt, GrantStmt) && address.classId == NamespaceRelationId &&
+			address.objectId == PG_PUBLIC_NAMESPACE)
 			job->concerned = true;
 	}
 }
