@@ -568,29 +568,54 @@ empty_cut_entries(Cutting *cutting)
 	}
 }
 
-void
-level_cut_from(Query *query)
+/* Puts the new join tree in place and makes the fragments. */
+static void
+finish_cutting(Cutting *cutting, Node *tree)
 {
-	Cutting cutting = {0};
-	Node *tree;
-	ListCell *cell;
+	Query *query = cutting->query;
 
-	cutting.query = query;
-	cutting.outer_joins = has_outer_join_walker((Node *) query->jointree, NULL);
-	tree = cut_from(&cutting, list_make1(query->jointree), NIL);
-	if (cutting.cuts == NIL)
-		return;
 	query->jointree =
 		IsA(tree, FromExpr) ? (FromExpr *) tree : makeFromExpr(list_make1(tree), NULL);
-	empty_cut_entries(&cutting);
-	query_tree_mutator(query, redirect_mutator, &cutting,
+	empty_cut_entries(cutting);
+	query_tree_mutator(query, redirect_mutator, cutting,
 					   QTW_DONT_COPY_QUERY | QTW_IGNORE_JOINALIASES);
-	foreach (cell, cutting.cuts)
+	foreach_ptr (Cut, cut, cutting->cuts)
 	{
-		Cut *cut = lfirst(cell);
 		Distribution distribution = distribution_of_query(cut->part);
 
 		list_nth_cell(query->rtable, cut->varno - 1)->ptr_value =
 			part_fragment(cut->part, &distribution);
 	}
+}
+
+static void
+start_cutting(Cutting *cutting, Query *query)
+{
+	cutting->query = query;
+	cutting->outer_joins = has_outer_join_walker((Node *) query->jointree, NULL);
+}
+
+void
+level_cut_from(Query *query)
+{
+	Cutting cutting = {0};
+	Node *tree;
+
+	start_cutting(&cutting, query);
+	tree = cut_from(&cutting, list_make1(query->jointree), NIL);
+	if (cutting.cuts != NIL)
+		finish_cutting(&cutting, tree);
+}
+
+void
+level_cut_whole(Query *query)
+{
+	Cutting cutting = {0};
+	CutGroup *group = palloc0(sizeof(CutGroup));
+
+	start_cutting(&cutting, query);
+	group->items = query->jointree->fromlist;
+	group->relids = get_relids_in_jointree((Node *) query->jointree, false);
+	group->quals = quals_flat(query->jointree->quals);
+	finish_cutting(&cutting, cut_group(&cutting, group, NIL));
 }

@@ -38,8 +38,15 @@ extern void level_become_scan(Query *query, RangeTblEntry *fragment_rte);
  */
 extern void level_cut_from(Query *query);
 
+/* Makes one fragment of all of the level's FROM and WHERE, which must be fit for it. */
+extern void level_cut_whole(Query *query);
+
 /* A FROM item that stays to keep the range table's numbers, but is nothing. */
 extern RangeTblEntry *unused_rte(void);
+
+/* Has a table of the level policies, so that filters must not be evaluated in any order?
+ */
+extern bool level_has_row_security(Query *query);
 
 /* Columns or aggregates of queries above the expression's own level? */
 extern bool expression_refers_outside(Node *expr);

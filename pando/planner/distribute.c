@@ -7,6 +7,8 @@
  * where that lets them send less;
  * - partial aggregates on the shards under final ones (aggregate.c);
  * - fragments in place of FROM items (cut.c).
+ * Before the latter two, subqueries that stand in the way may become intermediate results
+ * (broadcast.c).
  * Then the same is done to the subqueries, WITH queries and sublinks that are left.
  * Since a filtered scan of one table is always a fragment, nothing is left in the end.
  */
@@ -19,6 +21,7 @@
 #include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/tlist.h"
+#include "pando/planner/broadcast.h"
 #include "pando/planner/cut.h"
 #include "pando/planner/distribute.h"
 #include "pando/planner/distribution.h"
@@ -155,7 +158,8 @@ drop_unused_ctes(Query *query)
 				cte_use_walker(cte->ctequery, &use);
 				own = use.count;
 			}
-			if (cte->cterefcount > own)
+			if (cte->cterefcount > own ||
+				((Query *) cte->ctequery)->commandType != CMD_SELECT)
 				kept = lappend(kept, cte);
 		}
 		query->cteList = kept;
@@ -334,6 +338,8 @@ distribute_local_write(Query *query)
 static void
 distribute_level(Query *query)
 {
+	bool broadcast;
+
 	check_stack_depth();
 	if (is_local(query))
 		return;
@@ -349,15 +355,28 @@ distribute_level(Query *query)
 	inline_ctes(query);
 	if (level_peel(query))
 		return;
+	broadcast = level_broadcast(query);
+	drop_unused_ctes(query);
+	/* What was replaced may have been the only obstacle. */
+	if (broadcast && level_peel(query))
+		return;
 	if (query->setOperations == NULL && !level_split_aggregates(query))
-		level_cut_from(query);
+	{
+		if (broadcast)
+			level_cut_whole(query);
+		else
+			level_cut_from(query);
+	}
 	distribute_inside(query);
 }
 
 Query *
 distribute_query(Query *query)
 {
+	List *outer = broadcast_enter();
+
 	query = query_without_join_columns(copyObject(query));
 	distribute_level(query);
+	broadcast_leave(outer);
 	return query;
 }

@@ -19,6 +19,7 @@
 #include "optimizer/prep.h"
 #include "optimizer/tlist.h"
 #include "pando/metadata/table.h"
+#include "pando/planner/broadcast.h"
 #include "pando/planner/distribution.h"
 #include "pando/planner/equality.h"
 #include "pando/planner/flatten.h"
@@ -228,6 +229,8 @@ place_of_expressions(RangeTblEntry *rte, Node *expressions, Index varno)
 			Node *function = ((RangeTblFunction *) lfirst(cell))->funcexpr;
 
 			/* A set can't become a value that is sent along. */
+			if (is_broadcast_read(function))
+				continue;
 			if (IsA(function, FuncExpr) && ((FuncExpr *) function)->funcretset &&
 				func_volatile(((FuncExpr *) function)->funcid) != PROVOLATILE_IMMUTABLE)
 				hazard = psprintf("set-returning function %s",

@@ -10,6 +10,7 @@
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/prep.h"
+#include "pando/planner/broadcast.h"
 #include "pando/planner/cut.h"
 #include "pando/planner/fragment_make.h"
 #include "parser/parsetree.h"
@@ -167,12 +168,16 @@ part_column(Query *part, Node *expr, const char *name)
 RangeTblEntry *
 part_fragment(Query *part, const Distribution *distribution)
 {
+	Fragment *fragment;
+
 	if (part->targetList == NIL)
 		part_column(part,
 					(Node *) makeConst(INT4OID, -1, InvalidOid, sizeof(int32),
 									   Int32GetDatum(1), false, true),
 					"row");
-	return fragment_rte(fragment_from_query(part, distribution));
+	fragment = fragment_from_query(part, distribution);
+	fragment->subplans = broadcast_results_of(part);
+	return fragment_rte(fragment);
 }
 
 bool
@@ -241,4 +246,15 @@ expression_refers_outside(Node *expr)
 	Index depth = 0;
 
 	return outside_walker(expr, &depth);
+}
+
+bool
+level_has_row_security(Query *query)
+{
+	foreach_ptr (RangeTblEntry, rte, query->rtable)
+	{
+		if (rte->securityQuals != NIL)
+			return true;
+	}
+	return false;
 }

@@ -363,17 +363,6 @@ distribution_of_input(Query *part)
 	return distribution_of_query(input);
 }
 
-static bool
-has_row_security(Query *query)
-{
-	foreach_ptr (RangeTblEntry, rte, query->rtable)
-	{
-		if (rte->securityQuals != NIL)
-			return true;
-	}
-	return false;
-}
-
 bool
 level_split_aggregates(Query *query)
 {
@@ -384,7 +373,7 @@ level_split_aggregates(Query *query)
 	if (!query->hasAggs && query->groupClause == NIL && query->groupingSets == NIL)
 		return false;
 	/* Its filters and ours must not be evaluated in any order. */
-	if (has_row_security(query))
+	if (level_has_row_security(query))
 		return false;
 	splitting.part =
 		part_make(query, query->jointree->fromlist, quals_flat(query->jointree->quals));

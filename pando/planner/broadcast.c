@@ -1,0 +1,615 @@
+/*
+ * broadcast.c: subqueries that run first, so that what uses them can stay on the shards.
+ *
+ * `SELECT ... FROM orders WHERE item IN (SELECT ... GROUP BY ... LIMIT 10)` can't be
+ * evaluated shard group by shard group, but with the ten items known it can. So the
+ * subquery becomes a plan of its own, whose rows every node gets before the tasks run,
+ * and its place in the query is taken by read_intermediate_result().
+ *
+ * Candidates are derived tables, sublinks and WITH queries that refer to nothing outside
+ * of themselves, in the order of a fixed walk: a trial is a copy of the level and a
+ * choice of candidates. All are replaced at first; if that helps, each is put back for
+ * which it helps still.
+ */
+#include "pando/compat/compat.h"
+
+#include "catalog/pg_type.h"
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/prep.h"
+#include "optimizer/tlist.h"
+#include "pando/plan/fragment.h"
+#include "pando/planner/broadcast.h"
+#include "pando/planner/cut.h"
+#include "pando/planner/distribution.h"
+#include "pando/planner/hazard.h"
+#include "pando/planner/hook.h"
+#include "pando/planner/join_tree.h"
+#include "parser/parse_func.h"
+#include "parser/parsetree.h"
+#include "rewrite/rewriteManip.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/typcache.h"
+
+/* Trials cost an analysis each. */
+#define CANDIDATES_MAX 16
+
+/* A subquery that was replaced, and the number of its result. */
+typedef struct Replaced
+{
+	int number;
+	Query *query;
+} Replaced;
+
+typedef struct Trial
+{
+	bool targets;				 /* sublinks of the target list and HAVING as well */
+	bool chosen[CANDIDATES_MAX]; /* by number of the candidate */
+	int candidates;				 /* seen so far by the walk */
+	List *replaced;				 /* Replaced * */
+} Trial;
+
+/* SubResults of the scope, by number from 1. */
+static List *results;
+
+List *
+broadcast_enter(void)
+{
+	List *outer = results;
+
+	results = NIL;
+	return outer;
+}
+
+void
+broadcast_leave(List *outer)
+{
+	results = outer;
+}
+
+/* ------------------------------------------------------------------------------------
+ * What may be replaced.
+ */
+
+static bool
+outside_walker(Node *node, void *context)
+{
+	Index *depth = context;
+
+	if (node == NULL)
+		return false;
+	if (IsA(node, Var))
+		return ((Var *) node)->varlevelsup > *depth;
+	if (IsA(node, Aggref) && ((Aggref *) node)->agglevelsup > *depth)
+		return true;
+	if (IsA(node, RangeTblEntry))
+		return ((RangeTblEntry *) node)->rtekind == RTE_CTE &&
+			   ((RangeTblEntry *) node)->ctelevelsup > *depth;
+	if (IsA(node, Query))
+	{
+		bool found;
+
+		++*depth;
+		found = query_tree_walker((Query *) node, outside_walker, context,
+								  QTW_IGNORE_JOINALIASES | QTW_EXAMINE_RTES_BEFORE);
+		--*depth;
+		return found;
+	}
+	return expression_tree_walker(node, outside_walker, context);
+}
+
+/* A query that is complete in itself, with columns that can be sent. */
+static bool
+is_candidate(Query *query)
+{
+	Index depth = 0;
+
+	if (query->commandType != CMD_SELECT || query->rowMarks != NIL ||
+		query->hasModifyingCTE)
+		return false;
+	if (query_tree_walker(query, outside_walker, &depth,
+						  QTW_IGNORE_JOINALIASES | QTW_EXAMINE_RTES_BEFORE))
+		return false;
+	foreach_ptr (TargetEntry, entry, query->targetList)
+	{
+		if (!entry->resjunk &&
+			get_typtype(exprType((Node *) entry->expr)) == TYPTYPE_PSEUDO)
+			return false;
+	}
+	return true;
+}
+
+static bool
+is_chosen(Trial *trial)
+{
+	int candidate = trial->candidates++;
+
+	return candidate < CANDIDATES_MAX && trial->chosen[candidate];
+}
+
+/* ------------------------------------------------------------------------------------
+ * Replacing.
+ */
+
+static FuncExpr *
+read_call(int number)
+{
+	const Oid format_type = TypenameGetTypid("citus_copy_format");
+	const Oid types[] = {TEXTOID, format_type};
+	Const *name =
+		makeConst(TEXTOID, -1, get_typcollation(TEXTOID), -1,
+				  CStringGetTextDatum(template_result_placeholder(number)), false, false);
+	Datum binary = DirectFunctionCall2(enum_in, CStringGetDatum("binary"),
+									   ObjectIdGetDatum(format_type));
+	Const *format =
+		makeConst(format_type, -1, InvalidOid, sizeof(Oid), binary, false, true);
+	Oid function = LookupFuncName(
+		list_make2(makeString("pg_catalog"), makeString("read_intermediate_result")), 2,
+		types, false);
+	FuncExpr *call = makeFuncExpr(function, RECORDOID, list_make2(name, format),
+								  InvalidOid, InvalidOid, COERCE_EXPLICIT_CALL);
+
+	call->funcretset = true;
+	return call;
+}
+
+/* read_intermediate_result('...', 'binary') AS (columns of the query) */
+static List *
+read_functions(int number, Query *query)
+{
+	RangeTblFunction *function = makeNode(RangeTblFunction);
+
+	function->funcexpr = (Node *) read_call(number);
+	foreach_ptr (TargetEntry, entry, query->targetList)
+	{
+		Node *expr = (Node *) entry->expr;
+
+		if (entry->resjunk)
+			continue;
+		function->funccolcount++;
+		function->funccolnames =
+			lappend(function->funccolnames,
+					makeString(entry->resname ? entry->resname : "column"));
+		function->funccoltypes = lappend_oid(function->funccoltypes, exprType(expr));
+		function->funccoltypmods =
+			lappend_int(function->funccoltypmods, exprTypmod(expr));
+		function->funccolcollations =
+			lappend_oid(function->funccolcollations, exprCollation(expr));
+	}
+	return list_make1(function);
+}
+
+static int
+add_replaced(Trial *trial, Query *query)
+{
+	Replaced *replaced = palloc(sizeof(Replaced));
+
+	replaced->number = list_length(results) + list_length(trial->replaced) + 1;
+	replaced->query = query;
+	trial->replaced = lappend(trial->replaced, replaced);
+	return replaced->number;
+}
+
+static void
+become_read(RangeTblEntry *rte, int number, Query *query)
+{
+	rte->functions = read_functions(number, query);
+	rte->rtekind = RTE_FUNCTION;
+	rte->subquery = NULL;
+	rte->ctename = NULL;
+	rte->ctelevelsup = 0;
+	rte->self_reference = false;
+	rte->coltypes = rte->coltypmods = rte->colcollations = NIL;
+	rte->security_barrier = rte->lateral = rte->funcordinality = false;
+}
+
+/* SELECT columns FROM read_intermediate_result(...): what stands in a sublink. */
+static Query *
+read_query(int number, Query *query)
+{
+	Query *result = makeNode(Query);
+	RangeTblEntry *rte = makeNode(RangeTblEntry);
+	RangeTblRef *ref = makeNode(RangeTblRef);
+	List *names = NIL;
+
+	foreach_ptr (TargetEntry, entry, query->targetList)
+	{
+		Node *expr = (Node *) entry->expr;
+		TargetEntry *column;
+
+		if (entry->resjunk)
+			continue;
+		column =
+			makeTargetEntry((Expr *) makeVar(1, entry->resno, exprType(expr),
+											 exprTypmod(expr), exprCollation(expr), 0),
+							entry->resno, entry->resname, false);
+		result->targetList = lappend(result->targetList, column);
+		names = lappend(names, makeString(entry->resname ? entry->resname : "column"));
+	}
+	become_read(rte, number, query);
+	rte->eref = makeAlias("intermediate_result", names);
+	rte->alias = makeAlias("intermediate_result", NIL);
+	rte->inFromCl = true;
+	ref->rtindex = 1;
+	result->commandType = CMD_SELECT;
+	result->canSetTag = true;
+	result->rtable = list_make1(rte);
+	result->jointree = makeFromExpr(list_make1(ref), NULL);
+	return result;
+}
+
+static bool
+is_simple(Query *query)
+{
+	return query->setOperations == NULL && !query->hasAggs && !query->hasTargetSRFs &&
+		   query->groupClause == NIL && query->groupingSets == NIL &&
+		   query->havingQual == NULL && query->distinctClause == NIL &&
+		   query->limitCount == NULL && query->limitOffset == NULL;
+}
+
+/* Only whether there is a row matters. */
+static void
+reduce_exists(Query *query)
+{
+	if (!is_simple(query))
+		return;
+	query->targetList = list_make1(
+		makeTargetEntry((Expr *) makeConst(INT4OID, -1, InvalidOid, sizeof(int32),
+										   Int32GetDatum(1), false, true),
+						1, "row", false));
+	query->sortClause = query->windowClause = NIL;
+	query->hasWindowFuncs = false;
+	query->limitCount = (Node *) makeConst(INT8OID, -1, InvalidOid, sizeof(int64),
+										   Int64GetDatum(1), false, FLOAT8PASSBYVAL);
+}
+
+/* Whether a value is among the rows: once is enough. */
+static void
+reduce_any(Query *query)
+{
+	List *distinct = NIL;
+
+	if (!is_simple(query) || query_varies((Node *) query))
+		return;
+	foreach_ptr (TargetEntry, entry, query->targetList)
+	{
+		TypeCacheEntry *type =
+			lookup_type_cache(exprType((Node *) entry->expr),
+							  TYPECACHE_EQ_OPR | TYPECACHE_LT_OPR | TYPECACHE_HASH_PROC);
+		SortGroupClause *clause = makeNode(SortGroupClause);
+
+		if (entry->resjunk)
+			return;
+		if (!OidIsValid(type->eq_opr) || !OidIsValid(type->lt_opr))
+			return;
+		clause->tleSortGroupRef = entry->ressortgroupref = entry->resno;
+		clause->eqop = type->eq_opr;
+		clause->sortop = type->lt_opr;
+		clause->hashable = OidIsValid(type->hash_proc);
+		distinct = lappend(distinct, clause);
+	}
+	query->sortClause = NIL;
+	query->distinctClause = distinct;
+}
+
+static void
+replace_sublink(Trial *trial, SubLink *sublink)
+{
+	Query *query = (Query *) sublink->subselect;
+
+	if (sublink->subLinkType == EXISTS_SUBLINK)
+		reduce_exists(query);
+	else if (sublink->subLinkType == ANY_SUBLINK || sublink->subLinkType == ALL_SUBLINK)
+		reduce_any(query);
+	sublink->subselect = (Node *) read_query(add_replaced(trial, query), query);
+}
+
+/* ------------------------------------------------------------------------------------
+ * The walk over candidates.
+ */
+
+static void walk_query(Trial *trial, Query *query, bool targets);
+
+static bool
+sublink_walker(Node *node, void *context)
+{
+	Trial *trial = context;
+	SubLink *sublink = (SubLink *) node;
+
+	if (node == NULL || IsA(node, Query))
+		return false;
+	if (!IsA(node, SubLink))
+		return expression_tree_walker(node, sublink_walker, context);
+	if (sublink->subLinkType == EXISTS_SUBLINK ||
+		((Query *) sublink->subselect)->targetList)
+	{
+		if (!is_candidate((Query *) sublink->subselect))
+			walk_query(trial, (Query *) sublink->subselect, true);
+		else if (is_chosen(trial))
+			replace_sublink(trial, sublink);
+	}
+	return sublink_walker(sublink->testexpr, context);
+}
+
+static void
+walk_query(Trial *trial, Query *query, bool targets)
+{
+	Relids used = get_relids_in_jointree((Node *) query->jointree, false);
+	Index varno = 0;
+
+	foreach_ptr (RangeTblEntry, rte, query->rtable)
+	{
+		varno++;
+		if (rte->rtekind != RTE_SUBQUERY)
+			continue;
+		/* The branches of a set operation are not in the join tree. */
+		if (!bms_is_member(varno, used))
+		{
+			if (query->setOperations != NULL)
+				walk_query(trial, rte->subquery, true);
+			continue;
+		}
+		if (!is_candidate(rte->subquery))
+			walk_query(trial, rte->subquery, true);
+		else if (is_chosen(trial))
+			become_read(rte, add_replaced(trial, rte->subquery), rte->subquery);
+	}
+	if (!query->hasSubLinks)
+		return;
+	sublink_walker((Node *) query->jointree, trial);
+	if (targets)
+	{
+		sublink_walker((Node *) query->targetList, trial);
+		sublink_walker(query->havingQual, trial);
+	}
+}
+
+typedef struct CteReads
+{
+	Index depth;
+	CommonTableExpr *cte;
+	int number;
+} CteReads;
+
+static bool
+cte_reads_walker(Node *node, void *context)
+{
+	CteReads *reads = context;
+
+	if (node == NULL)
+		return false;
+	if (IsA(node, RangeTblEntry))
+	{
+		RangeTblEntry *rte = (RangeTblEntry *) node;
+
+		if (rte->rtekind == RTE_CTE && rte->ctelevelsup == reads->depth &&
+			strcmp(rte->ctename, reads->cte->ctename) == 0)
+			become_read(rte, reads->number, (Query *) reads->cte->ctequery);
+		return false;
+	}
+	if (IsA(node, Query))
+	{
+		bool result;
+
+		reads->depth++;
+		result = query_tree_walker((Query *) node, cte_reads_walker, context,
+								   QTW_EXAMINE_RTES_AFTER | QTW_IGNORE_JOINALIASES);
+		reads->depth--;
+		return result;
+	}
+	return expression_tree_walker(node, cte_reads_walker, context);
+}
+
+/* WITH name AS (...) SELECT * FROM name, with the WITH queries that it needs itself. */
+static Query *
+cte_as_query(Query *query, CommonTableExpr *cte)
+{
+	Query *holder = makeNode(Query);
+	RangeTblEntry *rte = makeNode(RangeTblEntry);
+	RangeTblRef *ref = makeNode(RangeTblRef);
+	Query *result;
+
+	rte->rtekind = RTE_CTE;
+	rte->ctename = pstrdup(cte->ctename);
+	rte->coltypes = list_copy(cte->ctecoltypes);
+	rte->coltypmods = list_copy(cte->ctecoltypmods);
+	rte->colcollations = list_copy(cte->ctecolcollations);
+	rte->eref = makeAlias(cte->ctename, copyObject(cte->ctecolnames));
+	rte->inFromCl = true;
+	ref->rtindex = 1;
+	holder->rtable = list_make1(rte);
+	holder->cteList = query->cteList;
+	result = part_make(holder, list_make1(ref), NIL);
+	foreach_ptr (TargetEntry, entry, ((Query *) cte->ctequery)->targetList)
+	{
+		Node *expr = (Node *) entry->expr;
+
+		if (!entry->resjunk)
+			part_column(result,
+						(Node *) makeVar(1, entry->resno, exprType(expr),
+										 exprTypmod(expr), exprCollation(expr), 0),
+						entry->resname);
+	}
+	return result;
+}
+
+static void
+walk_ctes(Trial *trial, Query *query)
+{
+	foreach_ptr (CommonTableExpr, cte, query->cteList)
+	{
+		CteReads reads = {.cte = cte};
+		Query *alone;
+
+		alone = cte_as_query(query, cte);
+		if (!is_candidate(alone) || !is_chosen(trial))
+			continue;
+		reads.number = add_replaced(trial, alone);
+		/* Other WITH queries keep theirs: each must be complete in itself. */
+		range_table_walker(query->rtable, cte_reads_walker, &reads,
+						   QTW_EXAMINE_RTES_AFTER | QTW_IGNORE_JOINALIASES);
+		cte_reads_walker((Node *) query->jointree, &reads);
+		if (!trial->targets)
+			continue;
+		cte_reads_walker((Node *) query->targetList, &reads);
+		cte_reads_walker(query->havingQual, &reads);
+	}
+}
+
+/* The level with the chosen candidates replaced. */
+static Query *
+try_trial(Trial *trial, Query *query)
+{
+	Query *copy = copyObject(query);
+
+	trial->candidates = 0;
+	trial->replaced = NIL;
+	walk_ctes(trial, copy);
+	walk_query(trial, copy, trial->targets);
+	return copy;
+}
+
+/* ------------------------------------------------------------------------------------
+ * Choosing.
+ */
+
+static bool
+helps(Trial *trial, Query *query)
+{
+	Distribution distribution;
+	Query *part = try_trial(trial, query);
+
+	if (trial->targets)
+	{
+		part->sortClause = part->distinctClause = NIL;
+		part->limitCount = part->limitOffset = NULL;
+		part->hasDistinctOn = false;
+	}
+	else
+		part =
+			part_make(part, part->jointree->fromlist, quals_flat(part->jointree->quals));
+	distribution = distribution_of_query(part);
+	return distribution_has_shards(&distribution);
+}
+
+static bool
+choose(Trial *trial, Query *query)
+{
+	for (int i = 0; i < CANDIDATES_MAX; i++)
+		trial->chosen[i] = true;
+	if (!helps(trial, query) || trial->candidates > CANDIDATES_MAX)
+		return false;
+	for (int i = 0; i < trial->candidates; i++)
+	{
+		trial->chosen[i] = false;
+		if (!helps(trial, query))
+			trial->chosen[i] = true;
+	}
+	return true;
+}
+
+bool
+level_broadcast(Query *query)
+{
+	Trial trial = {.targets = true};
+	Query *replaced;
+
+	if (query->setOperations != NULL || query->jointree->fromlist == NIL ||
+		level_has_row_security(query))
+		return false;
+	if (!choose(&trial, query))
+	{
+		trial.targets = false;
+		if (!choose(&trial, query))
+			return false;
+	}
+	replaced = try_trial(&trial, query);
+	if (trial.replaced == NIL)
+		return false;
+	foreach_ptr (Replaced, one, trial.replaced)
+	{
+		SubResult *result = palloc0(sizeof(SubResult));
+
+		result->number = one->number;
+		result->plan = plan_any_query(one->query, 0, NULL);
+		results = lappend(results, result);
+	}
+	*query = *replaced;
+	return true;
+}
+
+/* ------------------------------------------------------------------------------------
+ * Reads in a query.
+ */
+
+static SubResult *
+result_of_call(Node *function)
+{
+	FuncExpr *call = (FuncExpr *) function;
+	Const *name;
+
+	if (results == NIL || !IsA(function, FuncExpr) || list_length(call->args) != 2 ||
+		!call->funcretset)
+		return NULL;
+	name = linitial(call->args);
+	if (!IsA(name, Const) || name->consttype != TEXTOID || name->constisnull)
+		return NULL;
+	foreach_ptr (SubResult, result, results)
+	{
+		if (strcmp(TextDatumGetCString(name->constvalue),
+				   template_result_placeholder(result->number)) == 0)
+			return result;
+	}
+	return NULL;
+}
+
+/* While a trial is judged its results have no plans yet, so the name alone must do. */
+bool
+is_broadcast_read(Node *function)
+{
+	FuncExpr *call = (FuncExpr *) function;
+	Const *name;
+
+	if (!IsA(function, FuncExpr) || list_length(call->args) != 2 || !call->funcretset)
+		return false;
+	name = linitial(call->args);
+	if (!IsA(name, Const) || name->consttype != TEXTOID || name->constisnull)
+		return false;
+	for (int number = 1; number <= list_length(results) + CANDIDATES_MAX; number++)
+	{
+		if (strcmp(TextDatumGetCString(name->constvalue),
+				   template_result_placeholder(number)) == 0)
+			return true;
+	}
+	return false;
+}
+
+static bool
+results_walker(Node *node, void *context)
+{
+	List **found = context;
+
+	if (node == NULL)
+		return false;
+	if (IsA(node, FuncExpr))
+	{
+		SubResult *result = result_of_call(node);
+
+		if (result != NULL)
+			*found = list_append_unique_ptr(*found, result);
+	}
+	if (IsA(node, Query))
+		return query_tree_walker((Query *) node, results_walker, context,
+								 QTW_IGNORE_JOINALIASES);
+	return expression_tree_walker(node, results_walker, context);
+}
+
+List *
+broadcast_results_of(Query *query)
+{
+	List *found = NIL;
+
+	results_walker((Node *) query, &found);
+	return found;
+}

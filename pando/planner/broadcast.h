@@ -1,0 +1,34 @@
+/*
+ * broadcast.h: subqueries that run first, so that what uses them can stay on the shards.
+ *
+ * Internal to the planner module.
+ */
+#ifndef PANDO_PLANNER_BROADCAST_H
+#define PANDO_PLANNER_BROADCAST_H
+
+#include "pando/compat/compat.h"
+#include "nodes/parsenodes.h"
+#include "nodes/pg_list.h"
+
+/*
+ * A scope for the results of one residual: what enter returns is given to leave. An error
+ * needs no leave.
+ */
+extern List *broadcast_enter(void);
+extern void broadcast_leave(List *outer);
+
+/*
+ * Replaces subqueries of the level, in place, by reads of intermediate results, as few as
+ * are needed for the level's FROM and WHERE (or all of it but DISTINCT, ORDER BY and
+ * LIMIT) to be evaluated on the shards. False, and nothing changed, if that can't be had.
+ */
+extern bool level_broadcast(Query *query);
+
+/* Is it a read of a result of this scope, which fragment_from_query() callers must add?
+ */
+extern bool is_broadcast_read(Node *function);
+
+/* SubResults that the query reads, in the order to run them. */
+extern List *broadcast_results_of(Query *query);
+
+#endif
