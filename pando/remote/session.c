@@ -35,12 +35,31 @@ session_name(void)
 }
 
 static void
+request_cancel(Session *session)
+{
+	char message[256];
+	PGcancel *cancel = PQgetCancel(session->conn);
+
+	if (cancel == NULL)
+		return;
+	(void) PQcancel(cancel, message, sizeof(message));
+	PQfreeCancel(cancel);
+}
+
+static void
 close_all(int code, Datum arg)
 {
 	dlist_mutable_iter iter;
 
 	dlist_foreach_modify (iter, &pool)
-		session_close(dlist_container(Session, link, iter.cur));
+	{
+		Session *session = dlist_container(Session, link, iter.cur);
+
+		/* A node that waits for a lock does not notice that nobody listens. */
+		if (session->state == SESSION_BUSY || session->state == SESSION_COPY_OUT)
+			request_cancel(session);
+		session_close(session);
+	}
 }
 
 /* A session without a connection; on the pool's list, claimed. */
@@ -287,9 +306,6 @@ discard_arrived(Session *session)
 void
 session_cancel_start(Session *session)
 {
-	char message[256];
-	PGcancel *cancel;
-
 	if (session->holder != NULL)
 		session_unhold(session->holder);
 	if (session->state == SESSION_CONNECTING)
@@ -298,11 +314,8 @@ session_cancel_start(Session *session)
 	if (session->state == SESSION_COPY_IN)
 		session_copy_end(session, "COPY was cancelled");
 	else if (session->state != SESSION_IDLE && session->state != SESSION_DEAD &&
-			 !session->wire->unsent && (cancel = PQgetCancel(session->conn)) != NULL)
-	{
-		(void) PQcancel(cancel, message, sizeof(message));
-		PQfreeCancel(cancel);
-	}
+			 !session->wire->unsent)
+		request_cancel(session);
 }
 
 void
@@ -325,5 +338,5 @@ session_cancel(Session *session)
 		if (left <= 0 || wire_wait(&session, 1, left) == NULL)
 			break;
 	}
-	wire_lost(session, "the node did not end a cancelled command in time");
+	session_abandon(session, "the node did not end a cancelled command in time");
 }

@@ -2,10 +2,11 @@
  * shared_pool.c: how many sessions all backends of this server hold to each node.
  *
  * One entry per node address in shared memory; entries are never removed, so a session
- * keeps a pointer to its own. A backend that needs a session while the pool is full waits,
- * up to citus.node_connection_timeout. A transaction that already holds sessions never
- * waits for another one, since two such could wait for each other: it exceeds the limit.
- * No session is kept idle while its pool is full, so that at least one place goes round.
+ * keeps a pointer to its own. A backend that needs a session while the pool is full
+ * waits, up to citus.node_connection_timeout. A transaction that already holds sessions
+ * never waits for another one, since two such could wait for each other: it exceeds the
+ * limit. No session is kept idle while its pool is full, so that at least one place goes
+ * round.
  */
 #include "pando/compat/compat.h"
 

@@ -138,18 +138,8 @@ commit_plainly(bool two_phase)
 			continue;
 		if (session->state == SESSION_DEAD && !session->wrote)
 			continue;
-		/* Only a preamble, never sent: there is nothing to end. */
-		if (session->state == SESSION_IDLE &&
-			PQtransactionStatus(session->conn) == PQTRANS_IDLE)
-		{
-			resetStringInfo(&session->preamble);
-			session->in_xact = false;
-			member_settings_undone(member);
-			continue;
-		}
 		if (session->state == SESSION_CONNECTING)
 			continue;
-		resetStringInfo(&session->preamble);
 		session_send_simple(session, "COMMIT");
 		sessions = lappend(sessions, session);
 	}
@@ -178,6 +168,7 @@ pre_commit(void)
 		return;
 	foreach_ptr (Member, member, members)
 	{
+		member_unpromise(member);
 		if (member->session->wrote && member->session->state == SESSION_DEAD)
 			session_raise_lost(member->session, ERROR);
 	}
@@ -318,15 +309,6 @@ start_subxact_rollback(Member *member, int level)
 
 	if (session->state != SESSION_IDLE)
 		return false;
-	if (PQtransactionStatus(session->conn) == PQTRANS_IDLE)
-	{
-		/* BEGIN was never sent: the session has yet to join. */
-		resetStringInfo(&session->preamble);
-		session->in_xact = false;
-		session->wrote = false;
-		session->savepoint_depth = 0;
-		return false;
-	}
 	snprintf(sql, sizeof(sql),
 			 "ROLLBACK TO SAVEPOINT pando_%d;RELEASE SAVEPOINT pando_%d", level, level);
 	session_send_simple(session, sql);
@@ -341,6 +323,8 @@ subxact_abort(int level)
 
 	foreach_ptr (Member, member, members)
 	{
+		/* A flight of an outer level may go on where the level itself sent nothing. */
+		member_unpromise(member);
 		if (member->session->in_xact && member->session->savepoint_depth >= level)
 			touched = lappend(touched, member->session);
 	}

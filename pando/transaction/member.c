@@ -198,6 +198,21 @@ member_settings_undone(Member *member)
 	member->settings_sent = false;
 }
 
+/* Takes back what is in the preamble and was never sent. */
+void
+member_unpromise(Member *member)
+{
+	Session *session = member->session;
+
+	if (session->preamble.len == 0)
+		return;
+	resetStringInfo(&session->preamble);
+	session->in_xact = member->was_in_xact;
+	session->savepoint_depth = member->was_depth;
+	member->sent_level = member->was_sent_level;
+	member_settings_undone(member);
+}
+
 /*
  * Makes the session follow the transaction as it is now. single_snapshot: all that it
  * reads is to be as of one moment, even if the client's isolation level is READ
@@ -208,6 +223,12 @@ member_join(Member *member, bool single_snapshot)
 {
 	Session *session = member->session;
 
+	if (session->preamble.len == 0)
+	{
+		member->was_in_xact = session->in_xact;
+		member->was_depth = session->savepoint_depth;
+		member->was_sent_level = member->sent_level;
+	}
 	if (!session->in_xact)
 		append_begin(member, single_snapshot);
 	else if (XactReadOnly && !member->read_only)

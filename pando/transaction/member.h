@@ -22,6 +22,10 @@ typedef struct Member
 	bool alone;		  /* runs statements that are their own transaction */
 	int joined_level; /* where it was first used; what is above it knows nothing of it */
 	int sent_level;
+	bool
+		was_in_xact; /* these three: as it was before what the unsent preamble promises */
+	int was_depth;
+	int was_sent_level;
 	bool read_only;
 	bool settings_sent;	   /* in this transaction: a rollback takes them back */
 	char *settings_before; /* what the node had before it; NULL: none */
@@ -36,6 +40,7 @@ extern Member *member_add(const DistNode *node, bool owner);
 extern void member_forget(Member *member);
 extern void member_join(Member *member, bool single_snapshot);
 extern void member_settings(Member *member);
+extern void member_unpromise(Member *member);
 extern void member_settings_undone(Member *member);
 extern Session *member_acquire(const DistNode *node, bool write, bool single_snapshot);
 

@@ -119,7 +119,6 @@ two_phase_prepare(void)
 		session->gid = MemoryContextStrdup(
 			TopTransactionContext,
 			psprintf("%s%d_" UINT64_FORMAT "_%d", prefix, MyProcPid, number, ++count));
-		resetStringInfo(&session->preamble);
 		session_send_simple(session, psprintf("PREPARE TRANSACTION %s",
 											  quote_literal_cstr(session->gid)));
 		sessions = lappend(sessions, session);
