@@ -10,7 +10,10 @@
 #include "access/relation.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
+#include "executor/executor.h"
+#include "miscadmin.h"
 #include "utils/builtins.h"
+#include "utils/datum.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 
@@ -92,27 +95,116 @@ shard_index_of_row(FragmentRun *run, const RunValues *row, int key)
 	return shard_index_of_value(run->anchor, row->values[key]);
 }
 
+typedef struct RowRouter
+{
+	FragmentRun *run;
+	int key; /* position of the distribution column, -1: none */
+	Task **by_shard;
+	int number; /* of the next row */
+} RowRouter;
+
+static void
+route_row(RowRouter *router, RunValues *row)
+{
+	FragmentRun *run = router->run;
+	int index = shard_index_of_row(run, row, router->key);
+	Task *task = router->by_shard[index];
+
+	if (task == NULL)
+	{
+		task = router->by_shard[index] = task_create(run, index);
+		run->tasks = lappend(run->tasks, task);
+	}
+	task->rows = lappend(task->rows, row);
+	task->row_numbers = lappend_int(task->row_numbers, router->number++);
+}
+
+/* A row that the child plan has yielded, without what it only sorts by. */
+static RunValues *
+copy_row(const TupleTableSlot *slot, List *tlist)
+{
+	RunValues *row = palloc0(sizeof(RunValues));
+	int n = list_length(tlist);
+
+	row->types = palloc(sizeof(Oid) * (n + 1));
+	row->values = palloc(sizeof(Datum) * (n + 1));
+	row->nulls = palloc(sizeof(bool) * (n + 1));
+	foreach_ptr (TargetEntry, tle, tlist)
+	{
+		Form_pg_attribute attr = TupleDescAttr(slot->tts_tupleDescriptor, tle->resno - 1);
+		int i = row->count;
+
+		if (tle->resjunk)
+			continue;
+		row->types[i] = attr->atttypid;
+		row->nulls[i] = slot->tts_isnull[tle->resno - 1];
+		row->values[i] = row->nulls[i] ? (Datum) 0
+									   : datumCopy(slot->tts_values[tle->resno - 1],
+												   attr->attbyval, attr->attlen);
+		row->count++;
+	}
+	return row;
+}
+
+/* EXPLAIN shows a statement; what rows there are is not known. */
+static RunValues *
+unknown_row(List *tlist)
+{
+	RunValues *row = palloc0(sizeof(RunValues));
+	int n = list_length(tlist);
+
+	row->types = palloc(sizeof(Oid) * (n + 1));
+	row->values = palloc0(sizeof(Datum) * (n + 1));
+	row->nulls = palloc(sizeof(bool) * (n + 1));
+	foreach_ptr (TargetEntry, tle, tlist)
+	{
+		if (tle->resjunk)
+			continue;
+		row->types[row->count] = exprType((Node *) tle->expr);
+		row->nulls[row->count++] = true;
+	}
+	return row;
+}
+
+static void
+route_child_rows(RowRouter *router, PlanState *child)
+{
+	FragmentRun *run = router->run;
+	TupleTableSlot *slot;
+
+	if (run->explain_only)
+	{
+		route_row(router, unknown_row(child->plan->targetlist));
+		return;
+	}
+	for (;;)
+	{
+		MemoryContext old = MemoryContextSwitchTo(run->estate->es_query_cxt);
+
+		slot = ExecProcNode(child);
+		MemoryContextSwitchTo(old);
+		if (TupIsNull(slot))
+			break;
+		CHECK_FOR_INTERRUPTS();
+		slot_getallattrs(slot);
+		route_row(router, copy_row(slot, child->plan->targetlist));
+	}
+}
+
 void
 insert_rows_tasks(FragmentRun *run)
 {
-	int key = run->anchor->kind == TABLE_HASH ? key_position(run) : -1;
-	Task **by_shard = palloc0(sizeof(Task *) * run->anchor->nshards);
-	int number = 0;
+	RowRouter router = {.run = run};
 
+	router.key = run->anchor->kind == TABLE_HASH ? key_position(run) : -1;
+	router.by_shard = palloc0(sizeof(Task *) * run->anchor->nshards);
 	foreach_ptr (List, exprs, run->fragment->insert_rows)
 	{
-		RunValues *row = evaluate_row(run, exprs);
-		int index = shard_index_of_row(run, row, key);
-		Task *task = by_shard[index];
-
-		if (task == NULL)
-		{
-			task = by_shard[index] = task_create(run, index);
-			run->tasks = lappend(run->tasks, task);
-		}
-		task->rows = lappend(task->rows, row);
-		task->row_numbers = lappend_int(task->row_numbers, number++);
+		route_row(&router, evaluate_row(run, exprs));
 	}
+	if (run->fragment->insert_rows == NIL)
+		route_child_rows(&router,
+						 linitial(((CustomScanState *) run->planstate)->custom_ps));
 }
 
 static void

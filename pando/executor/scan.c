@@ -43,6 +43,10 @@ scan_begin(CustomScanState *node, EState *estate, int eflags)
 	scan->standalone = (eflags & EXEC_FLAG_EXPLAIN_ONLY) == 0 && !xact_must_join();
 	scan->keep = scan->fragment->command == CMD_SELECT &&
 				 (scan->fragment->store || (eflags & EXEC_FLAG_REWIND) != 0);
+	foreach_ptr (Plan, plan, ((CustomScan *) node->ss.ps.plan)->custom_plans)
+	{
+		node->custom_ps = lappend(node->custom_ps, ExecInitNode(plan, estate, 0));
+	}
 }
 
 static void
@@ -52,7 +56,8 @@ start_run(FragmentScan *scan)
 	bool top = estate->es_plannedstmt->planTree == scan->css.ss.ps.plan;
 	RunExplain explain = explain_options(&scan->css.ss.ps);
 
-	scan->run = run_create(&scan->css.ss.ps, scan->fragment, top, &explain);
+	scan->run = run_create(&scan->css.ss.ps, scan->fragment,
+						   top && scan->css.custom_ps == NIL, &explain);
 	run_start(scan->run);
 	/* A write in WITH doesn't count. */
 	if (scan->fragment->command != CMD_SELECT && top)
@@ -147,6 +152,10 @@ scan_end(CustomScanState *node)
 	FragmentScan *scan = (FragmentScan *) node;
 
 	end_run(scan, scan->standalone);
+	foreach_ptr (PlanState, source, node->custom_ps)
+	{
+		ExecEndNode(source);
+	}
 	if (scan->store != NULL)
 	{
 		ExecDropSingleTupleTableSlot(scan->store_slot);

@@ -165,7 +165,7 @@ create_tasks(FragmentRun *run)
 	Bitmapset *chosen;
 	int index = -1;
 
-	if (run->fragment->insert_rows != NIL)
+	if (run->fragment->insert_columns != NIL)
 	{
 		insert_rows_tasks(run);
 		return;
@@ -306,7 +306,7 @@ task_text(FragmentRun *run, Task *task, bool inline_values)
 		for (int i = 0; i < run->params.count; i++)
 			literals = lappend(literals, (char *) value_literal(&run->params, i));
 	}
-	if (run->fragment->insert_rows != NIL)
+	if (run->fragment->insert_columns != NIL)
 		rows = insert_rows_text(run, task, inline_values);
 	return template_text(run->fragment->template, names, literals, rows,
 						 run->result_prefix);

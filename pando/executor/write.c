@@ -40,7 +40,7 @@ task_count(FragmentRun *run, Task *task, uint64 processed)
 static bool
 keeps_order(const FragmentRun *run)
 {
-	return run->fragment->insert_rows != NIL && list_length(run->tasks) > 1 &&
+	return run->fragment->insert_columns != NIL && list_length(run->tasks) > 1 &&
 		   run->desc != NULL;
 }
 

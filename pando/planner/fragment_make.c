@@ -259,21 +259,30 @@ planned_stmt_for(Query *original, Plan *plan)
 	return stmt;
 }
 
+void
+fragment_scan_output(PlannedStmt *stmt, CustomScan *scan, const Fragment *fragment,
+					 Query *original)
+{
+	Index varno;
+
+	stmt->rtable = lappend(stmt->rtable, remote_scan_rte(fragment));
+	varno = list_length(stmt->rtable);
+	scan->scan.plan.targetlist = fragment_column_vars(fragment, INDEX_VAR);
+	copy_labels(scan->scan.plan.targetlist, output_tlist(original));
+	scan->custom_scan_tlist = fragment_column_vars(fragment, varno);
+	scan->custom_relids = bms_make_singleton(varno);
+}
+
 PlannedStmt *
 fragment_planned_stmt(Query *original, Fragment *fragment)
 {
 	CustomScan *scan = fragment_custom_scan(fragment);
 	PlannedStmt *stmt = planned_stmt_for(original, &scan->scan.plan);
 
-	scan->scan.plan.targetlist = fragment_column_vars(fragment, INDEX_VAR);
-	copy_labels(scan->scan.plan.targetlist, output_tlist(original));
-	scan->custom_scan_tlist = fragment_column_vars(fragment, 1);
-	scan->custom_relids = bms_make_singleton(1);
+	fragment_scan_output(stmt, scan, fragment, original);
 	fragment_cost(fragment, &scan->scan.plan.startup_cost, &scan->scan.plan.total_cost);
 	scan->scan.plan.plan_rows = fragment->rows;
 	scan->scan.plan.plan_width = fragment->width;
-
-	stmt->rtable = list_make1(remote_scan_rte(fragment));
 	plan_add_relations(stmt, original);
 	return stmt;
 }

@@ -33,6 +33,10 @@ extern CustomScan *fragment_custom_scan(Fragment *fragment);
 /* After planning: gives references to the scan's whole row their value. */
 extern void fragment_scan_finish(CustomScan *scan);
 
+/* Gives a scan that is the statement's last step the output of the original, named so. */
+extern void fragment_scan_output(PlannedStmt *stmt, CustomScan *scan,
+								 const Fragment *fragment, Query *original);
+
 extern void fragment_cost(const Fragment *fragment, Cost *startup, Cost *total);
 
 /* Sets the fragment's output columns from a target list's columns that are not junk. */

@@ -89,18 +89,22 @@ plan_row(List *tlist, RowSubstitution *substitution)
 	return row;
 }
 
-/* Sets the rows and their columns. */
+static void
+set_columns(Fragment *fragment, List *tlist)
+{
+	foreach_ptr (TargetEntry, tle, tlist)
+	{
+		if (!tle->resjunk)
+			fragment->insert_columns = lappend_int(fragment->insert_columns, tle->resno);
+	}
+}
+
 static void
 set_rows(Fragment *fragment, Query *query, List *tlist)
 {
 	RowSubstitution substitution;
 	RangeTblEntry *values = values_rte(query, &substitution.varno);
 
-	foreach_ptr (TargetEntry, tle, tlist)
-	{
-		if (!tle->resjunk)
-			fragment->insert_columns = lappend_int(fragment->insert_columns, tle->resno);
-	}
 	if (values == NULL)
 		fragment->insert_rows = list_make1(plan_row(tlist, NULL));
 	else
@@ -169,14 +173,16 @@ template_query(Query *query, List *tlist)
 
 	foreach_ptr (RangeTblEntry, rte, copy->rtable)
 	{
-		if (rte->rtekind == RTE_VALUES)
+		if (rte->rtekind == RTE_VALUES || rte->rtekind == RTE_SUBQUERY)
 		{
 			rte->rtekind = RTE_RESULT;
 			rte->values_lists = NIL;
+			rte->subquery = NULL;
 		}
 	}
 	copy->jointree = makeFromExpr(NIL, NULL);
 	copy->cteList = NIL;
+	copy->hasModifyingCTE = false;
 	/* Shards have no identity columns. */
 	copy->override = OVERRIDING_NOT_SET;
 	copy->targetList = null_tlist(relid, tlist);
@@ -245,8 +251,8 @@ tlist_has_column(List *tlist, AttrNumber column)
 	return false;
 }
 
-static Fragment *
-rows_fragment(Query *query, const DistTable *target)
+Fragment *
+insert_rows_fragment(Query *query, const DistTable *target, bool from_plan)
 {
 	Fragment *fragment = palloc0(sizeof(Fragment));
 	List *tlist = query->targetList;
@@ -262,7 +268,9 @@ rows_fragment(Query *query, const DistTable *target)
 	fragment->command = CMD_INSERT;
 	fragment->anchor = target->relid;
 	fragment->choice = insert_choice(target);
-	set_rows(fragment, query, tlist);
+	set_columns(fragment, tlist);
+	if (!from_plan)
+		set_rows(fragment, query, tlist);
 	text = fragment_params_extract(template_query(query, tlist), &params);
 	fragment->template = template_from_query(text, &fragment->relations);
 	fragment->params = plan_expressions(params);
@@ -284,5 +292,5 @@ insert_fragment(Query *query, const DistTable *target)
 		 (checkExprHasSubLink((Node *) query->targetList) ||
 		  (values && checkExprHasSubLink((Node *) values->values_lists)))))
 		return NULL;
-	return rows_fragment(query, target);
+	return insert_rows_fragment(query, target, false);
 }

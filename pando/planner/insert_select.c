@@ -125,29 +125,41 @@ insert_from_select(Query *insert, Query *select)
 	return result;
 }
 
+/* The node that gets the source's rows: sends them on as they come. */
+static CustomScan *
+copying_scan(const DistTable *target, List *columns)
+{
+	CustomScan *scan = makeNode(CustomScan);
+
+	scan->custom_private = list_make2(list_make1_oid(target->relid), columns);
+	scan->methods = plan_scan_methods(PLAN_INSERT_SELECT);
+	return scan;
+}
+
+/* The same by INSERT statements, which ON CONFLICT and RETURNING need. */
+static CustomScan *
+inserting_scan(Query *insert, const DistTable *target, PlannedStmt *stmt)
+{
+	Fragment *fragment = insert_rows_fragment(insert, target, true);
+	CustomScan *scan = fragment_custom_scan(fragment);
+
+	fragment_scan_output(stmt, scan, fragment, insert);
+	return scan;
+}
+
 static PlannedStmt *
 plan_through_here(Query *insert, const DistTable *target, Query *select, List *columns,
 				  int cursor_options, ParamListInfo params)
 {
-	PlannedStmt *stmt;
-	CustomScan *scan = makeNode(CustomScan);
-	Plan *source;
-
-	if (insert->onConflict)
-		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-						errmsg("ON CONFLICT of an INSERT whose rows come from a query on "
-							   "other shards is not supported yet")));
-	if (insert->returningList)
-		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-						errmsg("RETURNING of an INSERT whose rows come from a query on "
-							   "other shards is not supported yet")));
-
 	/* A plan that writes can't be parallel. */
-	stmt = plan_any_query(select, cursor_options & ~CURSOR_OPT_PARALLEL_OK, params);
-	source = stmt->planTree;
+	PlannedStmt *stmt =
+		plan_any_query(select, cursor_options & ~CURSOR_OPT_PARALLEL_OK, params);
+	Plan *source = stmt->planTree;
+	CustomScan *scan = insert->onConflict || insert->returningList
+						   ? inserting_scan(insert, target, stmt)
+						   : copying_scan(target, columns);
+
 	scan->custom_plans = list_make1(source);
-	scan->custom_private = list_make2(list_make1_oid(target->relid), columns);
-	scan->methods = plan_scan_methods(PLAN_INSERT_SELECT);
 	scan->scan.plan.startup_cost = source->startup_cost;
 	scan->scan.plan.total_cost = source->total_cost;
 	scan->scan.plan.plan_rows = source->plan_rows;
@@ -157,6 +169,7 @@ plan_through_here(Query *insert, const DistTable *target, Query *select, List *c
 
 	stmt->planTree = &scan->scan.plan;
 	stmt->commandType = CMD_INSERT;
+	stmt->hasReturning = insert->returningList != NIL;
 	stmt->canSetTag = insert->canSetTag;
 	stmt->queryId = insert->queryId;
 	stmt->stmt_location = insert->stmt_location;

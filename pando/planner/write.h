@@ -29,6 +29,10 @@ extern Fragment *write_fragment(Query *query, const DistTable *target);
 extern Fragment *insert_fragment(Query *query, const DistTable *target);
 extern Fragment *insert_select_fragment(Query *query, const DistTable *target);
 
+/* INSERT of rows in the statement, or of those of a child plan to be put below. */
+extern Fragment *insert_rows_fragment(Query *query, const DistTable *target,
+									  bool from_plan);
+
 /* INSERT whose rows pass through this node. */
 extern PlannedStmt *plan_insert_select(Query *query, const DistTable *target,
 									   int cursor_options, ParamListInfo params);
