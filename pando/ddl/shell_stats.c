@@ -25,6 +25,7 @@
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
+#include "utils/guc.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
@@ -391,8 +392,12 @@ shell_stats_gather(List *relids)
 {
 	double *tuples = palloc0(sizeof(double) * list_length(relids));
 	bool pushed = !ActiveSnapshotSet();
+	int guc_level = NewGUCNestLevel();
 	ListCell *cell;
 
+	/* the node's own shards are not to be hidden from the queries below */
+	set_config_option("citus.override_table_visibility", "off", PGC_USERSET, PGC_S_SESSION,
+					  GUC_ACTION_SAVE, true, 0, false);
 	if (pushed)
 		PushActiveSnapshot(GetTransactionSnapshot());
 	shells_take_sizes(relids, tuples);
@@ -409,6 +414,7 @@ shell_stats_gather(List *relids)
 						 tuples[foreach_current_index(cell)]);
 		table_close(catalog, RowExclusiveLock);
 	}
+	AtEOXact_GUC(true, guc_level);
 	CommandCounterIncrement();
 	xact_wrote_locally();
 	if (pushed && ActiveSnapshotSet())
