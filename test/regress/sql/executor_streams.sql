@@ -1,0 +1,95 @@
+-- Rows stream from nodes: cursors, nested queries and errors leave every session usable, and
+-- statements that share a session don't disturb each other.
+\set SHOW_CONTEXT never
+SET client_min_messages = warning;
+SET citus.shard_count = 6;
+CREATE SCHEMA streams;
+SET search_path = streams;
+CREATE TABLE t (k int PRIMARY KEY, v text, n numeric);
+CREATE TABLE u (a int, b int);
+SELECT create_distributed_table('t', 'k');
+SELECT create_distributed_table('u', 'a', colocate_with => 'none');
+INSERT INTO t SELECT i, 'v' || i, i * 1.5 FROM generate_series(1, 1000) i;
+INSERT INTO u SELECT i, i % 10 FROM generate_series(1, 300) i;
+
+-- Two fragments of one plan share the sessions.
+SELECT count(*) FROM t JOIN u ON t.k = u.b;
+SELECT k, (SELECT count(*) FROM u WHERE u.b = t.k) FROM t WHERE k < 4 ORDER BY k;
+SELECT count(*) FROM t WHERE EXISTS (SELECT 1 FROM u WHERE u.b = t.k AND u.a > t.n);
+
+-- Two cursors and other statements in turn; an error to a savepoint in between.
+BEGIN;
+DECLARE c CURSOR FOR SELECT k FROM t ORDER BY k;
+DECLARE d CURSOR FOR SELECT a FROM u;
+FETCH 2 FROM c;
+MOVE 10 FROM d;
+INSERT INTO t VALUES (5000, 'x', 1);
+FETCH 2 FROM c;
+SAVEPOINT s;
+SELECT 1 / (k - 500) FROM t;
+ROLLBACK TO s;
+MOVE 10 FROM d;
+SELECT count(*) FROM t;
+MOVE ALL FROM d;
+FETCH 1 FROM c;
+ROLLBACK;
+SELECT count(*) FROM t;
+
+-- A cursor that scrolls, one that outlives its transaction.
+BEGIN;
+DECLARE e SCROLL CURSOR FOR SELECT k FROM t WHERE k = ANY ('{7,8,9}') ORDER BY k;
+FETCH LAST FROM e;
+FETCH BACKWARD 1 FROM e;
+FETCH FIRST FROM e;
+COMMIT;
+DECLARE f CURSOR WITH HOLD FOR SELECT k FROM t WHERE k < 4 ORDER BY k;
+SELECT count(*) FROM u;
+FETCH ALL FROM f;
+CLOSE f;
+
+-- A loop over a streaming query whose body reads, writes and fails.
+DO $$
+DECLARE
+	row record;
+	found bigint;
+	good int := 0;
+	bad int := 0;
+BEGIN
+	FOR row IN SELECT k FROM t LOOP
+		BEGIN
+			SELECT count(*) INTO found FROM u WHERE a = row.k;
+			IF row.k % 7 = 0 THEN
+				RAISE EXCEPTION 'no';
+			END IF;
+			UPDATE t SET v = 'loop' WHERE k = row.k;
+			good := good + 1;
+		EXCEPTION WHEN raise_exception THEN
+			bad := bad + 1;
+		END;
+	END LOOP;
+	RAISE WARNING 'good %, bad %', good, bad;
+END $$;
+SELECT count(*) FROM t WHERE v = 'loop';
+
+-- Stopped early, alone and in a block.
+SELECT 1 AS one FROM (SELECT k FROM t OFFSET 0) s LIMIT 1;
+BEGIN;
+SELECT 1 AS one FROM (SELECT k FROM t OFFSET 0) s LIMIT 1;
+UPDATE t SET n = 0 WHERE k = 3;
+COMMIT;
+SELECT n FROM t WHERE k = 3;
+
+-- An error of one node ends the statement, not the sessions.
+SELECT 1 / (k - 500) FROM t;
+BEGIN;
+SELECT 1 / (k - 500) FROM t;
+SELECT 1;
+ROLLBACK;
+SELECT count(*) FROM t;
+
+SET statement_timeout = '300ms';
+SELECT count(*) FROM t a JOIN t b USING (k) WHERE md5(repeat(a.v, 10000000)) <> a.v;
+RESET statement_timeout;
+SELECT count(*) FROM t;
+
+DROP SCHEMA streams CASCADE;
