@@ -63,7 +63,7 @@ make_dir() {
 	while [ ! -d "$parent" ]; do parent=$(dirname "$parent"); done
 	local free
 	free=$(df -Pk "$parent" | awk 'NR == 2 { print $4 }')
-	[ "$free" -gt 500000 ] || die "too little disk space for $DIR: 500 MB are needed, $((free / 1024)) MB are free"
+	[ "$free" -gt 500000 ] || die "too little disk space for $DIR (500 MB are needed, $((free / 1024)) MB are free): choose another directory with --dir"
 	if [ ! -d "$DIR" ]; then
 		mkdir -p "$DIR" 2>/dev/null || die "cannot create $DIR: choose another directory with --dir"
 		[ "$(id -u)" = 0 ] && chown postgres: "$DIR"
