@@ -105,6 +105,26 @@ alter_prepare_command(DdlJob *job, Oid relid, AlterTableCmd *command)
 	}
 }
 
+/* What moves an identity's sequence is left out on other nodes; maybe nothing remains. */
+static void
+alter_keep_own_positions(DdlJob *job, AlterTableStmt *stmt)
+{
+	List *kept = NIL;
+
+	foreach_ptr (AlterTableCmd, command, stmt->cmds)
+	{
+		if (command->subtype == AT_SetIdentity)
+		{
+			command->def = (Node *) sequence_options_of_node((List *) command->def);
+			if (command->def == NULL)
+				continue;
+		}
+		kept = lappend(kept, command);
+	}
+	stmt->cmds = kept;
+	job->concerned = kept != NIL;
+}
+
 void
 alter_table_prepare(DdlJob *job)
 {
@@ -117,6 +137,8 @@ alter_table_prepare(DdlJob *job)
 		job_add_table(job, relid);
 		foreach_ptr (AlterTableCmd, command, stmt->cmds)
 			alter_prepare_command(job, relid, command);
+		if (job->applying)
+			alter_keep_own_positions(job, stmt);
 		job_add_shards(job, relid, column_default_fix(job, relid, stmt, &afterwards));
 		if (afterwards != NULL)
 			job_add_shards(job, relid, (Node *) afterwards);

@@ -13,13 +13,16 @@
 #include "catalog/namespace.h"
 #include "catalog/pg_class.h"
 #include "commands/defrem.h"
+#include "miscadmin.h"
 #include "nodes/makefuncs.h"
+#include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/ruleutils.h"
 
 #include "pando/base/name.h"
+#include "pando/base/sql.h"
 #include "pando/ddl/constraint.h"
 #include "pando/ddl/outside.h"
 #include "pando/ddl/statements.h"
@@ -282,6 +285,30 @@ reindex_run(DdlJob *job)
 	return true;
 }
 
+/* ------------------------------------------------------------------------------------
+ * CLUSTER
+ */
+
+/* Distributed tables of the current user that remember an index to be clustered by. */
+static List *
+clustered_tables(void)
+{
+	List *relids = NIL;
+
+	foreach_ptr (
+		char, id,
+		sql_column("SELECT indrelid FROM pg_catalog.pg_index WHERE indisclustered"))
+	{
+		Oid relid = atooid(id);
+		const DistTable *table = dist_table(relid);
+
+		if (table != NULL && table->kind != TABLE_MANAGED_LOCAL &&
+			compat_owns_relation(relid, GetUserId()))
+			relids = lappend_oid(relids, relid);
+	}
+	return relids;
+}
+
 void
 cluster_prepare(DdlJob *job)
 {
@@ -289,4 +316,30 @@ cluster_prepare(DdlJob *job)
 
 	if (stmt->relation != NULL)
 		job_one_table(job, stmt->relation);
+	else
+		job->concerned = node_is_coordinator() && clustered_tables() != NIL;
+}
+
+/* Without a table, all of them, outside a transaction as PostgreSQL does it. */
+bool
+cluster_run(DdlJob *job)
+{
+	OutsideWork *work;
+	ListCell *cell;
+
+	if (((ClusterStmt *) job->stmt)->relation != NULL)
+		return false;
+	work = outside_begin(NULL);
+	foreach (cell, clustered_tables())
+	{
+		Oid relid = lfirst_oid(cell);
+
+		foreach_ptr (OutsideShard, shard, outside_shards(work, relid))
+			outside_add(
+				work, shard->group,
+				psprintf("CLUSTER %s", name_shard_qualified(relid, shard->map.shard_id)));
+	}
+	job_run_shell(job);
+	outside_run(work);
+	return true;
 }

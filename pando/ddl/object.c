@@ -388,29 +388,38 @@ owned_prepare(DdlJob *job)
  * Sequences: those of distributed tables are on all nodes
  */
 
+/* Without those that set bounds and position: they are each node's own. */
+List *
+sequence_options_of_node(List *options)
+{
+	static const char *const own[] = {"restart", "start", "minvalue", "maxvalue"};
+	List *kept = NIL;
+
+	foreach_ptr (DefElem, option, options)
+	{
+		bool is_own = false;
+
+		for (int i = 0; i < lengthof(own); i++)
+			is_own = is_own || strcmp(option->defname, own[i]) == 0;
+		if (!is_own)
+			kept = lappend(kept, option);
+	}
+	return kept;
+}
+
 void
 sequence_alter_prepare(DdlJob *job)
 {
 	AlterSeqStmt *stmt = (AlterSeqStmt *) job->stmt;
 	Oid seqid = RangeVarGetRelid(stmt->sequence, NoLock, true);
-	List *options = NIL;
 
 	if (!OidIsValid(seqid) || !OidIsValid(sequence_distributed_table(seqid)))
 		return;
 	job->concerned = true;
 	if (!job->applying)
 		return;
-	/* the bounds and the position of a node's sequence are its own */
-	foreach_ptr (DefElem, option, stmt->options)
-	{
-		if (strcmp(option->defname, "restart") != 0 &&
-			strcmp(option->defname, "start") != 0 &&
-			strcmp(option->defname, "minvalue") != 0 &&
-			strcmp(option->defname, "maxvalue") != 0)
-			options = lappend(options, option);
-	}
-	stmt->options = options;
-	if (options == NIL)
+	stmt->options = sequence_options_of_node(stmt->options);
+	if (stmt->options == NIL)
 		job->concerned = false;
 }
 

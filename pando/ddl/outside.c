@@ -111,8 +111,8 @@ outside_error_callback(void *arg)
 }
 
 /*
- * One command in this backend, as if a client had sent it: in a transaction of its own, with a
- * snapshot. The command may end that transaction and begin another one.
+ * One command in this backend, as if a client had sent it: in a transaction of its own,
+ * with a snapshot. The command may end that transaction and begin another one.
  */
 static void
 outside_run_here(OutsideWork *work, const char *command)

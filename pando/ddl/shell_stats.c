@@ -396,8 +396,8 @@ shell_stats_gather(List *relids)
 	ListCell *cell;
 
 	/* the node's own shards are not to be hidden from the queries below */
-	set_config_option("citus.override_table_visibility", "off", PGC_USERSET, PGC_S_SESSION,
-					  GUC_ACTION_SAVE, true, 0, false);
+	set_config_option("citus.override_table_visibility", "off", PGC_USERSET,
+					  PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
 	if (pushed)
 		PushActiveSnapshot(GetTransactionSnapshot());
 	shells_take_sizes(relids, tuples);

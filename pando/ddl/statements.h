@@ -25,6 +25,7 @@ extern bool index_drop_run(DdlJob *job);
 extern void reindex_prepare(DdlJob *job);
 extern bool reindex_run(DdlJob *job);
 extern void cluster_prepare(DdlJob *job);
+extern bool cluster_run(DdlJob *job);
 
 /* attached.c */
 extern void policy_create_prepare(DdlJob *job);
@@ -40,6 +41,7 @@ extern void security_label_prepare(DdlJob *job);
 
 /* truncate.c */
 extern void truncate_prepare(DdlJob *job);
+extern void truncate_finish(DdlJob *job);
 extern void lock_prepare(DdlJob *job);
 
 /* vacuum.c */
@@ -56,6 +58,7 @@ extern bool object_create_run(DdlJob *job);
 extern void object_prepare(DdlJob *job);
 extern void object_drop_prepare(DdlJob *job);
 extern void sequence_alter_prepare(DdlJob *job);
+extern List *sequence_options_of_node(List *options);
 extern void sequence_alter_finish(DdlJob *job);
 extern void sequence_drop_prepare(DdlJob *job);
 extern void owned_prepare(DdlJob *job);

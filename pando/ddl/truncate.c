@@ -13,6 +13,7 @@
 #include "nodes/makefuncs.h"
 #include "utils/lsyscache.h"
 
+#include "pando/ddl/sequence.h"
 #include "pando/ddl/statements.h"
 #include "pando/metadata/node.h"
 #include "pando/metadata/table.h"
@@ -94,6 +95,18 @@ truncate_prepare(DdlJob *job)
 	}
 	if (shards->relations != NIL)
 		job->shard_statements = list_make1(shards);
+}
+
+/* RESTART IDENTITY must not let a worker's sequence give the coordinator's values. */
+void
+truncate_finish(DdlJob *job)
+{
+	ListCell *cell;
+
+	if (!((TruncateStmt *) job->stmt)->restart_seqs || node_is_coordinator())
+		return;
+	foreach (cell, job->tables)
+		sequence_fit_table(lfirst_oid(cell));
 }
 
 void
