@@ -321,7 +321,7 @@ send_chunk(List *nodes, const char *name, const char *data, int length, off_t of
 
 	foreach_ptr (const DistNode, node, nodes)
 	{
-		Session *session = xact_session(node, XACT_READ);
+		Session *session = xact_session(node, XACT_SNAPSHOT);
 
 		session_send_params(session, "SELECT pando.result_append($1, $2, $3)", 3, NULL,
 							values, false, true);

@@ -245,7 +245,7 @@ flight_start(FragmentRun *run, const DistNode *node, List *tasks, bool write)
 {
 	MemoryContext old = MemoryContextSwitchTo(run->context);
 	Flight *flight = palloc0(sizeof(Flight));
-	XactAccess access = write ? XACT_WRITE : XACT_READ;
+	XactAccess access = write ? XACT_WRITE : XACT_SNAPSHOT;
 
 	if (is_alone(run, write))
 		access = XACT_ALONE;

@@ -257,14 +257,22 @@ member_acquire(const DistNode *node, bool write, bool single_snapshot)
 	return member->session;
 }
 
+/* Is the statement part of something larger? */
+static bool
+is_surrounded(void)
+{
+	return IsTransactionBlock() || GetCurrentTransactionNestLevel() > 1 ||
+		   (MyXactFlags & XACT_FLAGS_PIPELINING) != 0 || !nesting_is_top();
+}
+
 Session *
 xact_session(const DistNode *node, XactAccess access)
 {
 	Member *member;
 
 	if (access != XACT_ALONE || xact_must_join())
-		return member_acquire(node, access != XACT_READ,
-							  access == XACT_READ && !xact_must_join() &&
+		return member_acquire(node, access == XACT_WRITE || access == XACT_ALONE,
+							  access == XACT_SNAPSHOT && !is_surrounded() &&
 								  nesting_reads_only());
 
 	member = member_by_group(node->group);
@@ -302,9 +310,7 @@ something_written(void)
 bool
 xact_must_join(void)
 {
-	return IsTransactionBlock() || GetCurrentTransactionNestLevel() > 1 ||
-		   (MyXactFlags & XACT_FLAGS_PIPELINING) != 0 || !nesting_is_top() ||
-		   something_written();
+	return is_surrounded() || something_written();
 }
 
 bool
