@@ -455,7 +455,14 @@ flight_next(Flight *flight, Datum *values, bool *nulls, Task **task)
 			if (session->state == SESSION_IDLE)
 			{
 				if (flight->step < list_length(flight->steps))
-					elog(ERROR, "a node sent fewer results than there were statements");
+					ereport(
+						ERROR,
+						(errcode(ERRCODE_IN_FAILED_SQL_TRANSACTION),
+						 errmsg("rows of a query that was still running on node %s:%d "
+								"are lost",
+								session->address.host, session->address.port),
+						 errdetail("An error in it was caught while another statement "
+								   "used the node.")));
 				flight_ended(flight);
 			}
 			else if (session->state == SESSION_DEAD)
