@@ -1,0 +1,120 @@
+# Objects that tables need: after every statement, each recorded object is defined alike on all
+# nodes, also on one that joins later.
+use strict;
+use warnings;
+use Test::More;
+use lib '.';
+use PandoCluster;
+
+my $cluster = PandoCluster->new('objects', workers => 2, join => 0);
+$cluster->join_worker(1);
+my $coordinator = $cluster->coordinator;
+my @members = ($coordinator, $cluster->worker(1));
+
+# Recorded objects with their definitions, by name; roles with what they may do.
+my $definitions = q{
+	SELECT i.type, i.identity, array_agg(d)
+	FROM pg_dist_object o, LATERAL pg_identify_object(classid, objid, 0) i,
+		LATERAL (SELECT d FROM pando.object_definition(classid, objid) d ORDER BY 1) AS d
+	GROUP BY 1, 2 ORDER BY 1, 2};
+my $roles = q{
+	SELECT rolname, rolsuper, rolinherit, rolcreaterole, rolcreatedb, rolcanlogin, rolconnlimit,
+		rolvaliduntil, rolpassword, (SELECT array_agg(g.rolname ORDER BY 1) FROM pg_auth_members m
+			JOIN pg_roles g ON g.oid = m.roleid WHERE m.member = a.oid),
+		(SELECT setconfig FROM pg_db_role_setting s WHERE s.setrole = a.oid)
+	FROM pg_authid a WHERE oid >= 16384 ORDER BY 1};
+
+sub check_objects
+{
+	my ($name) = @_;
+	my $bad = '';
+	foreach my $query ($definitions, $roles)
+	{
+		my $expected = $coordinator->safe_psql('postgres', $query);
+		foreach my $node (@members)
+		{
+			my $found = $node->safe_psql('postgres', $query);
+			$bad .= $node->name . ":\n$found\nexpected:\n$expected\n" if $found ne $expected;
+		}
+	}
+	is($bad, '', $name);
+	return;
+}
+
+foreach my $statement (
+	"CREATE ROLE app LOGIN PASSWORD 'secret' CONNECTION LIMIT 9 VALID UNTIL '2100-01-01'",
+	'CREATE ROLE staff CREATEDB',
+	'GRANT staff TO app',
+	"ALTER ROLE app PASSWORD 'other' CONNECTION LIMIT 8",
+	'ALTER ROLE app SET search_path = one, public',
+	"ALTER ROLE app SET work_mem = '5MB'",
+	'ALTER ROLE staff RENAME TO crew',
+	'REVOKE crew FROM app',
+	'CREATE SCHEMA one AUTHORIZATION app',
+	'GRANT USAGE ON SCHEMA one TO crew',
+	"CREATE TYPE one.mood AS ENUM ('calm', 'it''s')",
+	"ALTER TYPE one.mood ADD VALUE 'busy' BEFORE 'it''s'",
+	"ALTER TYPE one.mood RENAME VALUE 'calm' TO 'quiet'",
+	'CREATE TYPE one.pair AS (a int, b text COLLATE "C")',
+	'ALTER TYPE one.pair ADD ATTRIBUTE c one.mood, ALTER ATTRIBUTE a TYPE bigint',
+	'ALTER TYPE one.pair RENAME ATTRIBUTE c TO d',
+	'ALTER TYPE one.pair RENAME TO duo',
+	"CREATE DOMAIN one.positive AS int DEFAULT 3 NOT NULL CONSTRAINT above CHECK (VALUE > 0)",
+	'ALTER DOMAIN one.positive ADD CONSTRAINT below CHECK (VALUE < 1000)',
+	'ALTER DOMAIN one.positive DROP CONSTRAINT above',
+	'ALTER DOMAIN one.positive SET DEFAULT 4',
+	'CREATE TYPE one.span AS RANGE (subtype = float8)',
+	q{CREATE FUNCTION one.add(a int, b one.positive DEFAULT 5) RETURNS int LANGUAGE sql IMMUTABLE AS 'SELECT a + b'},
+	q{CREATE OR REPLACE FUNCTION one.add(a int, b one.positive DEFAULT 5) RETURNS int LANGUAGE sql IMMUTABLE AS 'SELECT b + a'},
+	'ALTER FUNCTION one.add(int, one.positive) COST 7 PARALLEL SAFE',
+	'ALTER FUNCTION one.add(int, one.positive) RENAME TO plus',
+	'GRANT EXECUTE ON FUNCTION one.plus(int, one.positive) TO crew',
+	'REVOKE ALL ON FUNCTION one.plus(int, one.positive) FROM PUBLIC',
+	'CREATE PROCEDURE one.nothing() LANGUAGE plpgsql AS $$ BEGIN NULL; END $$',
+	"CREATE AGGREGATE one.total (int) (SFUNC = int4pl, STYPE = int, INITCOND = '0', COMBINEFUNC = int4pl, PARALLEL = SAFE)",
+	"CREATE COLLATION one.plain (LOCALE = 'C')",
+	'CREATE TEXT SEARCH DICTIONARY one.words (TEMPLATE = simple, STOPWORDS = english)',
+	'CREATE TEXT SEARCH CONFIGURATION one.search (COPY = english)',
+	'ALTER TEXT SEARCH CONFIGURATION one.search ALTER MAPPING FOR asciiword WITH one.words, english_stem',
+	'CREATE EXTENSION hstore SCHEMA one',
+	'DROP PROCEDURE one.nothing()',
+	'ALTER SCHEMA one RENAME TO two',
+	'ALTER TYPE two.mood SET SCHEMA public',
+	'ALTER TYPE public.mood OWNER TO crew',
+	'CREATE ROLE gone',
+	'DROP ROLE gone')
+{
+	$cluster->sql($statement);
+	check_objects($statement);
+}
+
+# What can't be everywhere stays here, and does no harm.
+$cluster->sql('CREATE TABLE here (x int); CREATE FUNCTION of_here(here) RETURNS int LANGUAGE sql AS $$ SELECT 1 $$');
+is( $cluster->worker(1)->safe_psql('postgres', "SELECT count(*) FROM pg_proc WHERE proname = 'of_here'"),
+	'0', 'a function of a local table stays on the coordinator');
+
+# A table takes along what was made while nobody looked.
+$cluster->sql(q{
+	SET citus.enable_ddl_propagation TO off;
+	CREATE ROLE late; CREATE SCHEMA late;
+	CREATE TYPE late.kind AS ENUM ('x');
+	CREATE FUNCTION late.kind_of(int) RETURNS late.kind LANGUAGE sql IMMUTABLE AS $$ SELECT 'x'::late.kind $$;
+	RESET citus.enable_ddl_propagation;
+	CREATE TABLE late.items (id int, spans two.span[], h two.hstore, m late.kind DEFAULT late.kind_of(1), note text COLLATE two.plain);
+	CREATE INDEX ON late.items USING gin (to_tsvector('two.search', note));
+	ALTER TABLE late.items OWNER TO late;
+	SELECT create_distributed_table('late.items', 'id')});
+check_objects('what a table needs');
+$cluster->sql("INSERT INTO late.items (id, note) VALUES (1, 'a'), (2, 'b')");
+
+$cluster->join_worker(2);
+push @members, $cluster->worker(2);
+check_objects('a node that joins later');
+is($_->safe_psql('postgres', 'SELECT count(*), min(m), max(note) FROM late.items'), '2|x|b',
+	'the table through ' . $_->name) foreach @members;
+
+$cluster->sql('DROP SCHEMA late, two CASCADE; DROP TYPE mood; DROP OWNED BY app, late; DROP ROLE app, crew, late');
+is($_->safe_psql('postgres', 'SELECT count(*) FROM pg_dist_object'), '0', 'nothing is recorded on ' . $_->name)
+  foreach @members;
+$cluster->stop;
+done_testing();
