@@ -25,6 +25,7 @@
 #include "pando/planner/hazard.h"
 #include "pando/planner/hook.h"
 #include "pando/planner/join_tree.h"
+#include "pando/planner/relation_query.h"
 #include "parser/parse_func.h"
 #include "parser/parsetree.h"
 #include "rewrite/rewriteManip.h"
@@ -45,6 +46,7 @@ typedef struct Replaced
 typedef struct Trial
 {
 	bool targets;				 /* sublinks of the target list and HAVING as well */
+	Query *write;				 /* relations as well, all but this statement's target */
 	bool chosen[CANDIDATES_MAX]; /* by number of the candidate */
 	int candidates;				 /* seen so far by the walk */
 	List *replaced;				 /* Replaced * */
@@ -202,6 +204,14 @@ become_read(RangeTblEntry *rte, int number, Query *query)
 	rte->self_reference = false;
 	rte->coltypes = rte->coltypmods = rte->colcollations = NIL;
 	rte->security_barrier = rte->lateral = rte->funcordinality = false;
+	rte->relid = InvalidOid;
+	rte->relkind = 0;
+	rte->inh = false;
+	rte->rellockmode = 0;
+	rte->tablesample = NULL;
+	rte->securityQuals = NIL;
+	rte->requiredPerms = 0;
+	rte->selectedCols = NULL;
 }
 
 /* SELECT columns FROM read_intermediate_result(...): what stands in a sublink. */
@@ -311,6 +321,23 @@ replace_sublink(Trial *trial, SubLink *sublink)
 
 static void walk_query(Trial *trial, Query *query, bool targets);
 
+/* A change of rows: any other table may be read first. */
+static void
+walk_relation(Trial *trial, Query *query, Index varno)
+{
+	Query *rows;
+
+	if (query == trial->write && varno == query->resultRelation)
+		return;
+	rows = relation_as_query(query, varno);
+	if (rows != NULL && is_candidate(rows) && is_chosen(trial))
+	{
+		RangeTblEntry *rte = rt_fetch(varno, query->rtable);
+
+		become_read(rte, add_replaced(trial, rows), rows);
+	}
+}
+
 static bool
 sublink_walker(Node *node, void *context)
 {
@@ -341,6 +368,9 @@ walk_query(Trial *trial, Query *query, bool targets)
 	foreach_ptr (RangeTblEntry, rte, query->rtable)
 	{
 		varno++;
+		if (trial->write != NULL && rte->rtekind == RTE_RELATION &&
+			bms_is_member(varno, used))
+			walk_relation(trial, query, varno);
 		if (rte->rtekind != RTE_SUBQUERY)
 			continue;
 		/* The branches of a set operation are not in the join tree. */
@@ -362,6 +392,7 @@ walk_query(Trial *trial, Query *query, bool targets)
 	{
 		sublink_walker((Node *) query->targetList, trial);
 		sublink_walker(query->havingQual, trial);
+		sublink_walker((Node *) query->returningList, trial);
 	}
 }
 
@@ -465,6 +496,8 @@ try_trial(Trial *trial, Query *query)
 
 	trial->candidates = 0;
 	trial->replaced = NIL;
+	if (trial->write != NULL)
+		trial->write = copy;
 	walk_ctes(trial, copy);
 	walk_query(trial, copy, trial->targets);
 	return copy;
@@ -480,6 +513,11 @@ helps(Trial *trial, Query *query)
 	Distribution distribution;
 	Query *part = try_trial(trial, query);
 
+	if (trial->write != NULL)
+	{
+		distribution = distribution_of_query(part);
+		return distribution.kind != DIST_COORDINATOR;
+	}
 	if (trial->targets)
 	{
 		part->sortClause = part->distinctClause = NIL;
@@ -509,11 +547,30 @@ choose(Trial *trial, Query *query)
 	return true;
 }
 
+/* Makes plans of what was chosen; false if nothing was. */
+static bool
+commit(Trial *trial, Query *query)
+{
+	Query *replaced = try_trial(trial, query);
+
+	if (trial->replaced == NIL)
+		return false;
+	foreach_ptr (Replaced, one, trial->replaced)
+	{
+		SubResult *result = palloc0(sizeof(SubResult));
+
+		result->number = one->number;
+		result->plan = plan_any_query(one->query, 0, NULL);
+		results = lappend(results, result);
+	}
+	*query = *replaced;
+	return true;
+}
+
 bool
 level_broadcast(Query *query)
 {
 	Trial trial = {.targets = true};
-	Query *replaced;
 
 	if (query->setOperations != NULL || query->jointree->fromlist == NIL ||
 		level_has_row_security(query))
@@ -524,18 +581,17 @@ level_broadcast(Query *query)
 		if (!choose(&trial, query))
 			return false;
 	}
-	replaced = try_trial(&trial, query);
-	if (trial.replaced == NIL)
-		return false;
-	foreach_ptr (Replaced, one, trial.replaced)
-	{
-		SubResult *result = palloc0(sizeof(SubResult));
+	return commit(&trial, query);
+}
 
-		result->number = one->number;
-		result->plan = plan_any_query(one->query, 0, NULL);
-		results = lappend(results, result);
-	}
-	*query = *replaced;
+bool
+write_broadcast(Query *query)
+{
+	Trial trial = {.targets = true, .write = query};
+
+	if (!choose(&trial, query) || !commit(&trial, query))
+		return false;
+	level_drop_unused_ctes(query);
 	return true;
 }
 

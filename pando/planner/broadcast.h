@@ -24,6 +24,12 @@ extern void broadcast_leave(List *outer);
  */
 extern bool level_broadcast(Query *query);
 
+/*
+ * The same for an UPDATE or DELETE, where all tables but the target may be read first, so
+ * that the change can be made on the target's shards.
+ */
+extern bool write_broadcast(Query *query);
+
 /* Is it a read of a result of this scope, which fragment_from_query() callers must add?
  */
 extern bool is_broadcast_read(Node *function);

@@ -134,8 +134,8 @@ inline_ctes(Query *query)
 
 /* After fragments have taken what they need. A WITH query may have lost all of its uses.
  */
-static void
-drop_unused_ctes(Query *query)
+void
+level_drop_unused_ctes(Query *query)
 {
 	int before;
 
@@ -290,7 +290,7 @@ distribute_inside(Query *query)
 {
 	ListCell *cell;
 
-	drop_unused_ctes(query);
+	level_drop_unused_ctes(query);
 	foreach (cell, query->cteList)
 		distribute_level((Query *) ((CommonTableExpr *) lfirst(cell))->ctequery);
 	foreach (cell, query->rtable)
@@ -356,7 +356,7 @@ distribute_level(Query *query)
 	if (level_peel(query))
 		return;
 	broadcast = level_broadcast(query);
-	drop_unused_ctes(query);
+	level_drop_unused_ctes(query);
 	/* What was replaced may have been the only obstacle. */
 	if (broadcast && level_peel(query))
 		return;

@@ -16,8 +16,10 @@
 #include "parser/parsetree.h"
 #include "utils/lsyscache.h"
 
+#include "pando/planner/broadcast.h"
 #include "pando/planner/distribution.h"
 #include "pando/planner/equality.h"
+#include "pando/planner/flatten.h"
 #include "pando/planner/fragment_make.h"
 #include "pando/planner/hazard.h"
 #include "pando/planner/write.h"
@@ -140,10 +142,24 @@ refuse_modification(const DistTable *target, const Distribution *distribution)
 static Fragment *
 modification_fragment(Query *query, const DistTable *target)
 {
+	List *outer = broadcast_enter();
 	Distribution distribution = distribution_of_query(query);
-	bool whole = distribution.kind == DIST_SINGLE;
+	bool whole;
 	Fragment *fragment;
 
+	/* What it is compared with may run first, and be known to all shards. */
+	if (distribution.kind == DIST_COORDINATOR ||
+		(target->kind == TABLE_REFERENCE && distribution.kind != DIST_ANYWHERE))
+	{
+		Query *copy = query_without_join_columns(copyObject(query));
+
+		if (write_broadcast(copy))
+		{
+			query = copy;
+			distribution = distribution_of_query(query);
+		}
+	}
+	whole = distribution.kind == DIST_SINGLE;
 	if (target->kind == TABLE_REFERENCE)
 		whole |= distribution.kind == DIST_ANYWHERE;
 	else
@@ -160,6 +176,8 @@ modification_fragment(Query *query, const DistTable *target)
 
 	fragment = fragment_from_query(query, &distribution);
 	fragment->anchor = target->relid;
+	fragment->subplans = broadcast_results_of(query);
+	broadcast_leave(outer);
 	return fragment;
 }
 

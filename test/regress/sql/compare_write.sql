@@ -211,4 +211,37 @@ WITH x AS (INSERT INTO r VALUES (400, 1, 'w') RETURNING id) SELECT id FROM x;
 WITH x AS (UPDATE a SET x = 5 WHERE k = 1 RETURNING *) UPDATE c SET x = 6 FROM x WHERE c.k = x.k AND c.k = 1;
 $$);
 
+-- Compared with tables, shards and subqueries that are elsewhere: these are read first.
+SELECT public.compare_writes($$
+UPDATE a SET x = b.x FROM b WHERE a.id=b.id;
+UPDATE a SET x = (SELECT count(*) FROM b);
+UPDATE a SET x = (SELECT max(b.x) FROM b WHERE b.x < a.x);
+UPDATE a SET x = (SELECT max(b.x) FROM b WHERE b.k = a.k);
+DELETE FROM a WHERE x IN (SELECT x FROM b WHERE k=3);
+DELETE FROM a WHERE x NOT IN (SELECT x FROM b WHERE x IS NOT NULL AND k=3);
+DELETE FROM a USING d WHERE d.t=a.y AND d.flag;
+DELETE FROM a USING loc, r WHERE loc.id=a.x AND r.id=loc.x;
+UPDATE a SET v = s.n FROM (SELECT x, count(*) n FROM b GROUP BY x) s WHERE s.x=a.x;
+WITH q AS (SELECT x, count(*) n FROM b GROUP BY x) UPDATE a SET v = q.n FROM q WHERE q.x=a.x AND a.k IN (1,2);
+UPDATE a SET x=a2.x FROM a a2 WHERE a2.id=a.id+1;
+UPDATE r SET x = (SELECT count(*) FROM a);
+UPDATE r SET x = a.x FROM a WHERE a.id=r.id;
+DELETE FROM r WHERE id IN (SELECT x FROM a WHERE k=3);
+DELETE FROM r USING loc WHERE loc.id=r.id;
+UPDATE s1 SET x = (SELECT max(id) FROM a) WHERE id=2;
+UPDATE s1 SET x = a.x FROM a WHERE a.id=s1.x;
+UPDATE loc SET x = (SELECT count(*) FROM a WHERE a.x=loc.id);
+UPDATE a SET x = loc.x FROM b JOIN loc ON loc.id=b.x WHERE b.k=a.k AND b.id=a.id;
+UPDATE a SET x = loc.x FROM b LEFT JOIN loc ON loc.id=b.x WHERE b.k=a.k AND b.id=a.id;
+UPDATE a SET (x,y) = (SELECT max(b.x), min(b.y) FROM b WHERE b.x=a.x);
+UPDATE a SET (x,y) = (SELECT max(b.x), min(b.y) FROM b);
+DELETE FROM a WHERE EXISTS (SELECT 1 FROM b WHERE b.y=a.y AND b.x=a.x);
+DELETE FROM a WHERE EXISTS (SELECT 1 FROM b WHERE b.k=a.k AND EXISTS (SELECT 1 FROM c WHERE c.ak=b.x));
+UPDATE a SET x = (SELECT b.id FROM b);
+DELETE FROM d WHERE t IN (SELECT y FROM a WHERE k=2);
+UPDATE a SET x = t.id FROM tree t WHERE t.parent=a.x AND t.k=2;
+UPDATE a SET x = (SELECT max(x) FROM b) WHERE k = 3 RETURNING id, x, (SELECT count(*) FROM e);
+DELETE FROM a USING b WHERE a.x = b.x AND a.y = b.y RETURNING a.id;
+$$);
+
 DROP FUNCTION public.compare_writes, public.result_of, public.content;
