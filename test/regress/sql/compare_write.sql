@@ -196,6 +196,32 @@ DELETE FROM loc WHERE id IN (SELECT k FROM b);
 DELETE FROM d;
 $$);
 
+-- What is read elsewhere runs first
+SELECT public.compare_writes($$
+UPDATE a SET x = loc.x FROM loc WHERE loc.id = a.id;
+UPDATE a SET x = loc.x, y = loc.name FROM loc WHERE loc.id = a.k AND loc.id < 4 RETURNING a.k, a.id, a.y, loc.name;
+UPDATE a SET x = e.x FROM e WHERE e.k = a.id AND e.name = 'n1' AND a.k = 2 AND e.k = 2 AND e.x = 2;
+UPDATE a SET x = s.n FROM (SELECT x, count(*) AS n FROM b GROUP BY x) s WHERE s.x = a.x;
+UPDATE a SET x = (SELECT max(x) FROM b);
+UPDATE a SET x = 1 WHERE x = (SELECT max(x) FROM a);
+UPDATE a SET x = 1 WHERE id IN (SELECT id FROM loc WHERE x IS NOT NULL) RETURNING id;
+UPDATE a SET x = 1 WHERE id NOT IN (SELECT k FROM b WHERE k IS NOT NULL);
+UPDATE a SET x = loc.x FROM loc LEFT JOIN r ON r.id = loc.id WHERE loc.id = a.id;
+WITH s AS (SELECT id, x FROM loc WHERE id > 5) UPDATE a SET x = s.x FROM s WHERE s.id = a.id;
+DELETE FROM a USING loc WHERE loc.id = a.id RETURNING a.id, loc.x;
+DELETE FROM a USING loc, d WHERE loc.id = a.id AND d.x = loc.x AND d.t = 'y1';
+DELETE FROM a WHERE EXISTS (SELECT 1 FROM loc WHERE loc.id = 3) AND k = 3;
+DELETE FROM a WHERE k IN (SELECT id FROM loc WHERE id > 10);
+DELETE FROM a WHERE id > (SELECT avg(id) FROM a) RETURNING id;
+DELETE FROM c WHERE (k, x) IN (SELECT k, max(x) FROM c GROUP BY k);
+DELETE FROM c WHERE k IN (SELECT k FROM c GROUP BY k HAVING count(*) > 2 ORDER BY k LIMIT 3);
+UPDATE r SET x = s.n FROM (SELECT k, count(*) AS n FROM a GROUP BY k) s WHERE s.k = r.id RETURNING r.*;
+DELETE FROM r WHERE id NOT IN (SELECT k FROM a);
+DELETE FROM r USING loc WHERE loc.id = r.id;
+UPDATE s1 SET x = a.x FROM a WHERE a.id = s1.x AND a.k = 3;
+DELETE FROM s1 WHERE x IN (SELECT id FROM a);
+$$);
+
 -- In WITH
 SELECT public.compare_writes($$
 WITH x AS (DELETE FROM b WHERE k = 3 RETURNING *) SELECT * FROM x;
