@@ -67,8 +67,8 @@ nodes_invalidated(Datum arg, Oid relid)
 }
 
 /* Idle connections to where no node is any more are closed. */
-static void
-close_strangers(void)
+void
+members_close_strangers(void)
 {
 	if (!callback_registered)
 		CacheRegisterRelcacheCallback(nodes_invalidated, (Datum) 0);
@@ -76,8 +76,9 @@ close_strangers(void)
 	node_catalog = get_relname_relid("pg_dist_node", PG_CATALOG_NAMESPACE);
 	if (!nodes_changed)
 		return;
-	nodes_changed = false;
 	session_close_idle(address_is_known);
+	/* Those in use now may be strangers when they come back. */
+	nodes_changed = session_claimed_list() != NIL;
 }
 
 /* Claims a session to the node for this transaction. */
@@ -95,7 +96,7 @@ member_add(const DistNode *node, bool owner)
 	if (IsParallelWorker())
 		ereport(ERROR, (errcode(ERRCODE_INVALID_TRANSACTION_STATE),
 						errmsg("cannot access other nodes in a parallel worker")));
-	close_strangers();
+	members_close_strangers();
 	session = session_claim(&address, login_role());
 
 	old = MemoryContextSwitchTo(TopTransactionContext);

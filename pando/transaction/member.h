@@ -34,6 +34,7 @@ typedef struct Member
 /* member.c */
 extern List *members;
 extern void members_reset(void);
+extern void members_close_strangers(void);
 extern bool members_wrote_locally(void);
 extern Member *member_by_group(int32 group);
 extern Member *member_add(const DistNode *node, bool owner);

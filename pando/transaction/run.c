@@ -169,8 +169,10 @@ run_claim_plain(const DistNode *node)
 						   .group = node->group,
 						   .host = node->host,
 						   .port = node->port};
-	Session *session = session_claim(&address, GetSessionUserId());
+	Session *session;
 
+	members_close_strangers();
+	session = session_claim(&address, GetSessionUserId());
 	if (session->settings != NULL)
 	{
 		/* As ourselves, not with the role and settings of its last user. */
