@@ -56,6 +56,7 @@ typedef struct QuirkContext
 	List *levels; /* Level *, innermost first */
 	DeparsedQuery *result;
 	bool replace_vars; /* there are whole-row or tableoid references to replace */
+	int paths;		   /* WITH queries around that SEARCH or CYCLE gave paths of rows */
 } QuirkContext;
 
 static bool quirk_walker(Node *node, QuirkContext *context);
@@ -412,13 +413,6 @@ prepare_level(Level *level, QuirkContext *context)
 		refuse("a view WITH CHECK OPTION or a row-level security policy");
 	query->isReturn = false;
 
-	/* The rewriter has put what these clauses mean into the CTE's query already. */
-	foreach_ptr (CommonTableExpr, cte, query->cteList)
-	{
-		cte->search_clause = NULL;
-		cte->cycle_clause = NULL;
-	}
-
 	if (query->commandType == CMD_UPDATE)
 		query->targetList = query->targetList
 								? written_assignments(query, query->targetList)
@@ -493,7 +487,7 @@ var_names_shell(const Var *var, List *levels)
 
 /* The field names of a row are lost in text unless they are those of a plain ROW(). */
 static void
-prepare_row(RowExpr *row)
+prepare_row(RowExpr *row, const QuirkContext *context)
 {
 	int number = 0;
 
@@ -502,6 +496,9 @@ prepare_row(RowExpr *row)
 		row->row_format = COERCE_EXPLICIT_CAST;
 		return;
 	}
+	/* Rows of a path are only compared. */
+	if (context->paths > 0)
+		return;
 	foreach_ptr (String, name, row->colnames)
 	{
 		if (strcmp(strVal(name), psprintf("f%d", ++number)) != 0)
@@ -531,6 +528,19 @@ quirk_walker(Node *node, QuirkContext *context)
 		keep_barrier((RangeTblEntry *) node);
 		return false;
 	}
+	if (IsA(node, CommonTableExpr))
+	{
+		CommonTableExpr *cte = (CommonTableExpr *) node;
+		bool paths = cte->search_clause || cte->cycle_clause;
+
+		/* The rewriter has put what they mean into the query already. */
+		cte->search_clause = NULL;
+		cte->cycle_clause = NULL;
+		context->paths += paths;
+		quirk_walker(cte->ctequery, context);
+		context->paths -= paths;
+		return false;
+	}
 	if (IsA(node, Var))
 	{
 		make_var_visible((Var *) node, context->levels);
@@ -539,7 +549,7 @@ quirk_walker(Node *node, QuirkContext *context)
 		return false;
 	}
 	if (IsA(node, RowExpr))
-		prepare_row((RowExpr *) node);
+		prepare_row((RowExpr *) node, context);
 	return expression_tree_walker(node, quirk_walker, context);
 }
 

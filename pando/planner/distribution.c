@@ -195,8 +195,11 @@ place_of_cte(Level *level, RangeTblEntry *rte, Index varno)
 		if (strcmp(candidate->ctename, rte->ctename) == 0)
 			cte = candidate;
 	}
-	if (cte == NULL || cte->search_clause != NULL || cte->cycle_clause != NULL)
-		return place_coordinator("WITH RECURSIVE with SEARCH or CYCLE");
+	if (cte == NULL)
+		elog(ERROR, "WITH query \"%s\" not found", rte->ctename);
+	/* Its text needs field names that a row does not have when it is read back. */
+	if (cte->search_clause != NULL && cte->search_clause->search_breadth_first)
+		return place_coordinator("WITH RECURSIVE with SEARCH BREADTH FIRST");
 
 	if (rte->self_reference)
 	{
