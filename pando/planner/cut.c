@@ -310,7 +310,6 @@ cut_outer_join(Cutting *cutting, JoinExpr *join, List *above)
 	JoinExpr *result = copyObject(join);
 
 	result->jointype = type;
-	rt_fetch(join->rtindex, cutting->query->rtable)->jointype = type;
 	result->usingClause = NIL;
 	result->larg = cut_from(cutting, list_make1(join->larg),
 							type == JOIN_LEFT	 ? above
@@ -568,6 +567,20 @@ empty_cut_entries(Cutting *cutting)
 	}
 }
 
+/* The range table says of each join what the join tree says. */
+static bool
+join_type_walker(Node *node, void *context)
+{
+	Query *query = context;
+
+	if (node == NULL)
+		return false;
+	if (IsA(node, JoinExpr))
+		rt_fetch(((JoinExpr *) node)->rtindex, query->rtable)->jointype =
+			((JoinExpr *) node)->jointype;
+	return expression_tree_walker(node, join_type_walker, context);
+}
+
 /* Puts the new join tree in place and makes the fragments. */
 static void
 finish_cutting(Cutting *cutting, Node *tree)
@@ -577,6 +590,7 @@ finish_cutting(Cutting *cutting, Node *tree)
 	query->jointree =
 		IsA(tree, FromExpr) ? (FromExpr *) tree : makeFromExpr(list_make1(tree), NULL);
 	empty_cut_entries(cutting);
+	join_type_walker((Node *) query->jointree, query);
 	query_tree_mutator(query, redirect_mutator, cutting,
 					   QTW_DONT_COPY_QUERY | QTW_IGNORE_JOINALIASES);
 	foreach_ptr (Cut, cut, cutting->cuts)

@@ -86,6 +86,7 @@ SELECT a.id, row_to_json(b) FROM a LEFT JOIN b ON a.id = b.id WHERE a.x = 1;
 SELECT a.id, b IS NULL FROM a LEFT JOIN b ON a.id = b.id;
 SELECT count(a), count(b) FROM a LEFT JOIN b ON a.id = b.id;
 SELECT * FROM a NATURAL JOIN tree;
+SELECT s.n, t.k FROM (SELECT x, count(*) n FROM a GROUP BY x) s FULL JOIN (SELECT k FROM e ORDER BY k LIMIT 12) t ON s.n = t.k WHERE t.k = 1;
 SELECT a.k, g FROM a, generate_series(1, 2) g WHERE a.x = 1;
 SELECT a.id, g FROM a, generate_series(1, a.x) g;
 SELECT a.id, g FROM a LEFT JOIN generate_series(3, 4) g ON a.x = g;
