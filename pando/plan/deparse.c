@@ -502,7 +502,8 @@ prepare_row(RowExpr *row, const QuirkContext *context)
 	foreach_ptr (String, name, row->colnames)
 	{
 		if (strcmp(strVal(name), psprintf("f%d", ++number)) != 0)
-			refuse("a whole-row reference to the alias of a JOIN ... USING");
+			refuse("a row with field names, such as the alias of a JOIN ... USING or "
+				   "SEARCH BREADTH FIRST gives,");
 	}
 }
 
