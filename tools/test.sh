@@ -129,7 +129,7 @@ pg_regress_run() {
 	program=$(dirname "$("$PG_CONFIG" --pgxs)")/../../src/test/$1
 	shift 2
 	out=$dir/run.out
-	as_server env PGHOST=127.0.0.1 PGPORT="$TEST_PORT" PGUSER=postgres \
+	as_server env PATH="$BIN:$PATH" PGHOST=127.0.0.1 PGPORT="$TEST_PORT" PGUSER=postgres \
 		"$program" --use-existing --host=127.0.0.1 --port="$TEST_PORT" --user=postgres \
 		--dbname=regression --bindir="$BIN" --inputdir="$dir" --outputdir="$dir" \
 		--max-connections=1 "$@" > "$TEST_DIR/$(basename "$dir").out" 2>&1 || true
