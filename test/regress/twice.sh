@@ -1,12 +1,13 @@
 # twice.sh NAME: runs script/NAME.sql through psql twice, in a schema "twice" that is made
 # anew: once where distribute(), single() and reference() leave a table as it is, and once
 # where they do what they say. Tells in one line that both runs printed the same, or shows
-# the difference. Each result whose order is open has to be sorted by the script.
+# the difference. Each result whose order is open has to be sorted by the script. Only the
+# line of an error's context that names a node is left out.
 name=$1
 script=$PG_ABS_SRCDIR/script/$name.sql
 out=$(mktemp -d "${TMPDIR:-/tmp}/twice.XXXXXX")
 export PGOPTIONS="$PGOPTIONS -c search_path=twice,public -c client_min_messages=warning -c citus.shard_count=6"
-export TWICE_DIR=$out
+chmod 777 "$out" # the server may be another user
 
 # schema STATEMENT FOR DISTRIBUTE, SINGLE, REFERENCE
 schema() {
@@ -21,7 +22,7 @@ schema() {
 
 run() {
 	(cd "$out" && psql -X -a -v VERBOSITY=sqlstate < "$script") 2>&1 |
-		grep -v '^--' > "$out/$1.out"
+		grep -v -e '^--' -e '^while executing command on ' > "$out/$1.out"
 	rm -f "$out"/*.data
 }
 
