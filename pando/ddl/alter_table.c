@@ -21,10 +21,14 @@
 #include "utils/rel.h"
 #include "access/table.h"
 
+#include "pando/base/name.h"
+#include "pando/base/sql.h"
 #include "pando/catalog/partition.h"
 #include "pando/ddl/column_default.h"
 #include "pando/ddl/constraint.h"
+#include "pando/ddl/dependency.h"
 #include "pando/ddl/sequence.h"
+#include "pando/ddl/shard_ddl.h"
 #include "pando/ddl/statements.h"
 #include "pando/metadata/node.h"
 #include "pando/metadata/table.h"
@@ -82,6 +86,48 @@ static const struct
 	{AT_DropOf, "ALTER TABLE ... NOT OF"},
 };
 
+/* Does a new column take its values from a sequence? */
+static bool
+column_is_numbered(ColumnDef *column)
+{
+	if (column->typeName != NULL && list_length(column->typeName->names) == 1)
+	{
+		static const char *const serials[] = {"serial",	 "serial2",		"serial4",
+											  "serial8", "smallserial", "bigserial"};
+
+		for (int i = 0; i < lengthof(serials); i++)
+		{
+			if (strcmp(strVal(linitial(column->typeName->names)), serials[i]) == 0)
+				return true;
+		}
+	}
+	foreach_ptr (Constraint, constraint, column->constraints)
+	{
+		if (constraint->contype == CONSTR_IDENTITY ||
+			(constraint->contype == CONSTR_DEFAULT &&
+			 shard_default_is_sequence(constraint->raw_expr)))
+			return true;
+	}
+	return false;
+}
+
+/* Shards know no sequences, so nothing would number the rows that are there. */
+static void
+alter_refuse_numbering(DdlJob *job, Oid relid, ColumnDef *column)
+{
+	if (job->applying || !column_is_numbered(column) ||
+		sql_value("SELECT 1 FROM %s LIMIT 1", name_qualified(relid)) == NULL)
+		return;
+	ereport(
+		ERROR,
+		(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+		 errmsg("adding column \"%s\" with an identity or a sequence to table \"%s\" is "
+				"not supported while the table has rows",
+				column->colname, get_rel_name(relid)),
+		 errhint("Add the column without it, UPDATE the rows, then SET DEFAULT or ADD "
+				 "GENERATED.")));
+}
+
 static void
 alter_prepare_command(DdlJob *job, Oid relid, AlterTableCmd *command)
 {
@@ -100,6 +146,9 @@ alter_prepare_command(DdlJob *job, Oid relid, AlterTableCmd *command)
 	{
 		ColumnDef *column = (ColumnDef *) command->def;
 
+		if (!command->missing_ok ||
+			get_attnum(relid, column->colname) == InvalidAttrNumber)
+			alter_refuse_numbering(job, relid, column);
 		foreach_ptr (Constraint, constraint, column->constraints)
 			constraint_prepare(job, relid, constraint, column->colname);
 	}
@@ -194,6 +243,25 @@ alter_check_new_default(Oid relid, const char *column)
 							   column, get_rel_name(relid)),
 						errdetail("Each copy would compute values of its own."),
 						errhint("Add the column first, then UPDATE, then SET DEFAULT.")));
+}
+
+void
+alter_table_changed(DdlJob *job)
+{
+	AlterTableStmt *stmt = (AlterTableStmt *) job->stmt;
+	ObjectAddress address;
+
+	if (job->applying || job->tables == NIL)
+		return;
+	foreach_ptr (AlterTableCmd, command, stmt->cmds)
+	{
+		if (command->subtype != AT_ColumnDefault && command->subtype != AT_AddColumn)
+			continue;
+		ObjectAddressSet(address, RelationRelationId, linitial_oid(job->tables));
+		dependency_ensure(&address);
+		sequence_send_used(address.objectId);
+		return;
+	}
 }
 
 void

@@ -25,7 +25,8 @@
 
 static const DdlHandler handlers[] = {
 	/* tables and their parts */
-	{T_AlterTableStmt, ANY_OBJECT, alter_table_prepare, alter_table_finish},
+	{T_AlterTableStmt, ANY_OBJECT, alter_table_prepare, alter_table_finish,
+	 alter_table_changed},
 	{T_CreateStmt, ANY_OBJECT, create_table_prepare},
 	{T_IndexStmt, ANY_OBJECT, index_create_prepare, NULL, NULL, index_create_run},
 	{T_ReindexStmt, ANY_OBJECT, reindex_prepare, NULL, NULL, reindex_run},

@@ -126,6 +126,19 @@ sequence_fit_table(Oid relid)
 		sequence_fit(atooid(seqid));
 }
 
+void
+sequence_send_used(Oid relid)
+{
+	foreach_ptr (char, sql,
+				 sql_column("SELECT concat_ws('; ', pando.sequence_commands(s.seq), "
+							"format('ALTER SEQUENCE %%s OWNER TO %%I', s.seq::regclass, "
+							"pg_get_userbyid(c.relowner))) "
+							"FROM pando.table_sequences(%u) s JOIN pg_class c "
+							"ON c.oid = s.seq WHERE s.kind = 'd'",
+							relid))
+		xact_run_on_nodes(node_list(NODES_OTHER), sql);
+}
+
 Oid
 sequence_distributed_table(Oid seqid)
 {

@@ -19,6 +19,9 @@ extern void sequence_fit(Oid seqid);
 /* The same for all sequences that a table owns or uses. */
 extern void sequence_fit_table(Oid relid);
 
+/* Makes the sequences that a table only uses, not owns, on the other nodes. */
+extern void sequence_send_used(Oid relid);
+
 /* A distributed table that owns the sequence or uses it in a default; InvalidOid if none.
  */
 extern Oid sequence_distributed_table(Oid seqid);
