@@ -3,7 +3,7 @@ MODULE_big = pando
 EXTENSION  = pando
 PANDO_VERSION = 1.0
 
-SRCS = $(sort $(wildcard pando/*/*.c))
+SRCS = $(sort $(wildcard src/pando/*/*.c))
 OBJS = $(SRCS:.c=.o)
 DATA_built = pando--$(PANDO_VERSION).sql
 
@@ -11,7 +11,7 @@ DATA_built = pando--$(PANDO_VERSION).sql
 SQL_SRCS = sql/schema.sql $(sort $(wildcard sql/functions/*.sql)) $(sort $(wildcard sql/views/*.sql))
 
 PG_CONFIG ?= pg_config
-PG_CPPFLAGS = -DPANDO_VERSION=\"$(PANDO_VERSION)\" -I$(CURDIR) -I$(shell $(PG_CONFIG) --includedir) $(PANDO_CPPFLAGS)
+PG_CPPFLAGS = -DPANDO_VERSION=\"$(PANDO_VERSION)\" -I$(CURDIR)/src -I$(shell $(PG_CONFIG) --includedir) $(PANDO_CPPFLAGS)
 PG_CFLAGS   = -std=gnu11 -Wall -Wextra -Werror -Wno-unused-parameter -Wno-sign-compare \
               -Wno-missing-field-initializers -Wno-declaration-after-statement \
               -Wno-cast-function-type -Wno-clobbered -MMD -MP
@@ -41,4 +41,4 @@ check-structure:
 	sh tools/check-structure
 
 format:
-	clang-format -i pando/*/*.[ch]
+	clang-format -i src/pando/*/*.[ch]
