@@ -451,6 +451,12 @@ convert_undistribute(List *relids, bool keep_shells)
 	list_sort(relids, list_oid_cmp);
 	foreach (cell, relids)
 		table_check_owner(lfirst_oid(cell));
+	/* Here alone first: who waited may find that another has done it. */
+	foreach (cell, relids)
+	{
+		LockRelationOid(lfirst_oid(cell), AccessExclusiveLock);
+		(void) dist_table_require(lfirst_oid(cell));
+	}
 	node_lock_tables_everywhere(relids, AccessExclusiveLock, NULL);
 	foreach (cell, relids)
 		colocations = list_append_unique_int(

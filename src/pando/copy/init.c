@@ -15,8 +15,11 @@
 
 static ProcessUtility_hook_type previous_utility = NULL;
 
-/* The table that a COPY names, if it has shards; else NULL. What does not exist is
- * PostgreSQL's error. */
+/*
+ * The table that a COPY names, if it has shards; else NULL. What does not exist is
+ * PostgreSQL's error. Locked as COPY itself does it, for a conversion may be under way
+ * that decides where the rows are.
+ */
 static const DistTable *
 copy_target(const CopyStmt *stmt)
 {
@@ -25,7 +28,8 @@ copy_target(const CopyStmt *stmt)
 
 	if (stmt->relation == NULL || !metadata_active())
 		return NULL;
-	relid = RangeVarGetRelid(stmt->relation, NoLock, true);
+	relid = RangeVarGetRelid(stmt->relation,
+							 stmt->is_from ? RowExclusiveLock : AccessShareLock, true);
 	table = OidIsValid(relid) ? dist_table(relid) : NULL;
 	return table != NULL && table->kind != TABLE_MANAGED_LOCAL ? table : NULL;
 }

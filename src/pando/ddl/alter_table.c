@@ -41,10 +41,7 @@ table_of_relation(RangeVar *relation)
 
 	if (OidIsValid(relid) && get_rel_relkind(relid) == RELKIND_INDEX)
 		relid = IndexGetRelation(relid, true);
-	if (!OidIsValid(relid) || dist_table(relid) == NULL ||
-		dist_table(relid)->kind == TABLE_MANAGED_LOCAL)
-		return InvalidOid;
-	return relid;
+	return job_table_has_shards(relid) ? relid : InvalidOid;
 }
 
 /* ------------------------------------------------------------------------------------

@@ -110,10 +110,7 @@ statistics_table(List *names)
 	Oid id = get_statistics_object_oid(names, true);
 	Oid relid = OidIsValid(id) ? StatisticsGetRelation(id, true) : InvalidOid;
 
-	if (!OidIsValid(relid) || dist_table(relid) == NULL ||
-		dist_table(relid)->kind == TABLE_MANAGED_LOCAL)
-		return InvalidOid;
-	return relid;
+	return job_table_has_shards(relid) ? relid : InvalidOid;
 }
 
 void
@@ -193,10 +190,7 @@ attached_table(ObjectType type, List *names)
 		return sequence_distributed_table(relid);
 	if (OidIsValid(relid) && get_rel_relkind(relid) == RELKIND_INDEX)
 		relid = IndexGetRelation(relid, true);
-	if (!OidIsValid(relid) || dist_table(relid) == NULL ||
-		dist_table(relid)->kind == TABLE_MANAGED_LOCAL)
-		return InvalidOid;
-	return relid;
+	return job_table_has_shards(relid) ? relid : InvalidOid;
 }
 
 static bool

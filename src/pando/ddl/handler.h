@@ -66,6 +66,12 @@ extern const DdlHandler *handler_find(Node *stmt);
  * For handlers
  */
 
+/*
+ * Is it a table with shards, once conversions and moves of it that are under way are over?
+ * False for InvalidOid.
+ */
+extern bool job_table_has_shards(Oid relid);
+
 /* OID of a distributed table named there, InvalidOid for anything else. */
 extern Oid job_distributed_table(RangeVar *relation);
 

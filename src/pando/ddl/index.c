@@ -110,10 +110,7 @@ index_table(List *names, Oid *indexid)
 	if (!OidIsValid(*indexid) || get_rel_relkind(*indexid) != RELKIND_INDEX)
 		return InvalidOid;
 	relid = IndexGetRelation(*indexid, true);
-	if (!OidIsValid(relid) || dist_table(relid) == NULL ||
-		dist_table(relid)->kind == TABLE_MANAGED_LOCAL)
-		return InvalidOid;
-	return relid;
+	return job_table_has_shards(relid) ? relid : InvalidOid;
 }
 
 static Node *
@@ -222,10 +219,7 @@ reindex_table(const ReindexStmt *stmt, Oid *indexid)
 		relid = get_rel_relkind(relid) == RELKIND_INDEX ? IndexGetRelation(relid, true)
 														: InvalidOid;
 	}
-	if (!OidIsValid(relid) || dist_table(relid) == NULL ||
-		dist_table(relid)->kind == TABLE_MANAGED_LOCAL)
-		return InvalidOid;
-	return relid;
+	return job_table_has_shards(relid) ? relid : InvalidOid;
 }
 
 void

@@ -21,6 +21,7 @@
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
 #include "parser/parser.h"
+#include "storage/lmgr.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/guc.h"
@@ -41,7 +42,9 @@
 PG_FUNCTION_INFO_V1(ddl_apply);
 
 static ProcessUtility_hook_type next_hook = NULL;
-static int apply_depth = 0; /* statements of the propagation itself under way */
+static bool collect_local = false;
+static List *seen_local = NIL; /* tables without shards that handlers asked about */
+static int apply_depth = 0;	   /* statements of the propagation itself under way */
 
 void
 utility_apply_statement(Node *stmt, const char *source, ProcessUtilityContext context)
@@ -97,6 +100,50 @@ utility_is_internal(void)
  * For handlers
  */
 
+/*
+ * Waits until nobody is making the table distributed or local, or moves its shards. The
+ * lock is not kept: the statement takes its own, which may be stronger, and two that
+ * raise theirs would deadlock.
+ */
+static void
+await_conversion(Oid relid)
+{
+	LockRelationOid(relid, RowExclusiveLock);
+	UnlockRelationOid(relid, RowExclusiveLock);
+}
+
+/* Raises if a table became distributed while the statement waited for its lock. */
+static void
+check_still_local(List *relids)
+{
+	ListCell *cell;
+
+	foreach (cell, relids)
+	{
+		const DistTable *table = dist_table(lfirst_oid(cell));
+
+		if (table != NULL && table->kind != TABLE_MANAGED_LOCAL)
+			ereport(ERROR,
+					(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+					 errmsg("table %s was distributed while the statement waited for it",
+							name_qualified(lfirst_oid(cell))),
+					 errhint("Run the statement again.")));
+	}
+}
+
+bool
+job_table_has_shards(Oid relid)
+{
+	if (!OidIsValid(relid))
+		return false;
+	await_conversion(relid);
+	if (dist_table(relid) != NULL && dist_table(relid)->kind != TABLE_MANAGED_LOCAL)
+		return true;
+	if (collect_local)
+		seen_local = list_append_unique_oid(seen_local, relid);
+	return false;
+}
+
 Oid
 job_distributed_table(RangeVar *relation)
 {
@@ -105,10 +152,7 @@ job_distributed_table(RangeVar *relation)
 	if (relation == NULL)
 		return InvalidOid;
 	relid = RangeVarGetRelid(relation, NoLock, true);
-	if (!OidIsValid(relid) || dist_table(relid) == NULL ||
-		dist_table(relid)->kind == TABLE_MANAGED_LOCAL)
-		return InvalidOid;
-	return relid;
+	return job_table_has_shards(relid) ? relid : InvalidOid;
 }
 
 void
@@ -325,10 +369,32 @@ utility_is_ours(const DdlCall *call)
 		   !utility_is_internal() && ddl_propagation_enabled && metadata_active();
 }
 
+/* Prepares the statement; returns the tables without shards that it was found to name. */
+static List *
+prepare_call(DdlJob *job)
+{
+	List *local;
+
+	collect_local = true;
+	PG_TRY();
+	{
+		job->handler->prepare(job);
+	}
+	PG_FINALLY();
+	{
+		local = seen_local;
+		collect_local = false;
+		seen_local = NIL;
+	}
+	PG_END_TRY();
+	return local;
+}
+
 static void
 utility_run(DdlCall *call)
 {
 	DdlJob job = {.call = call};
+	List *local = NIL;
 
 	if (utility_is_ours(call))
 		job.handler = handler_find(call->pstmt->utilityStmt);
@@ -339,11 +405,12 @@ utility_run(DdlCall *call)
 		call->read_only_tree = false;
 		job.stmt = call->pstmt->utilityStmt;
 		job.source = call->query_string;
-		job.handler->prepare(&job);
+		local = prepare_call(&job);
 	}
 	if (!job.concerned)
 	{
 		run_next_hook(call);
+		check_still_local(local);
 		return;
 	}
 	node_require_coordinator();
