@@ -5,12 +5,14 @@
 CREATE OR REPLACE FUNCTION pando.constraint_command(con oid) RETURNS text
 	LANGUAGE c STRICT STABLE AS 'MODULE_PATHNAME', 'constraint_command';
 
--- {a=1,b=x} as "a='1', b='x'", for a WITH or SET clause.
+-- {a=1,b=x} as "a='1', b='x'", for a WITH or SET clause; NULL where there is none. pg_attver is the
+-- server's own: minor releases keep the version of a column there.
 CREATE OR REPLACE FUNCTION pando.option_list(options text[], prefix text DEFAULT '') RETURNS text
 	LANGUAGE sql STABLE SET search_path = pg_catalog AS $$
 	SELECT string_agg(prefix || quote_ident(split_part(o, '=', 1)) || '='
 			|| quote_literal(substr(o, strpos(o, '=') + 1)), ', ' ORDER BY n)
 	FROM unnest(options) WITH ORDINALITY AS u(o, n)
+	WHERE split_part(o, '=', 1) <> 'pg_attver'
 $$;
 
 -- GRANTs that lead from no privileges at all to an access list. `target` is 'TABLE s.t' and so on,
@@ -168,11 +170,11 @@ CREATE OR REPLACE FUNCTION pando.table_definition(rel regclass, for_shard boolea
 				WHEN 'm' THEN 'MAIN' ELSE 'EXTENDED' END) END,
 			CASE WHEN a.attstattarget >= 0 THEN format('ALTER COLUMN %I SET STATISTICS %s',
 				a.attname, a.attstattarget) END,
-			CASE WHEN a.attoptions IS NOT NULL THEN format('ALTER COLUMN %I SET (%s)', a.attname,
-				pando.option_list(a.attoptions)) END))
+			'ALTER COLUMN ' || quote_ident(a.attname) || ' SET (' || pando.option_list(a.attoptions) || ')'))
 		FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid
 		WHERE a.attrelid = rel AND a.attnum > 0 AND NOT a.attisdropped
-			AND (a.attstorage <> t.typstorage OR a.attstattarget >= 0 OR a.attoptions IS NOT NULL)
+			AND (a.attstorage <> t.typstorage OR a.attstattarget >= 0
+				OR pando.option_list(a.attoptions) IS NOT NULL)
 		UNION ALL
 		SELECT 0, 8, g.n, g.command FROM pg_class c,
 			LATERAL pando.grant_commands('TABLE ' || rel, c.relacl, c.relowner)

@@ -13,7 +13,7 @@ SET search_path = pg_catalog AS $$
 		UNION ALL
 		SELECT format('column %s %s %s collation %s not null %s generated %s storage %s compression %s target %s acl %s options %s default %s',
 			a.attnum, attname, format_type(atttypid, atttypmod), attcollation::regcollation, attnotnull, attgenerated,
-			attstorage, attcompression, attstattarget, attacl, attoptions,
+			attstorage, attcompression, attstattarget, attacl, pando.option_list(attoptions),
 			CASE WHEN pg_get_expr(adbin, adrelid) !~ 'nextval|sequence' THEN pg_get_expr(adbin, adrelid) END)
 		FROM pg_attribute a LEFT JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
 		WHERE attrelid = rel AND a.attnum > 0 AND NOT attisdropped
