@@ -165,7 +165,7 @@ send_metadata(const DistNode *node)
 	tell(node, join_commands(commands));
 }
 
-/* Privileges on schema public: it is on every server, and so is nothing to be created. */
+/* Privileges on what is on every server, and so is nothing to be created. */
 static void
 send_public_privileges(const DistNode *node)
 {
@@ -173,10 +173,13 @@ send_public_privileges(const DistNode *node)
 
 	if (!ddl_role_propagation)
 		return; /* the roles may not be there */
-	commands =
-		sql_column("SELECT pando.grant_commands('SCHEMA public', nspacl, nspowner) "
-				   "FROM pg_catalog.pg_namespace WHERE oid = %u",
-				   PG_PUBLIC_NAMESPACE);
+	commands = sql_column(
+		"SELECT pando.grant_commands('SCHEMA public', nspacl, nspowner) "
+		"FROM pg_catalog.pg_namespace WHERE oid = %u "
+		"UNION ALL SELECT pando.grant_commands(pg_catalog.format('DATABASE "
+		"%%I', datname), datacl, datdba) FROM pg_catalog.pg_database WHERE oid "
+		"= %u",
+		PG_PUBLIC_NAMESPACE, MyDatabaseId);
 	if (commands != NIL)
 		tell(node, join_commands(commands));
 }

@@ -7,6 +7,8 @@
  */
 #include "pando/compat/compat.h"
 
+#include "commands/dbcommands.h"
+#include "miscadmin.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_class.h"
 #include "utils/acl.h"
@@ -76,6 +78,22 @@ grant_in_schemas(DdlJob *job)
 		stmt->objects = ours;
 }
 
+/* The database has one name on all nodes. */
+static void
+grant_on_databases(DdlJob *job)
+{
+	GrantStmt *stmt = (GrantStmt *) job->stmt;
+	char *database = get_database_name(MyDatabaseId);
+
+	foreach_ptr (String, name, stmt->objects)
+	{
+		if (strcmp(name->sval, database) == 0)
+			job->concerned = true;
+	}
+	if (job->applying)
+		stmt->objects = list_make1(makeString(database));
+}
+
 void
 grant_prepare(DdlJob *job)
 {
@@ -87,6 +105,8 @@ grant_prepare(DdlJob *job)
 		return;
 	else if (stmt->objtype == OBJECT_TABLE || stmt->objtype == OBJECT_SEQUENCE)
 		grant_on_relations(job);
+	else if (stmt->objtype == OBJECT_DATABASE)
+		grant_on_databases(job);
 	else
 		object_prepare(job);
 	if (job->concerned && !job->applying)
