@@ -27,6 +27,7 @@
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
+#include "utils/rls.h"
 #include "utils/relcache.h"
 #include "utils/syscache.h"
 #include "utils/typcache.h"
@@ -124,10 +125,11 @@ check_triggers_and_rules(Relation rel)
 		refuse(rel, ERRCODE_FEATURE_NOT_SUPPORTED,
 			   "It has rules; rules on distributed tables are not supported.",
 			   "Drop the rules first.");
-	if (rel->rd_rel->relrowsecurity)
+	if (rel->rd_rel->relrowsecurity &&
+		check_enable_rls(RelationGetRelid(rel), InvalidOid, true) == RLS_ENABLED)
 		refuse(rel, ERRCODE_FEATURE_NOT_SUPPORTED,
-			   "It has row security, which is not supported on distributed tables.",
-			   "Run ALTER TABLE ... DISABLE ROW LEVEL SECURITY first.");
+			   "Row security hides some of its rows from you.",
+			   "Run ALTER TABLE ... NO FORCE ROW LEVEL SECURITY first.");
 }
 
 void
