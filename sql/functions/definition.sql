@@ -147,15 +147,15 @@ CREATE OR REPLACE FUNCTION pando.table_definition(rel regclass, for_shard boolea
 		SELECT 0, 4, 0, format('ALTER TABLE %s OWNER TO %I', rel, pg_get_userbyid(c.relowner))
 		FROM pg_class c WHERE c.oid = rel
 		UNION ALL
-		SELECT 0, 5, s.seq::int8, x.command
+		SELECT 0, 5, s.seq::int8 * 4 + x.part, x.command
 		FROM pando.table_sequences(rel) s JOIN pg_class c ON c.oid = s.seq,
 			LATERAL (VALUES
-				(CASE WHEN s.kind <> 'i' THEN format('ALTER SEQUENCE %s OWNER TO %I', s.seq::regclass,
+				(1, CASE WHEN s.kind <> 'i' THEN format('ALTER SEQUENCE %s OWNER TO %I', s.seq::regclass,
 					pg_get_userbyid(c.relowner)) END),
-				((SELECT format('ALTER SEQUENCE %s OWNED BY %s.%I', s.seq::regclass, rel, a.attname)
+				(2, (SELECT format('ALTER SEQUENCE %s OWNED BY %s.%I', s.seq::regclass, rel, a.attname)
 					FROM pg_attribute a
 					WHERE s.kind = 'a' AND a.attrelid = rel AND a.attnum = s.attnum)),
-				(format('SELECT pando.sequence_adjust(%L)', s.seq::regclass))) x(command)
+				(3, format('SELECT pando.sequence_adjust(%L)', s.seq::regclass))) x(part, command)
 		WHERE NOT for_shard AND x.command IS NOT NULL
 		UNION ALL
 		SELECT 0, 6, g.n, g.command
@@ -211,13 +211,13 @@ CREATE OR REPLACE FUNCTION pando.table_definition(rel regclass, for_shard boolea
 			OR (c.relreplident = 'i' AND EXISTS (SELECT FROM pg_index x
 				WHERE x.indrelid = rel AND x.indisreplident)))
 		UNION ALL
-		SELECT 1, 7, s.oid, x.command
+		SELECT 1, 7, s.oid::int8 * 4 + x.part, x.command
 		FROM pg_statistic_ext s JOIN pg_namespace n ON n.oid = s.stxnamespace,
-			LATERAL (VALUES (pg_get_statisticsobjdef(s.oid)),
-				(format('ALTER STATISTICS %I.%I OWNER TO %I', n.nspname, s.stxname,
+			LATERAL (VALUES (1, pg_get_statisticsobjdef(s.oid)),
+				(2, format('ALTER STATISTICS %I.%I OWNER TO %I', n.nspname, s.stxname,
 					pg_get_userbyid(s.stxowner))),
-				(CASE WHEN s.stxstattarget >= 0 THEN format('ALTER STATISTICS %I.%I SET STATISTICS %s',
-					n.nspname, s.stxname, s.stxstattarget) END)) x(command)
+				(3, CASE WHEN s.stxstattarget >= 0 THEN format('ALTER STATISTICS %I.%I SET STATISTICS %s',
+					n.nspname, s.stxname, s.stxstattarget) END)) x(part, command)
 		WHERE s.stxrelid = rel AND x.command IS NOT NULL
 		UNION ALL
 		SELECT 1, 8, 0, format('ALTER TABLE %s %s', rel, concat_ws(', ',
@@ -227,11 +227,11 @@ CREATE OR REPLACE FUNCTION pando.table_definition(rel regclass, for_shard boolea
 		UNION ALL
 		SELECT 1, 9, p.oid, pando.policy_command(p) FROM pg_policy p WHERE p.polrelid = rel
 		UNION ALL
-		SELECT 1, 10, t.oid, x.command FROM pg_trigger t,
-			LATERAL (VALUES (pg_get_triggerdef(t.oid)),
-				(CASE WHEN t.tgenabled <> 'O' THEN format('ALTER TABLE %s %s TRIGGER %I', rel,
+		SELECT 1, 10, t.oid::int8 * 4 + x.part, x.command FROM pg_trigger t,
+			LATERAL (VALUES (1, pg_get_triggerdef(t.oid)),
+				(2, CASE WHEN t.tgenabled <> 'O' THEN format('ALTER TABLE %s %s TRIGGER %I', rel,
 					CASE t.tgenabled WHEN 'D' THEN 'DISABLE' WHEN 'A' THEN 'ENABLE ALWAYS'
-					ELSE 'ENABLE REPLICA' END, t.tgname) END)) x(command)
+					ELSE 'ENABLE REPLICA' END, t.tgname) END)) x(part, command)
 		WHERE t.tgrelid = rel AND NOT t.tgisinternal AND x.command IS NOT NULL
 		UNION ALL
 		SELECT 1, 11, d.objsubid, format('COMMENT ON %s IS %L', CASE WHEN d.objsubid = 0
