@@ -13,6 +13,7 @@
 #include "nodes/nodeFuncs.h"
 #include "parser/parsetree.h"
 #include "utils/lsyscache.h"
+#include "utils/rls.h"
 
 #include "pando/planner/distribution.h"
 #include "pando/planner/fragment_make.h"
@@ -147,6 +148,15 @@ inserting_scan(Query *insert, const DistTable *target, PlannedStmt *stmt)
 	return scan;
 }
 
+/* Is COPY not enough? It knows no policies. */
+static bool
+must_insert(Query *insert, const DistTable *target)
+{
+	return insert->onConflict || insert->returningList ||
+		   (insert->hasRowSecurity &&
+			check_enable_rls(target->relid, InvalidOid, true) == RLS_ENABLED);
+}
+
 static PlannedStmt *
 plan_through_here(Query *insert, const DistTable *target, Query *select, List *columns,
 				  int cursor_options, ParamListInfo params)
@@ -155,9 +165,8 @@ plan_through_here(Query *insert, const DistTable *target, Query *select, List *c
 	PlannedStmt *stmt =
 		plan_any_query(select, cursor_options & ~CURSOR_OPT_PARALLEL_OK, params);
 	Plan *source = stmt->planTree;
-	CustomScan *scan = insert->onConflict || insert->returningList
-						   ? inserting_scan(insert, target, stmt)
-						   : copying_scan(target, columns);
+	CustomScan *scan = must_insert(insert, target) ? inserting_scan(insert, target, stmt)
+												   : copying_scan(target, columns);
 
 	scan->custom_plans = list_make1(source);
 	scan->scan.plan.startup_cost = source->startup_cost;

@@ -189,6 +189,7 @@ write_fragment(Query *query, const DistTable *target)
 	if (query->commandType == CMD_MERGE)
 		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 						errmsg("MERGE into a distributed table is not supported yet")));
+	query = query_without_target_policies(query);
 	if (query->commandType != CMD_INSERT)
 		return modification_fragment(query, target);
 	fragment = insert_fragment(query, target);
@@ -210,10 +211,11 @@ plan_write(Query *query, int cursor_options, ParamListInfo params)
 		return NULL;
 	if (query->commandType == CMD_INSERT)
 	{
-		Fragment *fragment = insert_fragment(query, target);
+		Query *bare = query_without_target_policies(query);
+		Fragment *fragment = insert_fragment(bare, target);
 
 		if (fragment == NULL)
-			return plan_insert_select(query, target, cursor_options, params);
+			return plan_insert_select(bare, target, cursor_options, params);
 		return fragment_planned_stmt(query, fragment);
 	}
 	return fragment_planned_stmt(query, write_fragment(query, target));

@@ -137,6 +137,7 @@ relation_as_query(Query *level, Index varno)
 					makeTargetEntry((Expr *) column_or_null(lfirst(column), &use), number,
 									pstrdup(strVal(lfirst(name))), false));
 	}
+	ChangeVarNodes((Node *) rte->securityQuals, varno, 1, 0);
 	query->hasSubLinks = checkExprHasSubLink((Node *) rte->securityQuals);
 	return query;
 }

@@ -41,6 +41,12 @@ extern PlannedStmt *plan_insert_select(Query *query, const DistTable *target,
  * shards. */
 extern void check_on_shard(Query *insert, const DistTable *target);
 
+/*
+ * The statement without the row-level security of its target, which the shards have
+ * themselves; the same Query if there is none.
+ */
+extern Query *query_without_target_policies(Query *query);
+
 /* Does each row of the table exist more than once? */
 extern bool table_has_copies(const DistTable *table);
 

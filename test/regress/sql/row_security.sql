@@ -1,0 +1,7 @@
+-- Policies decide on distributed, single-shard and reference tables which rows a role reads,
+-- changes and adds, as on plain ones, through settings that differ from statement to statement.
+\setenv PGDATABASE :DBNAME
+\! sh "$PG_ABS_SRCDIR/twice.sh" row_security
+
+SET client_min_messages = warning;
+DROP SCHEMA twice CASCADE;
