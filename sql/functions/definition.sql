@@ -132,7 +132,7 @@ $$;
 -- stage and step. Stages as in table_def.h: 0 table, 1 indexes, 2 foreign keys.
 CREATE OR REPLACE FUNCTION pando.table_definition(rel regclass, for_shard boolean)
 	RETURNS TABLE (stage int, command text)
-	LANGUAGE sql STABLE SET search_path = pg_catalog AS $$
+	LANGUAGE sql STABLE SET search_path = pg_catalog SET jit = off AS $$
 	SELECT stage, command FROM (
 		SELECT 0 AS stage, 1 AS step, 0::int8 AS ord,
 			(SELECT pando.sequence_commands(s.seq)) AS command
