@@ -33,6 +33,7 @@ static const DdlHandler handlers[] = {
 	{T_ClusterStmt, ANY_OBJECT, cluster_prepare, NULL, NULL, cluster_run},
 	{T_TruncateStmt, ANY_OBJECT, truncate_prepare, truncate_finish},
 	{T_LockStmt, ANY_OBJECT, lock_prepare},
+	{T_ConstraintsSetStmt, ANY_OBJECT, constraints_set_prepare},
 	{T_VacuumStmt, ANY_OBJECT, vacuum_prepare, NULL, NULL, vacuum_run},
 	{T_CreatePolicyStmt, ANY_OBJECT, policy_create_prepare},
 	{T_AlterPolicyStmt, ANY_OBJECT, policy_alter_prepare},

@@ -45,6 +45,9 @@ extern void truncate_prepare(DdlJob *job);
 extern void truncate_finish(DdlJob *job);
 extern void lock_prepare(DdlJob *job);
 
+/* constraints_set.c */
+extern void constraints_set_prepare(DdlJob *job);
+
 /* vacuum.c */
 extern void vacuum_prepare(DdlJob *job);
 extern bool vacuum_run(DdlJob *job);
