@@ -189,7 +189,7 @@ write_fragment(Query *query, const DistTable *target)
 	if (query->commandType == CMD_MERGE)
 		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 						errmsg("MERGE into a distributed table is not supported yet")));
-	query = query_without_target_policies(query);
+	query = query_with_rows_written_out(query_without_target_policies(query));
 	if (query->commandType != CMD_INSERT)
 		return modification_fragment(query, target);
 	fragment = insert_fragment(query, target);
@@ -211,7 +211,7 @@ plan_write(Query *query, int cursor_options, ParamListInfo params)
 		return NULL;
 	if (query->commandType == CMD_INSERT)
 	{
-		Query *bare = query_without_target_policies(query);
+		Query *bare = query_with_rows_written_out(query_without_target_policies(query));
 		Fragment *fragment = insert_fragment(bare, target);
 
 		if (fragment == NULL)

@@ -47,6 +47,12 @@ extern void check_on_shard(Query *insert, const DistTable *target);
  */
 extern Query *query_without_target_policies(Query *query);
 
+/*
+ * The statement with values of the target's row type in RETURNING written out as rows of
+ * its columns. May share structure with the original.
+ */
+extern Query *query_with_rows_written_out(Query *query);
+
 /* Does each row of the table exist more than once? */
 extern bool table_has_copies(const DistTable *table);
 
