@@ -204,12 +204,10 @@ alter_table_prepare(DdlJob *job)
 			other = ((PartitionCmd *) command->def)->name;
 		else if (command->subtype == AT_AddInherit)
 			other = (RangeVar *) command->def;
-		else if (command->subtype == AT_AddConstraint &&
-				 ((Constraint *) command->def)->contype == CONSTR_FOREIGN &&
-				 OidIsValid(
-					 job_distributed_table(((Constraint *) command->def)->pktable)))
-			job_refuse(job, "a foreign key from a local table",
-					   "Distribute the table, or make it a reference table, first.");
+		else if (command->subtype == AT_AddConstraint)
+			constraint_check_local(stmt->relation, (Constraint *) command->def);
+		else if (command->subtype == AT_AddColumn)
+			column_check_local(stmt->relation, (ColumnDef *) command->def);
 		if (OidIsValid(job_distributed_table(other)))
 			job_refuse(job,
 					   command->subtype == AT_AddInherit ? "INHERIT" : "ATTACH PARTITION",
@@ -256,7 +254,8 @@ alter_table_changed(DdlJob *job)
 			continue;
 		ObjectAddressSet(address, RelationRelationId, linitial_oid(job->tables));
 		dependency_ensure(&address);
-		sequence_send_used(address.objectId);
+		/* a new serial column makes its sequence by itself */
+		sequence_send_used(address.objectId, command->subtype == AT_ColumnDefault);
 		return;
 	}
 }

@@ -7,6 +7,29 @@
 
 #include "pando/ddl/statements.h"
 
+/*
+ * A local table may refer to a distributed one on the way to be distributed itself:
+ * its rows are checked as they come, but what happens to the other table's rows isn't
+ * seen here before that.
+ */
+void
+constraint_check_local(RangeVar *table, Constraint *constraint)
+{
+	if (constraint->contype == CONSTR_FOREIGN &&
+		OidIsValid(job_distributed_table(constraint->pktable)))
+		ereport(NOTICE,
+				(errmsg("the foreign key of local table %s does not see changes of "
+						"%s until that table is distributed, too",
+						table->relname, constraint->pktable->relname)));
+}
+
+void
+column_check_local(RangeVar *table, ColumnDef *column)
+{
+	foreach_ptr (Constraint, constraint, column->constraints)
+		constraint_check_local(table, constraint);
+}
+
 void
 create_table_prepare(DdlJob *job)
 {
@@ -17,5 +40,12 @@ create_table_prepare(DdlJob *job)
 		if (OidIsValid(job_distributed_table(parent)))
 			job_refuse(job, stmt->partbound != NULL ? "PARTITION OF" : "INHERITS",
 					   "Create the table first and distribute it afterwards.");
+	}
+	foreach_ptr (Node, element, stmt->tableElts)
+	{
+		if (IsA(element, Constraint))
+			constraint_check_local(stmt->relation, (Constraint *) element);
+		else if (IsA(element, ColumnDef))
+			column_check_local(stmt->relation, (ColumnDef *) element);
 	}
 }

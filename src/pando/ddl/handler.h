@@ -67,8 +67,8 @@ extern const DdlHandler *handler_find(Node *stmt);
  */
 
 /*
- * Is it a table with shards, once conversions and moves of it that are under way are over?
- * False for InvalidOid.
+ * Is it a table with shards, once conversions and moves of it that are under way are
+ * over? False for InvalidOid.
  */
 extern bool job_table_has_shards(Oid relid);
 

@@ -127,15 +127,19 @@ sequence_fit_table(Oid relid)
 }
 
 void
-sequence_send_used(Oid relid)
+sequence_send_used(Oid relid, bool owned)
 {
 	foreach_ptr (char, sql,
 				 sql_column("SELECT concat_ws('; ', pando.sequence_commands(s.seq), "
 							"format('ALTER SEQUENCE %%s OWNER TO %%I', s.seq::regclass, "
-							"pg_get_userbyid(c.relowner))) "
+							"pg_get_userbyid(c.relowner)), CASE s.kind WHEN 'a' THEN "
+							"format('ALTER SEQUENCE %%s OWNED BY %%s.%%I', "
+							"s.seq::regclass, %u::regclass, a.attname) END) "
 							"FROM pando.table_sequences(%u) s JOIN pg_class c "
-							"ON c.oid = s.seq WHERE s.kind = 'd'",
-							relid))
+							"ON c.oid = s.seq JOIN pg_attribute a ON a.attrelid = %u "
+							"AND a.attnum = s.attnum WHERE s.kind = 'd' OR "
+							"(s.kind = 'a' AND %s)",
+							relid, relid, relid, owned ? "true" : "false"))
 		xact_run_on_nodes(node_list(NODES_OTHER), sql);
 }
 

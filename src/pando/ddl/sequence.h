@@ -19,8 +19,11 @@ extern void sequence_fit(Oid seqid);
 /* The same for all sequences that a table owns or uses. */
 extern void sequence_fit_table(Oid relid);
 
-/* Makes the sequences that a table only uses, not owns, on the other nodes. */
-extern void sequence_send_used(Oid relid);
+/*
+ * Makes the sequences that a table uses, and those that it owns if asked to, on the other
+ * nodes.
+ */
+extern void sequence_send_used(Oid relid, bool owned);
 
 /* A distributed table that owns the sequence or uses it in a default; InvalidOid if none.
  */

@@ -66,6 +66,13 @@ SELECT * FROM ddl_check();
 INSERT INTO t (k, n, uniq) SELECT i, 0, i FROM generate_series(21, 25) i;
 SELECT count(*), count(seq), count(DISTINCT seq) FROM t;
 SELECT count(DISTINCT seq), max(seq) FROM kinds;
+ALTER TABLE empty ADD n bigint;
+CREATE SEQUENCE owned OWNED BY empty.n;
+ALTER TABLE empty ALTER n SET DEFAULT nextval('owned');
+INSERT INTO empty (k) VALUES (6) RETURNING n;
+SELECT DISTINCT result FROM run_command_on_all_nodes($$SELECT pg_get_serial_sequence('ddl_table.empty', 'n')$$);
+ALTER TABLE empty DROP n;
+SELECT DISTINCT result FROM run_command_on_all_nodes($$SELECT to_regclass('ddl_table.owned')$$);
 SELECT ddl('ALTER TABLE t DROP COLUMN seq');
 SELECT ddl('ALTER TABLE t DROP COLUMN IF EXISTS seq, DROP plain');
 SELECT ddl('ALTER TABLE t DROP k');
@@ -134,6 +141,19 @@ CREATE UNIQUE INDEX keeps_name ON kinds (name);
 SELECT ddl('ALTER TABLE kinds ADD UNIQUE USING INDEX keeps_name');
 DELETE FROM parent WHERE k = 1;
 SELECT count(*) FROM t WHERE k = 1;
+
+-- A local table on its way to be distributed: its rows are checked against the other's.
+SET client_min_messages = notice;
+CREATE TABLE coming (k int REFERENCES parent (k), kind int);
+INSERT INTO coming VALUES (2, 99);
+ALTER TABLE coming ADD FOREIGN KEY (kind) REFERENCES kinds;
+INSERT INTO coming VALUES (999, 1);
+UPDATE coming SET kind = 1;
+ALTER TABLE coming ADD FOREIGN KEY (kind) REFERENCES kinds;
+SET client_min_messages = warning;
+SELECT create_distributed_table('coming', 'k');
+SELECT ddl('DELETE FROM parent WHERE k = 2');
+DROP TABLE coming;
 
 -- Names.
 SELECT ddl('ALTER TABLE t RENAME COLUMN note TO "Note Of ""It"""');
