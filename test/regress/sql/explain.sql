@@ -2,6 +2,7 @@
 -- plan shapes; every format is a whole, valid document, and EXPLAIN without ANALYZE changes nothing.
 \t on
 \pset format unaligned
+SET intervalstyle = postgres;
 SET citus.shard_count = 4;
 SET client_min_messages = warning;
 CREATE SCHEMA explain;
