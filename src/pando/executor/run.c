@@ -124,12 +124,16 @@ static bool
 next_from_spill(FragmentRun *run, Datum *values, bool *nulls)
 {
 	TupleTableSlot *slot;
+	MemoryContext old;
 
 	if (run->unspilled == run->spilled)
 		return false;
 	slot = spill_slot(run);
+	/* The slot owns a row that comes from a file, longer than the caller's row lives. */
+	old = MemoryContextSwitchTo(run->context);
 	if (!tuplestore_gettupleslot(run->spill, true, false, slot))
 		elog(ERROR, "rows of a fragment are missing");
+	MemoryContextSwitchTo(old);
 	run->unspilled++;
 	slot_values(slot, run->desc->natts, values, nulls);
 	return true;
@@ -347,8 +351,11 @@ static bool
 next_sorted(FragmentRun *run, Datum *values, bool *nulls)
 {
 	TupleTableSlot *slot = spill_slot(run);
+	MemoryContext old = MemoryContextSwitchTo(run->context);
+	bool found = tuplesort_gettupleslot(run->sort, true, false, slot, NULL);
 
-	if (!tuplesort_gettupleslot(run->sort, true, false, slot, NULL))
+	MemoryContextSwitchTo(old);
+	if (!found)
 		return false;
 	slot_values(slot, run->desc->natts, values, nulls);
 	return true;

@@ -96,9 +96,16 @@ static bool
 next_from_store(FragmentScan *scan, TupleTableSlot *slot)
 {
 	int ncolumns = slot->tts_tupleDescriptor->natts;
+	MemoryContext old;
+	bool found;
 
-	if (tuplestore_ateof(scan->store) ||
-		!tuplestore_gettupleslot(scan->store, true, false, scan->store_slot))
+	if (tuplestore_ateof(scan->store))
+		return false;
+	/* The slot owns a row that comes from a file, longer than the caller's row lives. */
+	old = MemoryContextSwitchTo(scan->css.ss.ps.state->es_query_cxt);
+	found = tuplestore_gettupleslot(scan->store, true, false, scan->store_slot);
+	MemoryContextSwitchTo(old);
+	if (!found)
 		return false;
 	slot_getallattrs(scan->store_slot);
 	memcpy(slot->tts_values, scan->store_slot->tts_values, sizeof(Datum) * ncolumns);

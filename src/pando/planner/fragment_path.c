@@ -279,7 +279,9 @@ use_fragment_path(PlannerInfo *root, RelOptInfo *rel, Fragment *fragment)
 	path->path.pathtype = T_CustomScan;
 	path->path.parent = rel;
 	path->path.pathtarget = rel->reltarget;
-	path->path.rows = rel->rows;
+	/* A column computed here may use columns of FROM items before it. */
+	path->path.param_info = get_baserel_parampathinfo(root, rel, rel->lateral_relids);
+	path->path.rows = path->path.param_info ? path->path.param_info->ppi_rows : rel->rows;
 	path->path.pathkeys = fragment_pathkeys(root, rel, fragment);
 	fragment_cost(fragment, &path->path.startup_cost, &path->path.total_cost);
 	path->path.startup_cost += rel->baserestrictcost.startup;

@@ -106,7 +106,21 @@ SELECT r.id, s.n FROM r, LATERAL (SELECT count(*) n FROM a WHERE a.k = r.id) s;
 SELECT r.id, s.id FROM r LEFT JOIN LATERAL (SELECT a.id FROM a WHERE a.x = r.id ORDER BY a.id LIMIT 1) s ON true;
 SELECT loc.id, s.n FROM loc, LATERAL (SELECT max(a.id) n FROM a WHERE a.k = loc.id) s;
 SELECT a.id, s.name FROM a, LATERAL (SELECT r.name FROM r WHERE r.id > a.x ORDER BY r.id LIMIT 1) s;
+SELECT c.k, s.* FROM c LEFT JOIN LATERAL (SELECT *, c.ak AS here FROM s1) s ON c.ak = s.id;
+SELECT c.k, s.* FROM c LEFT JOIN LATERAL (SELECT *, coalesce(c.ak, 42) AS here FROM e) s ON c.ak = s.x;
+SELECT c.k, s.* FROM c LEFT JOIN LATERAL (SELECT row(c.k, c.x) FROM d WHERE d.x = c.x) s ON true;
+SELECT a.k, s.* FROM a LEFT JOIN LATERAL (SELECT b.k AS bk, e.k AS ek, least(a.x, b.x, e.x) FROM b CROSS JOIN e WHERE b.id < 10 AND e.x = 3) s ON a.id = s.bk;
 SELECT x.k, y.n FROM (SELECT DISTINCT k FROM a) x JOIN (SELECT k, count(*) n FROM b GROUP BY k) y USING (k);
 SELECT x.s, y.n FROM (SELECT DISTINCT x s FROM a) x JOIN (SELECT x s, count(*) n FROM b GROUP BY x) y USING (s);
 SELECT x.k, y.m FROM (SELECT k, id FROM a ORDER BY id LIMIT 10) x JOIN (SELECT k, max(id) m FROM b GROUP BY k) y USING (k);
 $$);
+
+-- More rows than memory, kept in files
+SET work_mem = '64kB';
+SELECT public.compare($$
+SELECT count(*), sum(s.i), sum(length(s.y)) FROM (SELECT a.x, a.y, i FROM a, generate_series(1, 40) i) s JOIN (SELECT b.x, b.id FROM b, generate_series(1, 40) i) t ON s.x = t.id;
+SELECT count(*), sum(s.id) FROM (SELECT id, i FROM a, generate_series(1, 100) i WHERE random() < 2 OFFSET 0) s, (SELECT id, i FROM a, generate_series(1, 100) i WHERE random() < 2 OFFSET 0) t WHERE s.id = t.id AND s.i = t.i;
+SELECT count(*), sum((SELECT max(t.i + length(t.y)) FROM (SELECT a.id, a.y, i FROM a, generate_series(1, 100) i) t WHERE t.id = loc.id)) FROM loc;
+SELECT /* ordered */ s.id, s.y, s.i, t.id FROM (SELECT id, y, i FROM a, generate_series(1, 100) i ORDER BY id, i LIMIT 9000) s JOIN (SELECT id, i FROM b, generate_series(1, 100) i ORDER BY id, i LIMIT 9000) t ON s.id = t.id AND s.i = t.i ORDER BY s.i, s.id LIMIT 100;
+$$);
+RESET work_mem;
