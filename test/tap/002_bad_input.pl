@@ -69,7 +69,6 @@ refuses('a unique constraint without the column', "SELECT create_distributed_tab
 refuses('NULL in the distribution column', "SELECT create_distributed_table('nulls', 'a')", '23502', qr/null/i);
 refuses('a foreign key to a table that is not colocated', "SELECT create_distributed_table('to_alone', 'a')", '0A000', qr/foreign/i);
 refuses('a foreign key to a local table', "SELECT create_distributed_table('to_local', 'a')", '0A000', qr/local|foreign/i);
-refuses('a foreign key from a local table', 'ALTER TABLE local ADD FOREIGN KEY (a) REFERENCES done', '0A000', qr/foreign/i);
 refuses('colocation with another key type', "SELECT create_distributed_table('local', 'a', colocate_with => 'done_text')", '22023|42804|0A000|42P16', qr/colocate|type/);
 refuses('too many copies', "SET citus.shard_replication_factor = 5; SELECT create_distributed_table('local', 'a', colocate_with => 'none')", '22023|55000|0A000', qr/replication/);
 refuses("somebody else's table", "SET ROLE stranger; SELECT create_distributed_table('local', 'a')", '42501', qr/local/);
