@@ -32,7 +32,7 @@ schema 'PERFORM create_distributed_table(t, k, colocate_with => w);' \
 	"PERFORM create_distributed_table(t, NULL, colocate_with => 'none');" \
 	'PERFORM create_reference_table(t);'
 run distributed
-if (cd "$out" && diff -U 4 plain.out distributed.out); then
-	echo "$name: $(wc -l < "$out/plain.out") lines, $(grep -c '^ERROR' "$out/plain.out") errors, the same on plain and on distributed tables"
+if (cd "$out" && diff -U 4 plain.out distributed.out) && [ "$(wc -l < "$out/plain.out")" -gt 100 ]; then
+	echo "$name: the same on plain and on distributed tables"
 fi
 [ -n "$TWICE_KEEP" ] && echo "kept in $out" || rm -rf "$out"

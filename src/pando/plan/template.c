@@ -169,7 +169,10 @@ relation_number(const Cutter *cutter, const char *schema, const char *name)
 	return -1;
 }
 
-/* Minor releases differ in where the deparser writes AS between a relation and its alias. */
+/*
+ * Minor releases differ in where the deparser writes AS between a relation and its alias: it
+ * is left out wherever it may be.
+ */
 static bool
 is_before_relation(int token)
 {
@@ -191,7 +194,8 @@ cut_relation(Cutter *cutter)
 	if (number < 0)
 		return false;
 	lfirst_int(list_nth_cell(cutter->counts, number))++;
-	cut_tokens(cutter, TEMPLATE_RELATION, number, 3);
+	cut_tokens(cutter, TEMPLATE_RELATION, number,
+			   as && cutter->previous != INTO ? 4 : 3);
 	return true;
 }
 

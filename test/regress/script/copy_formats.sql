@@ -203,13 +203,13 @@ COPY a FROM STDIN;
 101	1	a
 101	1	a
 \.
-COPY a (nothing) FROM STDIN;
-COPY a (k, k) FROM STDIN;
-COPY nothing FROM STDIN;
-COPY a FROM STDIN (FORMAT nothing);
-COPY a FROM STDIN (FORMAT binary, DELIMITER ',');
-COPY a FROM STDIN WHERE nothing = 1;
-COPY a FROM STDIN WHERE (SELECT true);
+COPY a (nothing) FROM PROGRAM 'true';
+COPY a (k, k) FROM PROGRAM 'true';
+COPY nothing FROM PROGRAM 'true';
+COPY a FROM PROGRAM 'true' (FORMAT nothing);
+COPY a FROM PROGRAM 'true' (FORMAT binary, DELIMITER ',');
+COPY a FROM PROGRAM 'true' WHERE nothing = 1;
+COPY a FROM PROGRAM 'true' WHERE (SELECT true);
 COPY a FROM '/nonexistent/file';
 COPY a TO 'relative';
 COPY a FROM PROGRAM 'false';

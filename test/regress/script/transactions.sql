@@ -548,7 +548,7 @@ TRUNCATE a;
 SELECT * FROM s;
 SELECT * FROM s WHERE id = 1;
 SELECT * FROM a JOIN s ON s.id = a.k;
-COPY a FROM STDIN;
+\copy a FROM /dev/null
 COPY s TO STDOUT;
 ALTER TABLE a ADD COLUMN z int;
 DROP TABLE a;

@@ -76,9 +76,9 @@ COPY t (id) FROM STDIN;
 \.
 COPY t FROM STDIN (FREEZE);
 \.
-COPY t (nope) FROM STDIN;
-COPY t (id, id) FROM STDIN;
-COPY t (g) FROM STDIN;
+COPY t (nope) FROM PROGRAM 'true';
+COPY t (id, id) FROM PROGRAM 'true';
+COPY t (g) FROM PROGRAM 'true';
 \set VERBOSITY default
 COPY t (id, n) FROM STDIN;
 10001	1
@@ -86,7 +86,7 @@ x	1
 \.
 \set VERBOSITY terse
 BEGIN READ ONLY;
-COPY t (id) FROM STDIN;
+COPY t (id) FROM PROGRAM 'true';
 ROLLBACK;
 SELECT count(*) FROM t WHERE id > 10000;
 
