@@ -1,42 +1,42 @@
 -- Locks and waits over all nodes; reaching backends by their global pid.
 
 CREATE OR REPLACE FUNCTION pando.local_locks() RETURNS jsonb
-	LANGUAGE sql VOLATILE AS $$
+	LANGUAGE sql VOLATILE BEGIN ATOMIC
 	SELECT coalesce(jsonb_agg(to_jsonb(l) || jsonb_build_object('relation_name',
 			CASE WHEN l.database IN (0, d.oid) THEN l.relation::regclass::text END,
 			'application_name', a.application_name)), '[]')
 	FROM pg_catalog.pg_locks l
 		LEFT JOIN pg_catalog.pg_stat_activity a USING (pid)
 		JOIN pg_catalog.pg_database d ON d.datname = current_database()
-	WHERE l.pid IS DISTINCT FROM pg_backend_pid()
-$$;
+	WHERE l.pid IS DISTINCT FROM pg_backend_pid();
+END;
 
 -- One object per pair of a waiting backend and one that it waits for. A blocker without a pid is a
 -- prepared transaction.
 CREATE OR REPLACE FUNCTION pando.local_lock_waits() RETURNS jsonb
-	LANGUAGE sql VOLATILE AS $$
+	LANGUAGE sql VOLATILE BEGIN ATOMIC
 	SELECT coalesce(jsonb_agg(jsonb_build_object('waiting_pid', w.pid,
 			'waiting_name', w.application_name, 'blocking_pid', b.pid,
 			'blocking_name', b.application_name)), '[]')
 	FROM pg_catalog.pg_stat_activity w
 		CROSS JOIN LATERAL unnest(pg_catalog.pg_blocking_pids(w.pid)) AS blocker (pid)
 		JOIN pg_catalog.pg_stat_activity b ON b.pid = blocker.pid
-	WHERE w.wait_event_type = 'Lock'
-$$;
+	WHERE w.wait_event_type = 'Lock';
+END;
 
 -- The client's backend that a backend of a node works for: itself unless it is a session from
 -- another node, whose name says so.
 CREATE OR REPLACE FUNCTION pando.global_pid(nodeid int4, pid int4, application_name text)
 		RETURNS bigint
-	LANGUAGE sql IMMUTABLE AS $$
+	LANGUAGE sql IMMUTABLE BEGIN ATOMIC
 	SELECT coalesce(substring(application_name FROM '^citus_internal gpid=(\d+)')::bigint,
-		nodeid * 10000000000 + pid)
-$$;
+		nodeid * 10000000000 + pid);
+END;
 
 -- The answers of all nodes to a command that returns a JSON array, one row per element.
 CREATE OR REPLACE FUNCTION pando.elements_from_nodes(command text, OUT nodeid int4,
 		OUT element jsonb) RETURNS SETOF record
-	LANGUAGE sql VOLATILE AS $$
+	LANGUAGE sql VOLATILE BEGIN ATOMIC
 	WITH n AS MATERIALIZED (
 		SELECT row_number() OVER (ORDER BY nodeid)::int4 AS ord, * FROM pando.active_nodes())
 	SELECT n.nodeid, e
@@ -44,24 +44,24 @@ CREATE OR REPLACE FUNCTION pando.elements_from_nodes(command text, OUT nodeid in
 			(SELECT array_agg(command) FROM n), true, true) r
 		JOIN n USING (ord)
 		CROSS JOIN LATERAL jsonb_array_elements(r.result::jsonb) e
-	WHERE r.success
-$$;
+	WHERE r.success;
+END;
 
 CREATE OR REPLACE FUNCTION pando.lock_waits(OUT waiting_gpid bigint, OUT blocking_gpid bigint)
 		RETURNS SETOF record
-	LANGUAGE sql VOLATILE AS $$
+	LANGUAGE sql VOLATILE BEGIN ATOMIC
 	SELECT DISTINCT w.gpid, b.gpid
 	FROM pando.elements_from_nodes('SELECT pando.local_lock_waits()') x
 		CROSS JOIN LATERAL pando.global_pid(x.nodeid, (x.element ->> 'waiting_pid')::int4,
 			x.element ->> 'waiting_name') AS w (gpid)
 		CROSS JOIN LATERAL pando.global_pid(x.nodeid, (x.element ->> 'blocking_pid')::int4,
 			x.element ->> 'blocking_name') AS b (gpid)
-	WHERE w.gpid <> b.gpid
-$$;
+	WHERE w.gpid <> b.gpid;
+END;
 
 -- Pids of this node's backends that keep one of its backends waiting, here or on another node.
 CREATE OR REPLACE FUNCTION pg_catalog.citus_blocking_pids(pblockedpid int4) RETURNS int4[]
-	LANGUAGE sql VOLATILE STRICT AS $$
+	LANGUAGE sql VOLATILE STRICT BEGIN ATOMIC
 	SELECT array(
 		SELECT unnest(pg_catalog.pg_blocking_pids(pblockedpid))
 		UNION
@@ -70,14 +70,14 @@ CREATE OR REPLACE FUNCTION pg_catalog.citus_blocking_pids(pblockedpid int4) RETU
 			JOIN pando.active_nodes() n
 				ON n.nodeid = pg_catalog.citus_nodeid_for_gpid(w.blocking_gpid)
 			JOIN pg_catalog.pg_dist_local_group g USING (groupid)
-		WHERE w.waiting_gpid = n.nodeid * 10000000000 + pblockedpid)
-$$;
+		WHERE w.waiting_gpid = n.nodeid * 10000000000 + pblockedpid);
+END;
 
 CREATE OR REPLACE FUNCTION pg_catalog.citus_isolation_test_session_is_blocked(pblockedpid int4,
 		pinterestingpids int4[]) RETURNS boolean
-	LANGUAGE sql VOLATILE AS $$
-	SELECT pg_catalog.citus_blocking_pids(pblockedpid) && pinterestingpids
-$$;
+	LANGUAGE sql VOLATILE BEGIN ATOMIC
+	SELECT pg_catalog.citus_blocking_pids(pblockedpid) && pinterestingpids;
+END;
 
 -- Lets isolationtester, which asks pg_isolation_test_session_is_blocked, see waits on other nodes:
 -- the two functions change names.
@@ -113,7 +113,7 @@ REVOKE ALL ON FUNCTION citus_internal.replace_isolation_tester_func(),
 
 -- Runs SELECT <call> where the backend is; the caller's rights there decide.
 CREATE OR REPLACE FUNCTION pando.signal_backend(global_pid bigint, call text) RETURNS boolean
-	LANGUAGE plpgsql VOLATILE AS $$
+	LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog AS $$
 DECLARE
 	answer record;
 BEGIN
@@ -131,13 +131,13 @@ BEGIN
 	RETURN answer.result::boolean;
 END $$;
 CREATE OR REPLACE FUNCTION pg_catalog.pg_cancel_backend(global_pid bigint) RETURNS boolean
-	LANGUAGE sql VOLATILE STRICT AS $$
+	LANGUAGE sql VOLATILE STRICT BEGIN ATOMIC
 	SELECT pando.signal_backend(global_pid, format('pg_catalog.pg_cancel_backend(%s)',
-		pg_catalog.citus_pid_for_gpid(global_pid)))
-$$;
+		pg_catalog.citus_pid_for_gpid(global_pid)));
+END;
 CREATE OR REPLACE FUNCTION pg_catalog.pg_terminate_backend(global_pid bigint,
 		timeout bigint DEFAULT 0) RETURNS boolean
-	LANGUAGE sql VOLATILE STRICT AS $$
+	LANGUAGE sql VOLATILE STRICT BEGIN ATOMIC
 	SELECT pando.signal_backend(global_pid, format('pg_catalog.pg_terminate_backend(%s, %s)',
-		pg_catalog.citus_pid_for_gpid(global_pid), timeout))
-$$;
+		pg_catalog.citus_pid_for_gpid(global_pid), timeout));
+END;

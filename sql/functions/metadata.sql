@@ -41,16 +41,16 @@ CREATE OR REPLACE FUNCTION pg_catalog.citus_nodeport_for_nodeid(nodeid int4) RET
 
 CREATE OR REPLACE FUNCTION pg_catalog.citus_get_active_worker_nodes(OUT node_name text,
 		OUT node_port bigint) RETURNS SETOF record
-	LANGUAGE sql STABLE STRICT AS $$
+	LANGUAGE sql STABLE STRICT BEGIN ATOMIC
 	SELECT nodename, nodeport::bigint FROM pg_catalog.pg_dist_node
 	WHERE isactive AND noderole = 'primary'::pg_catalog.noderole AND groupid <> 0
-	ORDER BY nodename, nodeport
-$$;
+	ORDER BY nodename, nodeport;
+END;
 CREATE OR REPLACE FUNCTION pg_catalog.master_get_active_worker_nodes(OUT node_name text,
 		OUT node_port bigint) RETURNS SETOF record
-	LANGUAGE sql STABLE STRICT AS $$
-	SELECT node_name, node_port FROM pg_catalog.citus_get_active_worker_nodes()
-$$;
+	LANGUAGE sql STABLE STRICT BEGIN ATOMIC
+	SELECT node_name, node_port FROM pg_catalog.citus_get_active_worker_nodes();
+END;
 
 -- PostgreSQL has any_value itself from version 16 on.
 DO $$

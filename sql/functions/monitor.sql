@@ -1,31 +1,9 @@
 -- Statements run anywhere, sizes, health.
 
--- The engine: command i on node i; node id 0 is this server. Each statement is its own
--- transaction, see pando/monitor/README.md.
-CREATE OR REPLACE FUNCTION pando.run_commands(nodeids int4[], commands text[], parallel boolean,
-		warn boolean, OUT ord int4, OUT success boolean, OUT result text) RETURNS SETOF record
-	LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'run_commands';
-CREATE OR REPLACE FUNCTION pando.command_expand(command text, names text[]) RETURNS text
-	LANGUAGE c IMMUTABLE STRICT AS 'MODULE_PATHNAME', 'command_expand';
-
--- Every active primary; this server, too, before it is among them.
-CREATE OR REPLACE FUNCTION pando.active_nodes(OUT nodeid int4, OUT groupid int4, OUT nodename text,
-		OUT nodeport int4) RETURNS SETOF record
-	LANGUAGE sql STABLE AS $$
-	SELECT n.nodeid, n.groupid, n.nodename, n.nodeport FROM pg_catalog.pg_dist_node n
-	WHERE n.isactive AND n.noderole = 'primary'::pg_catalog.noderole
-	UNION ALL
-	SELECT 0, g.groupid, coalesce(current_setting('citus.local_hostname', true), 'localhost'),
-		current_setting('port')::int4
-	FROM pg_catalog.pg_dist_local_group g
-	WHERE NOT EXISTS (SELECT FROM pg_catalog.pg_dist_node n WHERE n.groupid = g.groupid)
-	ORDER BY 2, 1
-$$;
-
 CREATE OR REPLACE FUNCTION pg_catalog.run_command_on_workers(command text,
 		parallel boolean DEFAULT true, OUT nodename text, OUT nodeport int4, OUT success boolean,
 		OUT result text) RETURNS SETOF record
-	LANGUAGE sql VOLATILE AS $$
+	LANGUAGE sql VOLATILE BEGIN ATOMIC
 	WITH n AS MATERIALIZED (
 		SELECT row_number() OVER (ORDER BY nodeid)::int4 AS ord, * FROM pando.active_nodes()
 		WHERE groupid <> 0)
@@ -34,13 +12,13 @@ CREATE OR REPLACE FUNCTION pg_catalog.run_command_on_workers(command text,
 			(SELECT coalesce(array_agg(nodeid ORDER BY ord), '{}') FROM n),
 			(SELECT coalesce(array_agg(command), '{}') FROM n), parallel, false) r
 		JOIN n USING (ord)
-	ORDER BY ord
-$$;
+	ORDER BY ord;
+END;
 
 CREATE OR REPLACE FUNCTION pg_catalog.run_command_on_all_nodes(command text,
 		parallel boolean DEFAULT true, give_warning_for_connection_errors boolean DEFAULT false,
 		OUT nodeid int4, OUT success boolean, OUT result text) RETURNS SETOF record
-	LANGUAGE sql VOLATILE AS $$
+	LANGUAGE sql VOLATILE BEGIN ATOMIC
 	WITH n AS MATERIALIZED (
 		SELECT row_number() OVER (ORDER BY nodeid)::int4 AS ord, * FROM pando.active_nodes())
 	SELECT n.nodeid, r.success, r.result
@@ -48,25 +26,25 @@ CREATE OR REPLACE FUNCTION pg_catalog.run_command_on_all_nodes(command text,
 			(SELECT array_agg(nodeid ORDER BY ord) FROM n),
 			(SELECT array_agg(command) FROM n), parallel, give_warning_for_connection_errors) r
 		JOIN n USING (ord)
-	ORDER BY ord
-$$;
+	ORDER BY ord;
+END;
 
 CREATE OR REPLACE FUNCTION pg_catalog.run_command_on_coordinator(command text,
 		give_warning_for_connection_errors boolean DEFAULT false,
 		OUT nodeid int4, OUT success boolean, OUT result text) RETURNS SETOF record
-	LANGUAGE sql VOLATILE AS $$
+	LANGUAGE sql VOLATILE BEGIN ATOMIC
 	SELECT n.nodeid, r.success, r.result
 	FROM pando.active_nodes() n,
 		pando.run_commands(ARRAY[n.nodeid], ARRAY[command], false,
 			give_warning_for_connection_errors) r
-	WHERE n.groupid = 0
-$$;
+	WHERE n.groupid = 0;
+END;
 
 -- Placements of a table with the names of their shards; raises for a table that is not distributed.
 CREATE OR REPLACE FUNCTION pando.table_placements(table_name regclass, OUT shardid bigint,
 		OUT place bigint, OUT placementid bigint, OUT name text, OUT nodeid int4, OUT nodename text,
 		OUT nodeport int4, OUT first boolean) RETURNS SETOF record
-	LANGUAGE sql STABLE AS $$
+	LANGUAGE sql STABLE BEGIN ATOMIC
 	SELECT s.shardid,
 		dense_rank() OVER (ORDER BY s.shardminvalue::int4, s.shardid),
 		p.placementid, pg_catalog.shard_name(s.logicalrelid, s.shardid, false),
@@ -76,13 +54,13 @@ CREATE OR REPLACE FUNCTION pando.table_placements(table_name regclass, OUT shard
 		JOIN pg_catalog.pg_dist_placement p USING (shardid)
 		JOIN pando.active_nodes() n USING (groupid)
 	WHERE s.logicalrelid = table_name AND p.shardstate = 1
-		AND pg_catalog.get_colocated_table_array(table_name) IS NOT NULL
-$$;
+		AND pg_catalog.get_colocated_table_array(table_name) IS NOT NULL;
+END;
 
 CREATE OR REPLACE FUNCTION pg_catalog.run_command_on_shards(table_name regclass, command text,
 		parallel boolean DEFAULT true, OUT shardid bigint, OUT success boolean, OUT result text)
 		RETURNS SETOF record
-	LANGUAGE sql VOLATILE AS $$
+	LANGUAGE sql VOLATILE BEGIN ATOMIC
 	WITH p AS MATERIALIZED (
 		SELECT row_number() OVER (ORDER BY shardid)::int4 AS ord, *,
 			pando.command_expand(command, ARRAY[name]) AS sql
@@ -92,13 +70,13 @@ CREATE OR REPLACE FUNCTION pg_catalog.run_command_on_shards(table_name regclass,
 			(SELECT coalesce(array_agg(nodeid ORDER BY ord), '{}') FROM p),
 			(SELECT coalesce(array_agg(sql ORDER BY ord), '{}') FROM p), parallel, false) r
 		JOIN p USING (ord)
-	ORDER BY ord
-$$;
+	ORDER BY ord;
+END;
 
 CREATE OR REPLACE FUNCTION pg_catalog.run_command_on_placements(table_name regclass, command text,
 		parallel boolean DEFAULT true, OUT nodename text, OUT nodeport int4, OUT shardid bigint,
 		OUT success boolean, OUT result text) RETURNS SETOF record
-	LANGUAGE sql VOLATILE AS $$
+	LANGUAGE sql VOLATILE BEGIN ATOMIC
 	WITH p AS MATERIALIZED (
 		SELECT row_number() OVER (ORDER BY shardid, placementid)::int4 AS ord, *,
 			pando.command_expand(command, ARRAY[name]) AS sql
@@ -108,14 +86,14 @@ CREATE OR REPLACE FUNCTION pg_catalog.run_command_on_placements(table_name regcl
 			(SELECT coalesce(array_agg(nodeid ORDER BY ord), '{}') FROM p),
 			(SELECT coalesce(array_agg(sql ORDER BY ord), '{}') FROM p), parallel, false) r
 		JOIN p USING (ord)
-	ORDER BY ord
-$$;
+	ORDER BY ord;
+END;
 
 CREATE OR REPLACE FUNCTION pg_catalog.run_command_on_colocated_placements(table_name1 regclass,
 		table_name2 regclass, command text, parallel boolean DEFAULT true, OUT nodename text,
 		OUT nodeport int4, OUT shardid1 bigint, OUT shardid2 bigint, OUT success boolean,
 		OUT result text) RETURNS SETOF record
-	LANGUAGE plpgsql VOLATILE AS $$
+	LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog AS $$
 BEGIN
 	IF NOT pg_catalog.distributed_tables_colocated(table_name1, table_name2) THEN
 		RAISE EXCEPTION 'tables % and % are not co-located', table_name1, table_name2
@@ -139,7 +117,7 @@ END $$;
 -- Sizes. Every node tells the sizes of its placements in one answer.
 
 CREATE OR REPLACE FUNCTION pando.local_placement_sizes(kind text, shardids bigint[]) RETURNS jsonb
-	LANGUAGE sql VOLATILE AS $$
+	LANGUAGE sql VOLATILE BEGIN ATOMIC
 	SELECT coalesce(jsonb_object_agg(s.shardid,
 		CASE kind
 			WHEN 'total' THEN pg_catalog.pg_total_relation_size(rel)
@@ -151,14 +129,14 @@ CREATE OR REPLACE FUNCTION pando.local_placement_sizes(kind text, shardids bigin
 		JOIN pg_catalog.pg_dist_shard s USING (shardid)
 		JOIN pg_catalog.pg_class c ON c.oid = s.logicalrelid
 		CROSS JOIN LATERAL to_regclass(pg_catalog.shard_name(s.logicalrelid, s.shardid, false)) AS rel
-	WHERE shardids IS NULL OR s.shardid = ANY (shardids)
-$$;
+	WHERE shardids IS NULL OR s.shardid = ANY (shardids);
+END;
 
 -- Sizes of the placements of one table, of all for NULL. A node that can't be reached is an error
 -- or, if not strict, a warning and has none.
 CREATE OR REPLACE FUNCTION pando.placement_sizes(kind text, rel regclass, strict boolean,
 		OUT shardid bigint, OUT groupid int4, OUT size bigint) RETURNS SETOF record
-	LANGUAGE plpgsql VOLATILE AS $$
+	LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog AS $$
 #variable_conflict use_column
 DECLARE
 	ids int4[];
@@ -190,7 +168,7 @@ BEGIN
 END $$;
 
 CREATE OR REPLACE FUNCTION pando.table_size(rel regclass, kind text, strict boolean) RETURNS bigint
-	LANGUAGE plpgsql VOLATILE AS $$
+	LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog AS $$
 BEGIN
 	IF NOT EXISTS (SELECT FROM pg_catalog.pg_dist_partition WHERE logicalrelid = rel) THEN
 		RAISE EXCEPTION 'cannot calculate the size because relation % is not distributed',
@@ -200,13 +178,15 @@ BEGIN
 END $$;
 
 CREATE OR REPLACE FUNCTION pg_catalog.citus_table_size(logicalrelid regclass) RETURNS bigint
-	LANGUAGE sql VOLATILE STRICT AS $$ SELECT pando.table_size(logicalrelid, 'table', true) $$;
+	LANGUAGE sql VOLATILE STRICT
+	BEGIN ATOMIC SELECT pando.table_size(logicalrelid, 'table', true); END;
 CREATE OR REPLACE FUNCTION pg_catalog.citus_relation_size(logicalrelid regclass) RETURNS bigint
-	LANGUAGE sql VOLATILE STRICT AS $$ SELECT pando.table_size(logicalrelid, 'main', true) $$;
+	LANGUAGE sql VOLATILE STRICT
+	BEGIN ATOMIC SELECT pando.table_size(logicalrelid, 'main', true); END;
 CREATE OR REPLACE FUNCTION pg_catalog.citus_total_relation_size(logicalrelid regclass,
 		fail_on_error boolean DEFAULT true) RETURNS bigint
 	LANGUAGE sql VOLATILE STRICT
-	AS $$ SELECT pando.table_size(logicalrelid, 'total', fail_on_error) $$;
+	BEGIN ATOMIC SELECT pando.table_size(logicalrelid, 'total', fail_on_error); END;
 
 CREATE OR REPLACE FUNCTION pando.placements_set_length(placementids bigint[], lengths bigint[])
 		RETURNS void
@@ -227,7 +207,7 @@ REVOKE ALL ON FUNCTION pg_catalog.citus_stat_counters_reset(oid) FROM public;
 
 -- Column statistics of the shards on this node, one object per shard and column.
 CREATE OR REPLACE FUNCTION pando.local_column_stats() RETURNS jsonb
-	LANGUAGE sql VOLATILE AS $$
+	LANGUAGE sql VOLATILE BEGIN ATOMIC
 	SELECT coalesce(jsonb_agg(jsonb_build_object('rel', s.logicalrelid::oid::regclass::text,
 			'column', v.attname, 'rows', greatest(c.reltuples, 0), 'null_frac', v.null_frac,
 			'vals', to_jsonb(v.most_common_vals::text::text[]), 'freqs', to_jsonb(v.most_common_freqs))), '[]')
@@ -237,8 +217,8 @@ CREATE OR REPLACE FUNCTION pando.local_column_stats() RETURNS jsonb
 		JOIN pg_catalog.pg_class c
 			ON c.oid = to_regclass(pg_catalog.shard_name(s.logicalrelid, s.shardid, false))
 		JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
-		JOIN pg_catalog.pg_stats v ON v.schemaname = n.nspname AND v.tablename = c.relname
-$$;
+		JOIN pg_catalog.pg_stats v ON v.schemaname = n.nspname AND v.tablename = c.relname;
+END;
 
 -- Health.
 
@@ -249,7 +229,7 @@ CREATE OR REPLACE FUNCTION pg_catalog.citus_check_connection_to_node(nodename te
 CREATE OR REPLACE FUNCTION pg_catalog.citus_check_cluster_node_health(OUT from_nodename text,
 		OUT from_nodeport int4, OUT to_nodename text, OUT to_nodeport int4, OUT result boolean)
 		RETURNS SETOF record
-	LANGUAGE sql VOLATILE AS $$
+	LANGUAGE sql VOLATILE BEGIN ATOMIC
 	WITH n AS MATERIALIZED (
 		SELECT row_number() OVER (ORDER BY nodeid)::int4 AS ord, * FROM pando.active_nodes()),
 	c AS MATERIALIZED (
@@ -261,8 +241,8 @@ CREATE OR REPLACE FUNCTION pg_catalog.citus_check_cluster_node_health(OUT from_n
 	FROM pando.run_commands((SELECT array_agg(nodeid ORDER BY ord) FROM n),
 			(SELECT array_agg(command) FROM n, c), true, false) r
 		JOIN n f USING (ord) CROSS JOIN n t
-	ORDER BY f.ord, t.ord
-$$;
+	ORDER BY f.ord, t.ord;
+END;
 
 CREATE OR REPLACE FUNCTION pg_catalog.citus_local_disk_space_stats(OUT available_disk_size bigint,
 		OUT total_disk_size bigint) RETURNS record
@@ -272,7 +252,7 @@ CREATE OR REPLACE FUNCTION pg_catalog.citus_local_disk_space_stats(OUT available
 
 CREATE OR REPLACE FUNCTION pg_catalog.citus_shards_on_worker(OUT schema_name name,
 		OUT shard_name name, OUT table_type text, OUT owner_name name) RETURNS SETOF record
-	LANGUAGE sql STABLE AS $$
+	LANGUAGE sql STABLE BEGIN ATOMIC
 	SELECT n.nspname, c.relname,
 		CASE c.relkind WHEN 'r' THEN 'table' WHEN 'p' THEN 'partitioned table'
 			WHEN 'f' THEN 'foreign table' END,
@@ -281,13 +261,13 @@ CREATE OR REPLACE FUNCTION pg_catalog.citus_shards_on_worker(OUT schema_name nam
 	WHERE c.relkind IN ('r', 'p', 'f') AND pg_catalog.pg_table_is_visible(c.oid)
 		AND n.nspname NOT IN ('pg_catalog', 'information_schema')
 		AND pando.relation_shard_id(c.oid) IS NOT NULL
-	ORDER BY 1, 2
-$$;
+	ORDER BY 1, 2;
+END;
 
 CREATE OR REPLACE FUNCTION pg_catalog.citus_shard_indexes_on_worker(OUT schema_name name,
 		OUT index_name name, OUT index_type text, OUT owner_name name, OUT shard_name name)
 		RETURNS SETOF record
-	LANGUAGE sql STABLE AS $$
+	LANGUAGE sql STABLE BEGIN ATOMIC
 	SELECT n.nspname, c.relname, CASE c.relkind WHEN 'i' THEN 'index' ELSE 'partitioned index' END,
 		pg_catalog.pg_get_userbyid(c.relowner), t.relname
 	FROM pg_catalog.pg_class c
@@ -297,36 +277,36 @@ CREATE OR REPLACE FUNCTION pg_catalog.citus_shard_indexes_on_worker(OUT schema_n
 	WHERE c.relkind IN ('i', 'I') AND n.nspname NOT IN ('pg_catalog', 'pg_toast')
 		AND pg_catalog.pg_table_is_visible(c.oid)
 		AND pando.relation_shard_id(t.oid) IS NOT NULL
-	ORDER BY 1, 2
-$$;
+	ORDER BY 1, 2;
+END;
 
 -- Backends of all nodes.
 
 CREATE OR REPLACE FUNCTION pando.local_activity() RETURNS jsonb
-	LANGUAGE sql VOLATILE AS $$
-	SELECT coalesce(jsonb_agg(to_jsonb(a)), '[]') FROM pg_catalog.pg_stat_activity a
-$$;
+	LANGUAGE sql VOLATILE BEGIN ATOMIC
+	SELECT coalesce(jsonb_agg(to_jsonb(a)), '[]') FROM pg_catalog.pg_stat_activity a;
+END;
 
 CREATE OR REPLACE FUNCTION pando.activity(OUT global_pid bigint, OUT nodeid int4,
 		OUT is_worker_query boolean, OUT activity pg_catalog.pg_stat_activity) RETURNS SETOF record
-	LANGUAGE sql VOLATILE AS $$
+	LANGUAGE sql VOLATILE BEGIN ATOMIC
 	SELECT pando.global_pid(x.nodeid, a.pid, a.application_name), x.nodeid,
 		coalesce(a.application_name ~ '^citus_internal gpid=', false), a
 	FROM pando.elements_from_nodes('SELECT pando.local_activity()') x
-		CROSS JOIN LATERAL jsonb_populate_record(NULL::pg_catalog.pg_stat_activity, x.element) a
-$$;
+		CROSS JOIN LATERAL jsonb_populate_record(NULL::pg_catalog.pg_stat_activity, x.element) a;
+END;
 
 -- distributed, reference, local, or schema for a table of a distributed schema.
 CREATE OR REPLACE FUNCTION pando.table_type(rel regclass) RETURNS text
-	LANGUAGE sql STABLE AS $$
+	LANGUAGE sql STABLE BEGIN ATOMIC
 	SELECT CASE
 		WHEN p.partmethod <> 'n' THEN 'distributed'
 		WHEN p.repmodel = 't' THEN 'reference'
 		WHEN p.colocationid = 0 THEN 'local'
 		WHEN p.colocationid IN (SELECT colocationid FROM pg_catalog.pg_dist_schema) THEN 'schema'
 		ELSE 'distributed' END
-	FROM pg_catalog.pg_dist_partition p WHERE p.logicalrelid = rel
-$$;
+	FROM pg_catalog.pg_dist_partition p WHERE p.logicalrelid = rel;
+END;
 
 -- In the condition on pg_class that hides shards from clients.
 CREATE OR REPLACE FUNCTION pando.relation_is_shown(oid, name) RETURNS boolean

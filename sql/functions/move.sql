@@ -71,12 +71,12 @@ CREATE OR REPLACE FUNCTION pg_catalog.citus_add_rebalance_strategy(name name,
 		shard_cost_function regproc, node_capacity_function regproc,
 		shard_allowed_on_node_function regproc, default_threshold real,
 		minimum_threshold real DEFAULT 0, improvement_threshold real DEFAULT 0) RETURNS void
-	LANGUAGE sql AS $$
+	LANGUAGE sql BEGIN ATOMIC
 	INSERT INTO pg_catalog.pg_dist_rebalance_strategy (name, shard_cost_function,
 		node_capacity_function, shard_allowed_on_node_function, default_threshold,
 		minimum_threshold, improvement_threshold)
-	VALUES ($1, $2, $3, $4, $5, $6, $7);
-$$;
+	VALUES ($1, $2, $3, $4, $5, $6, $7);;
+END;
 
 CREATE OR REPLACE FUNCTION pg_catalog.citus_set_default_rebalance_strategy(name text)
 	RETURNS void
@@ -142,7 +142,8 @@ END $$;
 CREATE OR REPLACE FUNCTION pg_catalog.master_drain_node(nodename text, nodeport integer,
 		shard_transfer_mode citus.shard_transfer_mode DEFAULT 'auto',
 		rebalance_strategy name DEFAULT NULL) RETURNS void
-	LANGUAGE sql AS $$ SELECT pg_catalog.citus_drain_node($1, $2, $3, $4) $$;
+	LANGUAGE sql
+	BEGIN ATOMIC SELECT pg_catalog.citus_drain_node($1, $2, $3, $4); END;
 
 CREATE OR REPLACE PROCEDURE pg_catalog.citus_cleanup_orphaned_resources()
 	LANGUAGE c AS 'MODULE_PATHNAME', 'citus_cleanup_orphaned_resources';

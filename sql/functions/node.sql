@@ -57,38 +57,46 @@ CREATE OR REPLACE FUNCTION pg_catalog.stop_metadata_sync_to_node(nodename text,
 CREATE OR REPLACE FUNCTION pg_catalog.master_add_node(nodename text, nodeport integer,
 		groupid integer DEFAULT -1, noderole noderole DEFAULT 'primary',
 		nodecluster name DEFAULT 'default') RETURNS integer
-	LANGUAGE sql STRICT AS $$ SELECT pg_catalog.citus_add_node($1, $2, $3, $4, $5) $$;
+	LANGUAGE sql STRICT
+	BEGIN ATOMIC SELECT pg_catalog.citus_add_node($1, $2, $3, $4, $5); END;
 
 CREATE OR REPLACE FUNCTION pg_catalog.master_add_inactive_node(nodename text, nodeport integer,
 		groupid integer DEFAULT -1, noderole noderole DEFAULT 'primary',
 		nodecluster name DEFAULT 'default') RETURNS integer
-	LANGUAGE sql STRICT AS $$ SELECT pg_catalog.citus_add_inactive_node($1, $2, $3, $4, $5) $$;
+	LANGUAGE sql STRICT
+	BEGIN ATOMIC SELECT pg_catalog.citus_add_inactive_node($1, $2, $3, $4, $5); END;
 
 CREATE OR REPLACE FUNCTION pg_catalog.master_activate_node(nodename text, nodeport integer)
 	RETURNS integer
-	LANGUAGE sql STRICT AS $$ SELECT pg_catalog.citus_activate_node($1, $2) $$;
+	LANGUAGE sql STRICT
+	BEGIN ATOMIC SELECT pg_catalog.citus_activate_node($1, $2); END;
 
 CREATE OR REPLACE FUNCTION pg_catalog.master_disable_node(nodename text, nodeport integer)
 	RETURNS void
-	LANGUAGE sql STRICT AS $$ SELECT pg_catalog.citus_disable_node($1, $2) $$;
+	LANGUAGE sql STRICT
+	BEGIN ATOMIC SELECT pg_catalog.citus_disable_node($1, $2); END;
 
 CREATE OR REPLACE FUNCTION pg_catalog.master_remove_node(nodename text, nodeport integer)
 	RETURNS void
-	LANGUAGE sql STRICT AS $$ SELECT pg_catalog.citus_remove_node($1, $2) $$;
+	LANGUAGE sql STRICT
+	BEGIN ATOMIC SELECT pg_catalog.citus_remove_node($1, $2); END;
 
 CREATE OR REPLACE FUNCTION pg_catalog.master_update_node(node_id integer, new_node_name text,
 		new_node_port integer, force boolean DEFAULT false, lock_cooldown integer DEFAULT 10000)
 	RETURNS void
-	LANGUAGE sql STRICT AS $$ SELECT pg_catalog.citus_update_node($1, $2, $3, $4, $5) $$;
+	LANGUAGE sql STRICT
+	BEGIN ATOMIC SELECT pg_catalog.citus_update_node($1, $2, $3, $4, $5); END;
 
 CREATE OR REPLACE FUNCTION pg_catalog.master_set_node_property(nodename text, nodeport integer,
 		property text, value boolean) RETURNS void
-	LANGUAGE sql STRICT AS $$ SELECT pg_catalog.citus_set_node_property($1, $2, $3, $4) $$;
+	LANGUAGE sql STRICT
+	BEGIN ATOMIC SELECT pg_catalog.citus_set_node_property($1, $2, $3, $4); END;
 
 CREATE OR REPLACE FUNCTION pg_catalog.master_add_secondary_node(nodename text,
 		nodeport integer, primaryname text, primaryport integer,
 		nodecluster name DEFAULT 'default') RETURNS integer
-	LANGUAGE sql STRICT AS $$ SELECT pg_catalog.citus_add_secondary_node($1, $2, $3, $4, $5) $$;
+	LANGUAGE sql STRICT
+	BEGIN ATOMIC SELECT pg_catalog.citus_add_secondary_node($1, $2, $3, $4, $5); END;
 
 -- Between nodes.
 

@@ -5,12 +5,6 @@ CREATE OR REPLACE FUNCTION pg_catalog.citus_backend_gpid() RETURNS bigint
 COMMENT ON FUNCTION pg_catalog.citus_backend_gpid() IS
 	'global pid of the client''s backend that this backend works for';
 
-CREATE OR REPLACE FUNCTION pg_catalog.citus_nodeid_for_gpid(global_pid bigint)
-	RETURNS integer LANGUAGE C STRICT IMMUTABLE AS 'MODULE_PATHNAME';
-
-CREATE OR REPLACE FUNCTION pg_catalog.citus_pid_for_gpid(global_pid bigint)
-	RETURNS integer LANGUAGE C STRICT IMMUTABLE AS 'MODULE_PATHNAME';
-
 CREATE OR REPLACE FUNCTION pg_catalog.get_current_transaction_id(
 	OUT database_id oid, OUT process_id integer, OUT initiator_node_identifier integer,
 	OUT transaction_number bigint, OUT transaction_stamp timestamp with time zone)

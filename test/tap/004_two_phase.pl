@@ -57,9 +57,9 @@ foreach my $case (@points)
 		if ($fault ne 'error')
 		{
 			ok($coordinator->poll_query_until('postgres',
-					"SELECT count(*) = 1 FROM pg_stat_activity WHERE wait_event_type = 'Extension' AND query LIKE 'BEGIN; INSERT INTO t%'"),
+					"SELECT count(*) = 1 FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND query LIKE 'BEGIN; INSERT INTO t%'"),
 				"$point: reached");
-			my $backend = $cluster->sql("SELECT pid FROM pg_stat_activity WHERE wait_event_type = 'Extension' AND query LIKE 'BEGIN; INSERT INTO t%'");
+			my $backend = $cluster->sql("SELECT pid FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND query LIKE 'BEGIN; INSERT INTO t%'");
 			if ($fault eq 'backend') { kill 'KILL', $backend; }
 			elsif ($fault eq 'coordinator') { $coordinator->stop('immediate'); }
 			else

@@ -118,12 +118,12 @@ debug_point_wait(const char *name)
 
 	ConditionVariablePrepareToSleep(&table->cleared);
 	while (debug_point_look(name, &action) && action == DEBUG_ACTION_WAIT)
-		ConditionVariableSleep(&table->cleared, PG_WAIT_EXTENSION);
+		ConditionVariableSleep(&table->cleared, WAIT_EVENT_PG_SLEEP);
 	ConditionVariableCancelSleep();
 }
 
-void
-debug_point_reached(const char *name)
+static void
+reached(const char *name, int elevel)
 {
 	DebugAction action;
 
@@ -135,13 +135,25 @@ debug_point_reached(const char *name)
 			debug_point_wait(name);
 			break;
 		case DEBUG_ACTION_ERROR:
-			ereport(ERROR, (errcode(ERRCODE_EXTERNAL_ROUTINE_EXCEPTION),
-							errmsg("debug point \"%s\" reached", name)));
+			ereport(elevel, (errcode(ERRCODE_EXTERNAL_ROUTINE_EXCEPTION),
+							 errmsg("debug point \"%s\" reached", name)));
 			break;
 		case DEBUG_ACTION_EXIT:
 			/* As a crash: no callback runs and the postmaster restarts the server. */
 			_exit(2);
 	}
+}
+
+void
+debug_point_reached(const char *name)
+{
+	reached(name, ERROR);
+}
+
+void
+debug_point_passed(const char *name)
+{
+	reached(name, WARNING);
 }
 
 Datum

@@ -6,6 +6,7 @@
  * have it). Armed per server by SQL, seen by all of its backends (shared memory):
  *   SELECT pando.debug_point_arm('commit-after-prepare', 'wait' | 'error' | 'exit');
  *   SELECT pando.debug_point_clear();      -- all; waiting backends go on
+ * A waiting backend shows the wait event PgSleep.
  */
 #ifndef PANDO_BASE_DEBUG_POINT_H
 #define PANDO_BASE_DEBUG_POINT_H
@@ -21,9 +22,13 @@ extern void debug_point_init(void);
 
 #ifdef PANDO_DEBUG_POINTS
 extern void debug_point_reached(const char *name);
+extern void debug_point_passed(const char *name);
 #define DEBUG_POINT(name) debug_point_reached(name)
+/* Where nothing may raise: "error" is a warning there. */
+#define DEBUG_POINT_NO_ERROR(name) debug_point_passed(name)
 #else
 #define DEBUG_POINT(name) ((void) 0)
+#define DEBUG_POINT_NO_ERROR(name) ((void) 0)
 #endif
 
 #endif

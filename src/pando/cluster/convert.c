@@ -238,6 +238,7 @@ make_shell_tables(Oid relid)
 
 	if (node_list(NODES_OTHER) == NIL)
 		return;
+	xact_settle_past();
 	ObjectAddressSet(address, RelationRelationId, relid);
 	dependency_ensure(&address);
 	run_on_others(table_def_commands(relid));

@@ -226,8 +226,11 @@ drop_on_other_nodes(List *tables)
 		separator = ", ";
 	}
 	if (nodes != NIL && list.len > 0)
+	{
+		xact_settle_past();
 		xact_run_on_nodes(nodes, psprintf("SELECT pando.tables_drop(%s)",
 										  quote_literal_cstr(list.data)));
+	}
 }
 
 /* SQL: drops shell tables (a list of names) of this node, and all that goes with them. */

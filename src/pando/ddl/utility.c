@@ -295,6 +295,7 @@ job_send(DdlJob *job)
 
 	if (nodes == NIL)
 		return;
+	xact_settle_past();
 	initStringInfo(&sql);
 	appendStringInfo(&sql, "SELECT pando.ddl_apply(%s, ",
 					 quote_literal_cstr(job_text(job)));

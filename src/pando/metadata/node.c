@@ -164,14 +164,23 @@ node_by_group(int32 group)
 					errmsg("there is no primary node for group %d", group)));
 }
 
+/*
+ * One that is missing is looked for in the catalog once more: a new node is seen by
+ * queries before its coordinator's second phase ends and the invalidation is sent.
+ */
 const DistNode *
 node_by_id(int32 id)
 {
-	const NodeMap *all = node_map();
+	for (int look = 0; look < 2; look++)
+	{
+		const NodeMap *all = node_map();
 
-	for (int i = 0; i < all->nnodes; i++)
-		if (all->nodes[i].id == id)
-			return &all->nodes[i];
+		for (int i = 0; i < all->nnodes; i++)
+			if (all->nodes[i].id == id)
+				return &all->nodes[i];
+		if (look == 0)
+			node_cache_invalidated(InvalidOid);
+	}
 	return NULL;
 }
 

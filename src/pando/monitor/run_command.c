@@ -26,6 +26,8 @@
 #include "pando/monitor/run_command.h"
 #include "pando/transaction/xact.h"
 
+#define LANE_CANCEL_MS 2000
+
 typedef struct Lane
 {
 	NodeAddress address;
@@ -221,26 +223,13 @@ command_run_joined(Command *command)
  * Outside of it.
  */
 
-/* Asks the node to stop what the session runs, without waiting until it has. */
-static void
-lane_cancel(Lane *lane)
-{
-	PGcancel *cancel = PQgetCancel(lane->session->conn);
-	char message[256];
-
-	if (cancel == NULL)
-		return;
-	(void) PQcancel(cancel, message, sizeof(message));
-	PQfreeCancel(cancel);
-}
-
 static void
 lane_close(Lane *lane)
 {
 	if (lane->session == NULL)
 		return;
 	if (lane->session->state == SESSION_BUSY || lane->session->state == SESSION_COPY_OUT)
-		lane_cancel(lane);
+		(void) session_request_cancel(lane->session, LANE_CANCEL_MS);
 	session_close(lane->session);
 	lane->session = NULL;
 }
@@ -253,12 +242,12 @@ lane_start(Lane *lane)
 		return;
 	if (lane->session == NULL)
 	{
-		lane->session = session_claim(&lane->address, GetSessionUserId());
+		lane->session = session_claim(&lane->address, GetUserId());
 		/* What an earlier transaction has set there is not what the node would have. */
 		while (lane->session->settings != NULL)
 		{
 			lane_close(lane);
-			lane->session = session_claim(&lane->address, GetSessionUserId());
+			lane->session = session_claim(&lane->address, GetUserId());
 		}
 	}
 	lane->current = linitial(lane->waiting);

@@ -17,6 +17,7 @@
 #include "utils/timestamp.h"
 
 #define CANCEL_WAIT_MS 5000
+#define CANCEL_REQUEST_MS 2000
 
 static dlist_head pool = DLIST_STATIC_INIT(pool);
 static bool exit_registered = false;
@@ -35,18 +36,6 @@ session_name(void)
 }
 
 static void
-request_cancel(Session *session)
-{
-	char message[256];
-	PGcancel *cancel = PQgetCancel(session->conn);
-
-	if (cancel == NULL)
-		return;
-	(void) PQcancel(cancel, message, sizeof(message));
-	PQfreeCancel(cancel);
-}
-
-static void
 close_all(int code, Datum arg)
 {
 	dlist_mutable_iter iter;
@@ -57,7 +46,7 @@ close_all(int code, Datum arg)
 
 		/* A node that waits for a lock does not notice that nobody listens. */
 		if (session->state == SESSION_BUSY || session->state == SESSION_COPY_OUT)
-			request_cancel(session);
+			(void) session_request_cancel(session, CANCEL_REQUEST_MS);
 		session_close(session);
 	}
 }
@@ -314,8 +303,9 @@ session_cancel_start(Session *session)
 	if (session->state == SESSION_COPY_IN)
 		session_copy_end(session, "COPY was cancelled");
 	else if (session->state != SESSION_IDLE && session->state != SESSION_DEAD &&
-			 !session->wire->unsent)
-		request_cancel(session);
+			 !session->wire->unsent &&
+			 !session_request_cancel(session, CANCEL_REQUEST_MS))
+		session_abandon(session, "the node did not take a cancel request in time");
 }
 
 void

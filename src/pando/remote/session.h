@@ -183,6 +183,12 @@ extern void session_raise(Session *session, const PGresult *result, int elevel);
 extern void session_raise_lost(Session *session, int elevel);
 
 /*
+ * Asks the node to stop what the session runs; false if it did not take the request in
+ * that time, so that it may arrive any time later.
+ */
+extern bool session_request_cancel(Session *session, int timeout_ms);
+
+/*
  * Asks the node to cancel what runs; the flight's end is still to be waited for. A
  * session that is not yet connected is dead then.
  */

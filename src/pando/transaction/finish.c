@@ -201,7 +201,7 @@ post_commit(void)
 		prepared |= member->session->gid != NULL;
 	if (prepared)
 	{
-		DEBUG_POINT("commit-before-second-phase");
+		DEBUG_POINT_NO_ERROR("commit-before-second-phase");
 		two_phase_commit();
 	}
 	release_all();
@@ -235,7 +235,7 @@ abort_all(void)
 
 	if (claimed == NIL)
 		return;
-	DEBUG_POINT("abort-before-rollback");
+	DEBUG_POINT_NO_ERROR("abort-before-rollback");
 	cancel_all(claimed);
 	foreach_ptr (Session, session, claimed)
 	{

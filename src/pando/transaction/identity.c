@@ -42,6 +42,7 @@ typedef struct IdentitySlot
 typedef struct IdentityShared
 {
 	pg_atomic_uint64 last_number;
+	uint64 first_number; /* all of before the server's start are smaller */
 	IdentitySlot slots[FLEXIBLE_ARRAY_MEMBER];
 } IdentityShared;
 
@@ -76,7 +77,8 @@ identity_startup(void)
 	shared = ShmemInitStruct("pando identity", shared_size(), &found);
 	if (!found)
 	{
-		pg_atomic_init_u64(&shared->last_number, (uint64) GetCurrentTimestamp());
+		shared->first_number = (uint64) GetCurrentTimestamp();
+		pg_atomic_init_u64(&shared->last_number, shared->first_number);
 		for (int i = 0; i <= MaxBackends; i++)
 		{
 			pg_atomic_init_u64(&shared->slots[i].number, 0);
@@ -158,6 +160,13 @@ identity_transaction_number(void)
 		pg_memory_barrier();
 	}
 	return my_number;
+}
+
+/* Is it the number of a transaction of before this server's start? */
+bool
+identity_is_of_past(uint64 number)
+{
+	return number <= shared->first_number;
 }
 
 /* Is that transaction still under way in a backend of this server? */

@@ -65,6 +65,7 @@ extern void identity_init(void);
 extern uint64 identity_transaction_number(void);
 extern void identity_transaction_end(void);
 extern bool identity_is_running(int pid, uint64 number);
+extern bool identity_is_of_past(uint64 number);
 extern bool identity_cancel_victim(int pid);
 extern uint64 identity_gpid(int pid, const char *name);
 

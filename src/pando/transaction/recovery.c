@@ -16,6 +16,7 @@
  */
 #include "pando/compat/compat.h"
 
+#include "access/xact.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_namespace.h"
 #include "fmgr.h"
@@ -197,6 +198,53 @@ xact_recover(void)
 	}
 	list_free_deep(recoveries);
 	return settled;
+}
+
+/* A node with committed work of before a crash that it was not told of; NULL: none. */
+static const DistNode *
+node_in_doubt(const char *prefix)
+{
+	foreach_ptr (const DistNode, node, node_list(NODES_OTHER))
+	{
+		foreach_ptr (TransactionRow, row, catalog_transaction_by_group(node->group))
+		{
+			int pid;
+			unsigned long long number;
+
+			if (strncmp(row->gid, prefix, strlen(prefix)) == 0 &&
+				sscanf(row->gid + strlen(prefix), "%d_%llu_", &pid, &number) == 2 &&
+				identity_is_of_past(number))
+				return node;
+		}
+	}
+	return NULL;
+}
+
+void
+xact_settle_past(void)
+{
+	static bool settled = false; /* once so, always so: a crash starts new backends */
+	char *prefix;
+	const DistNode *node;
+
+	if (settled)
+		return;
+	prefix = two_phase_prefix();
+	if (node_in_doubt(prefix) != NULL)
+	{
+		(void) xact_recover();
+		CommandCounterIncrement();
+	}
+	node = node_in_doubt(prefix);
+	if (node != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("node %s:%d has transactions of before a crash that are not "
+						"settled yet",
+						node->host, node->port),
+				 errhint("They will be when the node can be reached; SELECT "
+						 "recover_prepared_transactions() does it at once.")));
+	settled = true;
 }
 
 PG_FUNCTION_INFO_V1(recover_prepared_transactions);

@@ -169,7 +169,7 @@ two_phase_commit(void)
 		{
 			snprintf(sql, sizeof(sql), "COMMIT PREPARED '%s'", session->gid);
 			session_send_simple(session, sql);
-			DEBUG_POINT("commit-during-second-phase");
+			DEBUG_POINT_NO_ERROR("commit-during-second-phase");
 		}
 		sessions = lappend(sessions, session);
 	}

@@ -91,4 +91,10 @@ extern uint64 xact_global_pid(void);
  * body). */
 extern int xact_recover(void);
 
+/*
+ * What a crash of this server left prepared on other nodes is settled when this returns.
+ * For statements on objects that may be in there, where nothing else would make them wait.
+ */
+extern void xact_settle_past(void);
+
 #endif
