@@ -6,7 +6,7 @@
  * copies of a row agree; the template has a slot for the rows and the executor decides
  * where each goes. ON CONFLICT and RETURNING are evaluated with the row in its shard.
  *
- * Rows with a subquery in them come from a plan: see insert_select.c.
+ * Rows with a subquery or a set-returning function in them come from a plan: see insert_select.c.
  */
 #include "pando/compat/compat.h"
 
@@ -287,7 +287,7 @@ insert_fragment(Query *query, const DistTable *target)
 
 	if (query->jointree->fromlist != NIL && values == NULL)
 		return insert_select_fragment(query, target);
-	if (query->hasModifyingCTE ||
+	if (query->hasModifyingCTE || query->hasTargetSRFs ||
 		(query->hasSubLinks &&
 		 (checkExprHasSubLink((Node *) query->targetList) ||
 		  (values && checkExprHasSubLink((Node *) values->values_lists)))))

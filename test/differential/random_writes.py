@@ -1,0 +1,175 @@
+#!/usr/bin/env python3
+"""Random INSERT, UPDATE, DELETE over the tables of test/regress/sql/compare_setup.sql, as one
+call of public.compare_writes() of compare_write.sql, which compares what each returns and all
+tables after it, and undoes it.
+
+    random_writes.py SEED COUNT | psql ...
+
+What is refused by name (feature_not_supported) is printed as well unless psql's variable
+says otherwise; the same seed gives the same text.
+"""
+import random
+import sys
+
+# Columns, those that may be set, and the key that says which rows are the same row.
+TABLES = {'a': (['k', 'id', 'x'], ['x', 'y', 'v'], ['k', 'id']), 'b': (['k', 'id', 'x'], ['x', 'y', 'f'], ['k', 'id']),
+          'c': (['k', 'ak', 'x'], ['ak', 'x'], None), 'e': (['k', 'x'], ['x', 'name'], None),
+          'r': (['id', 'x'], ['x', 'name'], ['id']), 's1': (['id', 'x'], ['id', 'x'], None),
+          'loc': (['id', 'x'], ['x', 'name'], None), 'w': (['k', 'd'], ['d', 't', 'arr'], ['k'])}
+SOURCES = dict({name: t[0] for name, t in TABLES.items()}, r2=['id', 'rid'], tree=['k', 'id', 'parent'])
+TEXTS = {'y', 'name', 't'}
+names = 0
+
+
+def alias():
+    global names
+    names += 1
+    return f't{names}'
+
+
+def column(scope, key=0.0):
+    name, columns = random.choice(scope)
+    return f'{name}.{columns[0] if random.random() < key else random.choice(columns)}'
+
+
+def sublink(scope):
+    table, name = random.choice(list(SOURCES)), alias()
+    inner, outer = [(name, SOURCES[table])], column(scope, 0.6)
+    col = column(inner, 0.6)
+    rest = f' AND {column(inner)} {random.choice("=<>")} {random.randint(0, 8)}' if random.random() < 0.4 else ''
+    return random.choice([
+        f'EXISTS (SELECT 1 FROM {table} {name} WHERE {col} = {outer}{rest})',
+        f'NOT EXISTS (SELECT 1 FROM {table} {name} WHERE {col} = {outer}{rest})',
+        f'{outer} IN (SELECT {col} FROM {table} {name} WHERE true{rest})',
+        f'{outer} NOT IN (SELECT {col} FROM {table} {name} WHERE true{rest})',
+        f'{outer} > (SELECT count(*) FROM {table} {name} WHERE {col} = {outer}{rest})',
+        f'{outer} = (SELECT max({col}) FROM {table} {name} WHERE true{rest})'])
+
+
+def where(scope, least=0):
+    parts = []
+    for _ in range(max(least, random.choice([0, 1, 1, 2]))):
+        c = column(scope, 0.5)
+        parts.append(random.choice([
+            f'{c} = {random.randint(0, 9)}', f'{c} > {random.randint(0, 6)}', f'{c} IS NULL',
+            f'{c} IN ({random.randint(0, 9)}, {random.randint(0, 9)})', f'coalesce({c}, -1) < {random.randint(0, 8)}',
+            f'({c} = {random.randint(0, 9)} OR {column(scope, 0.5)} = {random.randint(0, 9)})',
+            sublink(scope), sublink(scope)]))
+    return parts
+
+
+def value(col, scope):
+    if col in TEXTS:
+        return random.choice(["'new'", 'NULL', f"'n' || {column(scope)}", f"concat({column(scope)}, 'z')"])
+    if col == 'arr':
+        return random.choice([f'ARRAY[{column(scope)}]', 'NULL'])
+    return random.choice([str(random.randint(0, 20)), 'NULL', column(scope), f'{column(scope)} + 1',
+                          f'CASE WHEN {column(scope)} > 3 THEN 1 ELSE {column(scope)} END', f'coalesce({column(scope)}, 7)'])
+
+
+def returning(scope, chance=0.4):
+    if random.random() > chance:
+        return ''
+    return ' RETURNING ' + ', '.join(column(scope) for _ in range(random.randint(1, 3)))
+
+
+def unique_source(scope, key):
+    """A source with at most one row for each row that is changed: else the result is open."""
+    table = random.choice(list(SOURCES))
+    name, (target, _) = alias(), scope[0]
+    col = random.choice(SOURCES[table])
+    other = [c for c in SOURCES[table] if c != col][0]
+    text = f'(SELECT {col} AS q, {random.choice(["min", "max", "count"])}({other}) AS m FROM {table} GROUP BY {col}) {name}'
+    return text, [(name, ['q', 'm'])], f'{column(scope, 0.7)} = {name}.q'
+
+
+def update():
+    table = random.choice(list(TABLES))
+    columns, settable, key = TABLES[table]
+    target = alias()
+    scope, sources, parts = [(target, columns)], '', []
+    if random.random() < 0.4:
+        text, more, on = unique_source(scope, key)
+        sources, parts, scope = f' FROM {text}', [on], scope + more
+    parts += where(scope)
+    sets = ', '.join(f'{c} = {value(c, scope)}' for c in random.sample(settable, random.randint(1, 2)))
+    if random.random() < 0.15 and 'x' in settable:
+        t = random.choice(list(SOURCES))
+        sets = f'x = (SELECT count(*) FROM {t} z WHERE z.{SOURCES[t][0]} = {column(scope[:1], 0.7)})'
+    return (f'UPDATE {table} {target} SET {sets}{sources}' + (' WHERE ' + ' AND '.join(parts) if parts else '') +
+            returning(scope))
+
+
+def delete():
+    table = random.choice(list(TABLES))
+    target = alias()
+    scope, sources, parts = [(target, TABLES[table][0])], '', []
+    if random.random() < 0.4:
+        text, more, on = unique_source(scope, TABLES[table][2])
+        sources, parts, scope = f' USING {text}', [on], scope + more
+    parts += where(scope)
+    return f'DELETE FROM {table} {target}{sources}' + (' WHERE ' + ' AND '.join(parts) if parts else '') + returning(scope)
+
+
+def insert():
+    table = random.choice(list(TABLES))
+    columns, _, key = TABLES[table]
+    conflict = ''
+    if key and random.random() < 0.6:
+        c = columns[-1]
+        conflict = f' ON CONFLICT ({", ".join(key)}) ' + random.choice([
+            'DO NOTHING', f'DO UPDATE SET {c} = excluded.{c}', f'DO UPDATE SET {c} = {table}.{c} + 1',
+            f'DO UPDATE SET {c} = coalesce(excluded.{c}, 3) WHERE {table}.{c} > 2'])
+    shift = random.choice([0, 1000]) if key else 0
+    if random.random() < 0.4:
+        rows, seen = [], set()
+        for _ in range(random.randint(1, 4)):
+            row = [random.randint(0, 20) + shift if i < len(key or [1]) else random.choice([random.randint(0, 9), 'NULL', '(SELECT max(id) FROM r2)'])
+                   for i, c in enumerate(columns)]
+            if tuple(row[:len(key or [1])]) not in seen:
+                rows.append('(' + ', '.join(map(str, row)) + ')')
+            seen.add(tuple(row[:len(key or [1])]))
+        source = 'VALUES ' + ', '.join(rows)
+    else:
+        name, t = alias(), random.choice(list(SOURCES))
+        scope = [(name, SOURCES[t])]
+        froms = f'{t} {name}'
+        if random.random() < 0.5:
+            other, u = alias(), random.choice(list(SOURCES))
+            scope.append((other, SOURCES[u]))
+            froms += f' {random.choice(["JOIN", "LEFT JOIN"])} {u} {other} ON {column(scope[:1], 0.7)} = {column(scope[1:], 0.7)}'
+        parts = where(scope)
+        first = [column(scope, 0.7) for _ in (key or [1])]
+        parts += [f'{c} IS NOT NULL' for c in first]
+        keys = [f'{c} + {shift}' if shift else c for c in first]
+        rest = columns[len(first):]
+        cond = ' WHERE ' + ' AND '.join(parts)
+        if key or random.random() < 0.4:
+            source = (f'SELECT {", ".join(keys + [random.choice(["count(*)", f"max({column(scope)})"]) for _ in rest])} FROM {froms}{cond} '
+                      f'GROUP BY {", ".join(dict.fromkeys(first))}')
+        else:
+            source = f'SELECT {", ".join(keys + [column(scope) for _ in rest])} FROM {froms}{cond}'
+        if random.random() < 0.2:
+            source = f'SELECT * FROM ({source}) q ORDER BY {", ".join(str(i + 1) for i in range(len(columns)))} LIMIT {random.randint(1, 20)}'
+    return f'INSERT INTO {table} ({", ".join(columns)}) {source}{conflict}' + returning([(table, columns)])
+
+
+def in_with(text):
+    name = alias()
+    if ' RETURNING ' not in text:
+        return text
+    return f'WITH {name} AS ({text}) SELECT count(*) FROM {name}'
+
+
+def main():
+    random.seed(int(sys.argv[1]))
+    print('SELECT public.compare_writes($compare$')
+    for _ in range(int(sys.argv[2])):
+        text = random.choice([insert, update, update, delete])()
+        if random.random() < 0.1:
+            text = in_with(text)
+        print(text + ';')
+    print('$compare$);')
+
+
+main()
