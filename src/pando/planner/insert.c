@@ -6,7 +6,8 @@
  * copies of a row agree; the template has a slot for the rows and the executor decides
  * where each goes. ON CONFLICT and RETURNING are evaluated with the row in its shard.
  *
- * Rows with a subquery or a set-returning function in them come from a plan: see insert_select.c.
+ * Rows with a subquery or a set-returning function in them come from a plan: see
+ * insert_select.c.
  */
 #include "pando/compat/compat.h"
 

@@ -47,7 +47,15 @@ close_all(int code, Datum arg)
 		/* A node that waits for a lock does not notice that nobody listens. */
 		if (session->state == SESSION_BUSY || session->state == SESSION_COPY_OUT)
 			(void) session_request_cancel(session, CANCEL_REQUEST_MS);
-		session_close(session);
+		if (!session->claimed)
+		{
+			session_close(session);
+			continue;
+		}
+		/* The transaction is rolled back after us and looks at its sessions. */
+		session_abandon(session, "this server process ends");
+		shared_pool_leave(session->wire->pool);
+		session->wire->pool = NULL;
 	}
 }
 

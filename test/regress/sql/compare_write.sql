@@ -121,6 +121,8 @@ INSERT INTO c SELECT k, id, x FROM a WHERE k < 5;
 INSERT INTO c (k, x) SELECT k, count(*) FROM a GROUP BY k;
 INSERT INTO c (k, x) SELECT x, k FROM a WHERE x IS NOT NULL;
 INSERT INTO c SELECT i, i, i FROM generate_series(1, 5) i;
+INSERT INTO c VALUES (generate_series(1, 5), 2) RETURNING *;
+INSERT INTO r (id) VALUES (generate_series(50, 55));
 INSERT INTO c SELECT 3, 4, 5;
 INSERT INTO c SELECT id, id, id FROM loc;
 INSERT INTO c SELECT * FROM c WHERE k = 1;
