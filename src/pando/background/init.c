@@ -13,8 +13,8 @@
 #include "postmaster/bgworker.h"
 
 /*
- * Once per backend that writes: the extension may be new in this database, or the database
- * a copy of one that has it.
+ * Once per backend that writes: the extension may be new in this database, or the
+ * database a copy of one that has it.
  */
 static void
 want_worker(XactMoment moment, bool committed)

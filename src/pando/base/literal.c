@@ -10,7 +10,6 @@
 
 #include "catalog/pg_type.h"
 #include "fmgr.h"
-#include "utils/builtins.h"
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
 
@@ -107,19 +106,4 @@ literal_text(Datum value, bool isnull, Oid type)
 	if (level != 0)
 		AtEOXact_GUC(true, level);
 	return text;
-}
-
-void
-literal_append(StringInfo out, Datum value, bool isnull, Oid type, int32 typmod)
-{
-	char *text = literal_text(value, isnull, type);
-
-	if (text == NULL)
-		appendStringInfoString(out, "NULL");
-	else
-		appendStringInfoString(out, quote_literal_cstr(text));
-	appendStringInfo(
-		out, "::%s",
-		format_type_extended(type, typmod,
-							 FORMAT_TYPE_TYPEMOD_GIVEN | FORMAT_TYPE_FORCE_QUALIFY));
 }

@@ -18,28 +18,10 @@ static const Catalog cleanup_catalog =
 	CATALOG_OF("pg_dist_cleanup", CleanupRow, cleanup_columns);
 static const char *const cleanup_key_index = "pg_dist_cleanup_pkey";
 
-int64
-catalog_cleanup_next_id(void)
-{
-	return catalog_nextval("pg_dist_cleanup_recordid_seq");
-}
-
-int64
-catalog_operation_next_id(void)
-{
-	return catalog_nextval("pg_dist_operationid_seq");
-}
-
 List *
 catalog_cleanup_all(void)
 {
 	return catalog_scan(&cleanup_catalog, cleanup_key_index, 0, NULL);
-}
-
-void
-catalog_cleanup_insert(const CleanupRow *row)
-{
-	catalog_insert(&cleanup_catalog, row);
 }
 
 bool

@@ -17,12 +17,8 @@ typedef struct CleanupRow
 	int32 policy_type;
 } CleanupRow;
 
-extern int64 catalog_cleanup_next_id(void);
-extern int64 catalog_operation_next_id(void);
-
 /* In order of record id. */
 extern List *catalog_cleanup_all(void);
-extern void catalog_cleanup_insert(const CleanupRow *row);
 extern bool catalog_cleanup_delete(int64 record_id);
 
 #endif

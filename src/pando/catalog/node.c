@@ -35,23 +35,6 @@ static const CatalogColumn local_group_columns[] = {
 static const Catalog local_group_catalog =
 	CATALOG_OF("pg_dist_local_group", LocalGroupRow, local_group_columns);
 
-NodeRow *
-catalog_node_new(const char *host, int port)
-{
-	NodeRow *row = palloc0(sizeof(NodeRow));
-
-	row->nodeid = -1;
-	row->groupid = -1;
-	row->nodename = pstrdup(host);
-	row->nodeport = port;
-	row->noderack = "default";
-	row->isactive = true;
-	row->noderole = "primary";
-	row->nodecluster = "default";
-	row->shouldhaveshards = true;
-	return row;
-}
-
 int32
 catalog_node_next_id(void)
 {
@@ -78,49 +61,12 @@ catalog_node_by_id(int32 nodeid)
 	return catalog_find(&node_catalog, node_key_index, 1, &key);
 }
 
-void
-catalog_node_insert(const NodeRow *row)
-{
-	catalog_insert(&node_catalog, row);
-	catalog_node_invalidate();
-}
-
-bool
-catalog_node_update(const NodeRow *row)
-{
-	CatalogKey key = KEY_INT4("nodeid", row->nodeid);
-	bool found = catalog_update(&node_catalog, node_key_index, 1, &key, row);
-
-	catalog_node_invalidate();
-	return found;
-}
-
-bool
-catalog_node_delete(int32 nodeid)
-{
-	CatalogKey key = KEY_INT4("nodeid", nodeid);
-	bool found = catalog_delete(&node_catalog, node_key_index, 1, &key) > 0;
-
-	catalog_node_invalidate();
-	return found;
-}
-
 int32
 catalog_local_group(void)
 {
 	LocalGroupRow *row = catalog_find(&local_group_catalog, NULL, 0, NULL);
 
 	return row != NULL ? row->groupid : 0;
-}
-
-void
-catalog_local_group_set(int32 groupid)
-{
-	LocalGroupRow row = {groupid};
-
-	if (!catalog_update(&local_group_catalog, NULL, 0, NULL, &row))
-		catalog_insert(&local_group_catalog, &row);
-	catalog_node_invalidate();
 }
 
 void

@@ -26,22 +26,15 @@ typedef struct NodeRow
 	int32 nodeprimarynodeid;
 } NodeRow;
 
-/* A row with the table's defaults and no ids (both -1). */
-extern NodeRow *catalog_node_new(const char *host, int port);
-
 extern int32 catalog_node_next_id(void);
 extern int32 catalog_node_next_group(void);
 
 /* All rows, in order of node id. */
 extern List *catalog_node_all(void);
 extern NodeRow *catalog_node_by_id(int32 nodeid);
-extern void catalog_node_insert(const NodeRow *row);
-extern bool catalog_node_update(const NodeRow *row);
-extern bool catalog_node_delete(int32 nodeid);
 
 /* This server's group; 0 if there is no row. */
 extern int32 catalog_local_group(void);
-extern void catalog_local_group_set(int32 groupid);
 
 extern void catalog_node_invalidate(void);
 

@@ -50,14 +50,6 @@ catalog_placement_by_shard(int64 shardid)
 	return catalog_scan(&placement_catalog, placement_shard_index, 1, &key);
 }
 
-List *
-catalog_placement_by_group(int32 groupid)
-{
-	CatalogKey key = KEY_INT4("groupid", groupid);
-
-	return catalog_scan(&placement_catalog, "pg_dist_placement_groupid_index", 1, &key);
-}
-
 void
 catalog_placement_insert(const PlacementRow *row)
 {

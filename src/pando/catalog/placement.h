@@ -25,7 +25,6 @@ extern int64 catalog_placement_next_id(void);
 
 extern PlacementRow *catalog_placement_by_id(int64 placementid);
 extern List *catalog_placement_by_shard(int64 shardid);
-extern List *catalog_placement_by_group(int32 groupid);
 
 extern void catalog_placement_insert(const PlacementRow *row);
 extern bool catalog_placement_update(const PlacementRow *row);

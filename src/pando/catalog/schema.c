@@ -14,26 +14,6 @@ static const Catalog schema_catalog =
 	CATALOG_OF("pg_dist_schema", SchemaRow, schema_columns);
 static const char *const schema_key_index = "pg_dist_schema_pkey";
 
-SchemaRow *
-catalog_schema_by_id(Oid schemaid)
-{
-	CatalogKey key = KEY_OID("schemaid", schemaid);
-
-	return catalog_find(&schema_catalog, schema_key_index, 1, &key);
-}
-
-List *
-catalog_schema_all(void)
-{
-	return catalog_scan(&schema_catalog, schema_key_index, 0, NULL);
-}
-
-void
-catalog_schema_insert(const SchemaRow *row)
-{
-	catalog_insert(&schema_catalog, row);
-}
-
 bool
 catalog_schema_delete(Oid schemaid)
 {

@@ -13,10 +13,7 @@ typedef struct SchemaRow
 	int32 colocationid;
 } SchemaRow;
 
-/* NULL when the schema is not distributed. */
-extern SchemaRow *catalog_schema_by_id(Oid schemaid);
-extern List *catalog_schema_all(void);
-extern void catalog_schema_insert(const SchemaRow *row);
+/* Was there a row? */
 extern bool catalog_schema_delete(Oid schemaid);
 
 #endif

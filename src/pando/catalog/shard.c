@@ -46,16 +46,6 @@ catalog_shard_insert(const ShardRow *row)
 }
 
 bool
-catalog_shard_update(const ShardRow *row)
-{
-	CatalogKey key = KEY_INT8("shardid", row->shardid);
-	bool found = catalog_update(&shard_catalog, shard_key_index, 1, &key, row);
-
-	catalog_invalidate(row->logicalrelid);
-	return found;
-}
-
-bool
 catalog_shard_delete(int64 shardid)
 {
 	CatalogKey key = KEY_INT8("shardid", shardid);

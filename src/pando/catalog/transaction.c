@@ -18,12 +18,6 @@ static const Catalog transaction_catalog =
 static const char *const transaction_index = "pg_dist_transaction_group_index";
 
 List *
-catalog_transaction_all(void)
-{
-	return catalog_scan(&transaction_catalog, NULL, 0, NULL);
-}
-
-List *
 catalog_transaction_by_group(int32 groupid)
 {
 	CatalogKey key = KEY_INT4("groupid", groupid);
@@ -44,12 +38,4 @@ catalog_transaction_delete(int32 groupid, const char *gid)
 
 	return catalog_delete(&transaction_catalog, transaction_index, lengthof(keys), keys) >
 		   0;
-}
-
-int
-catalog_transaction_delete_by_group(int32 groupid)
-{
-	CatalogKey key = KEY_INT4("groupid", groupid);
-
-	return catalog_delete(&transaction_catalog, transaction_index, 1, &key);
 }

@@ -17,10 +17,8 @@ typedef struct TransactionRow
 	uint64 outer_xid; /* full xid of the initiating transaction; 0: not known */
 } TransactionRow;
 
-extern List *catalog_transaction_all(void);
 extern List *catalog_transaction_by_group(int32 groupid);
 extern void catalog_transaction_insert(const TransactionRow *row);
 extern bool catalog_transaction_delete(int32 groupid, const char *gid);
-extern int catalog_transaction_delete_by_group(int32 groupid);
 
 #endif

@@ -1,9 +1,10 @@
 /*
  * cleanup.c: dropping what pg_dist_cleanup says is no longer used.
  *
- * Moves are transactions and leave nothing behind. Records come from operations that
- * could not drop something themselves. A record goes away together with its object; one
- * whose node can't be reached stays for the next time.
+ * Moves are transactions and leave nothing behind, so nothing here writes records: those
+ * that are there come from administrators or their tools. A record goes away together
+ * with its object, or with the node that had it; a node that can't be reached is an error
+ * and all records stay.
  */
 #include "pando/compat/compat.h"
 

@@ -19,18 +19,21 @@
 /* foreach_ptr is PostgreSQL 17's: iterate over a list of pointers of one type. */
 #ifndef foreach_ptr
 #define foreach_ptr(type, var, lst)                                                      \
-	for (type *var = NULL, *var##_once = (type *) 1; var##_once != NULL; var##_once = NULL) \
+	for (type *var = NULL, *var##_once = (type *) 1; var##_once != NULL;                 \
+		 var##_once = NULL)                                                              \
 		for (ForEachState var##_at = {(lst), 0};                                         \
-			 var##_at.l != NIL && var##_at.i < var##_at.l->length &&                      \
-			 ((var = (type *) lfirst(&var##_at.l->elements[var##_at.i])), true);          \
+			 var##_at.l != NIL && var##_at.i < var##_at.l->length &&                     \
+			 ((var = (type *) lfirst(&var##_at.l->elements[var##_at.i])), true);         \
 			 var##_at.i++)
 #endif
 
-/* One function asks for the owner of any object since PostgreSQL 16; include utils/acl.h. */
+/* One function asks for the owner of any object since PostgreSQL 16; include utils/acl.h.
+ */
 #if PG_VERSION_NUM < 160000
 #define compat_owns_relation(relid, role) pg_class_ownercheck(relid, role)
 #else
-#define compat_owns_relation(relid, role) object_ownercheck(RelationRelationId, relid, role)
+#define compat_owns_relation(relid, role)                                                \
+	object_ownercheck(RelationRelationId, relid, role)
 #endif
 
 /* foreach_int and foreach_oid are PostgreSQL 17's as well. */
@@ -38,7 +41,7 @@
 #define foreach_scalar_(type, var, lst, get)                                             \
 	for (type var = 0, var##_once = 1; var##_once != 0; var##_once = 0)                  \
 		for (ForEachState var##_at = {(lst), 0};                                         \
-			 var##_at.l != NIL && var##_at.i < var##_at.l->length &&                      \
+			 var##_at.l != NIL && var##_at.i < var##_at.l->length &&                     \
 			 ((var = get(&var##_at.l->elements[var##_at.i])), true);                     \
 			 var##_at.i++)
 #define foreach_oid(var, lst) foreach_scalar_(Oid, var, lst, lfirst_oid)
@@ -47,7 +50,8 @@
 
 /* All settings and their number; include utils/guc_tables.h. */
 #if PG_VERSION_NUM < 160000
-#define compat_guc_variables(count) (*(count) = GetNumConfigOptions(), get_guc_variables())
+#define compat_guc_variables(count)                                                      \
+	(*(count) = GetNumConfigOptions(), get_guc_variables())
 #else
 #define compat_guc_variables(count) get_guc_variables(count)
 #endif

@@ -36,12 +36,10 @@ typedef struct DdlJob
 	bool applying;		/* the coordinator sent it */
 	bool concerned;		/* is it about distributed objects at all? */
 	bool only_objects;	/* not about tables: no shards, objects are skipped if absent */
-	bool shell_skipped; /* nothing to do here but the shards */
 	List *tables;		/* Oids of the distributed tables it is about */
 	List *shard_statements; /* raw trees for this node's shards */
 	List *names;			/* names fixed so far, in order (char *) */
 	List *names_given;		/* when applying: the coordinator's, in the same order */
-	List *created; /* ObjectAddress * that the statement made, see capture_class */
 	const struct DdlHandler *handler;
 	DdlCall *call; /* NULL when applying */
 } DdlJob;
@@ -54,7 +52,7 @@ typedef struct DdlHandler
 	void (*finish)(DdlJob *job);  /* after shell and shards are changed, on each node */
 	void (*changed)(DdlJob *job); /* right after the shell is changed, on each node */
 	bool (*run)(DdlJob *job);	  /* instead of the usual way; false: go the usual way */
-	Oid capture_class;			  /* catalog whose new rows go to job->created */
+	Oid capture_class;			  /* catalog whose new rows are the objects made */
 } DdlHandler;
 
 #define ANY_OBJECT (-1)
@@ -93,9 +91,6 @@ extern List *job_shard_maps(Oid relid, int32 group);
 
 /* Runs the job's statement on this node through PostgreSQL, as the caller asked for. */
 extern void job_run_shell(DdlJob *job);
-
-/* Sends the statement to all other nodes, in the transaction. */
-extern void job_send(DdlJob *job);
 
 /* The statement's own text. */
 extern char *job_text(const DdlJob *job);

@@ -29,9 +29,6 @@ typedef struct ShardMap
  */
 extern bool shard_rename_statement(Node *stmt, const ShardMap *map);
 
-/* <name>_<shardid>; NULL stays NULL. */
-extern char *shard_rename(const char *name, const ShardMap *map);
-
 /* Names a relation's shard in place, qualified. */
 extern void shard_rename_range_var(RangeVar *relation, const ShardMap *map);
 

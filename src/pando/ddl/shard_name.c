@@ -21,7 +21,8 @@
 #include "pando/base/name.h"
 #include "pando/ddl/shard_ddl.h"
 
-char *
+/* <name>_<shardid>; NULL stays NULL. */
+static char *
 shard_rename(const char *name, const ShardMap *map)
 {
 	return name == NULL ? NULL : name_shard(name, map->shard_id);

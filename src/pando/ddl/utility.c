@@ -287,7 +287,8 @@ append_text_array(StringInfo out, List *values)
 	appendStringInfoString(out, "]::text[]");
 }
 
-void
+/* Sends the statement to all other nodes, in the transaction. */
+static void
 job_send(DdlJob *job)
 {
 	List *nodes = node_list(NODES_OTHER);

@@ -90,6 +90,8 @@ is_object_reference(Oid type)
 	}
 }
 
+static bool type_travels_binary(Oid type);
+
 static bool
 composite_travels_binary(Oid type)
 {
@@ -107,7 +109,8 @@ composite_travels_binary(Oid type)
 	return travels;
 }
 
-bool
+/* See columns_travel_binary(). */
+static bool
 type_travels_binary(Oid type)
 {
 	Oid element;

@@ -13,12 +13,9 @@ typedef struct RowDecoder RowDecoder;
 typedef struct RowEncoder RowEncoder;
 
 /*
- * Can values of the type travel in binary between nodes? Its bytes must not hold OIDs of
- * objects that users made, since these differ from node to node.
+ * Can the columns' values travel in binary between nodes? Their bytes must not hold OIDs
+ * of objects that users made, since these differ from node to node.
  */
-extern bool type_travels_binary(Oid type);
-
-/* The same for all columns of a row. */
 extern bool columns_travel_binary(TupleDesc desc);
 
 /* Makes a decoder for rows of the descriptor, in the current memory context. */

@@ -303,21 +303,3 @@ local_close(LocalQuery *query)
 		CommandCounterIncrement();
 	pfree(query);
 }
-
-uint64
-local_execute_query(const char *sql, ParamListInfo params, DestReceiver *dest)
-{
-	int nparams = params != NULL ? params->numParams : 0;
-	Oid *types = palloc(sizeof(Oid) * (nparams + 1));
-	LocalQuery *query;
-	uint64 processed;
-
-	for (int i = 0; i < nparams; i++)
-		types[i] = params->params[i].ptype;
-	query = local_open(sql, nparams, types, params, true, 0);
-	local_run(query, dest);
-	local_finish(query);
-	processed = local_processed(query);
-	local_close(query);
-	return processed;
-}

@@ -43,8 +43,4 @@ extern double local_execution_ms(const LocalQuery *query);
 /* The end; what was written becomes visible to the transaction's later statements. */
 extern void local_close(LocalQuery *query);
 
-/* Open to close: one statement whose rows go to dest; returns the rows processed. */
-extern uint64 local_execute_query(const char *sql, ParamListInfo params,
-								  DestReceiver *dest);
-
 #endif

@@ -339,7 +339,7 @@ dist_table_invalidate(Oid relid)
  * Shards.
  */
 
-int32
+static int32
 shard_hash(const DistTable *table, Datum value)
 {
 	/* The function's own cache is part of the table's memory: not const for it. */
@@ -347,7 +347,7 @@ shard_hash(const DistTable *table, Datum value)
 		FunctionCall1Coll((FmgrInfo *) &table->hash, table->key_collation, value));
 }
 
-int
+static int
 shard_index_of_hash(const DistTable *table, int32 hash)
 {
 	int low = 0;

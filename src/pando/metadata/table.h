@@ -79,11 +79,10 @@ extern bool dist_table_colocated(const DistTable *a, const DistTable *b);
 extern List *dist_table_oids(void);
 extern List *dist_table_oids_of_colocation(int32 colocation);
 
-/* 32-bit hash of a non-null value of the distribution column's type. */
-extern int32 shard_hash(const DistTable *table, Datum value);
-
-/* Index of the shard that holds a hash; of a value. Raises if the ranges have a gap. */
-extern int shard_index_of_hash(const DistTable *table, int32 hash);
+/*
+ * Index of the shard that holds a non-null value of the distribution column's type.
+ * Raises if the ranges have a gap.
+ */
 extern int shard_index_of_value(const DistTable *table, Datum value);
 
 /* The shard with that id; NULL if there is none. *table is set when given. */

@@ -1,10 +1,18 @@
 /*
- * run_command.c: statements run on nodes for their text result, one by one.
+ * run_command.c: statements run on nodes for their text result, one by one,
+ * errors and all.
  *
  * A Lane is the session to one node with the commands that wait for it. Lanes are driven
  * by one loop: send what can be sent, wait for any session, take in what arrived.
  * Sessions are not given back to the pool but closed: a command may have changed anything
  * about them.
+ *
+ * Unlike a query's tasks these are no part of the client's transaction: each is its own
+ * transaction, on a fresh session to the node with the node's own settings, as the
+ * session user. Only where the client's transaction has already written to the node, or
+ * (for this node) is a transaction block, does the statement run inside it, in a
+ * subtransaction: elsewhere it would not see what was written, or wait for the client's
+ * own locks.
  */
 #include "pando/compat/compat.h"
 
@@ -23,10 +31,21 @@
 #include "utils/resowner.h"
 
 #include "pando/metadata/node.h"
-#include "pando/monitor/run_command.h"
+#include "pando/remote/session.h"
 #include "pando/transaction/xact.h"
 
 #define LANE_CANCEL_MS 2000
+
+typedef struct Command
+{
+	NodeAddress address;
+	const char *sql;
+
+	/* Set by run_commands_on_nodes(). */
+	bool success;
+	bool unreachable; /* the node could not be reached or was lost */
+	char *result; /* first column of the first row, or the command's tag; error text */
+} Command;
 
 typedef struct Lane
 {
@@ -382,7 +401,11 @@ run_outside(List *commands, bool parallel)
 	PG_END_TRY();
 }
 
-void
+/*
+ * Runs a List of Command *; with `parallel`, nodes work at the same time (one node always
+ * runs its commands in order). Raises only for reasons of this backend.
+ */
+static void
 run_commands_on_nodes(List *commands, bool parallel)
 {
 	List *inside = NIL;

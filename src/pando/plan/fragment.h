@@ -59,7 +59,7 @@ typedef struct Fragment
 	 * insert_columns; evaluated per row on this node. The template's VALUES part is a
 	 * slot of its own (TEMPLATE_ROWS). */
 	List *insert_columns; /* int list: attribute numbers */
-	List *insert_rows;    /* NIL: the rows are those of the node's only child plan */
+	List *insert_rows;	  /* NIL: the rows are those of the node's only child plan */
 
 	List *subplans; /* SubResult *: what must run first, in this order */
 	bool store;		/* keep rows in a tuplestore: the scan may be repeated */

@@ -170,8 +170,8 @@ relation_number(const Cutter *cutter, const char *schema, const char *name)
 }
 
 /*
- * Minor releases differ in where the deparser writes AS between a relation and its alias: it
- * is left out wherever it may be.
+ * Minor releases differ in where the deparser writes AS between a relation and its alias:
+ * it is left out wherever it may be.
  */
 static bool
 is_before_relation(int token)
@@ -194,8 +194,7 @@ cut_relation(Cutter *cutter)
 	if (number < 0)
 		return false;
 	lfirst_int(list_nth_cell(cutter->counts, number))++;
-	cut_tokens(cutter, TEMPLATE_RELATION, number,
-			   as && cutter->previous != INTO ? 4 : 3);
+	cut_tokens(cutter, TEMPLATE_RELATION, number, as && cutter->previous != INTO ? 4 : 3);
 	return true;
 }
 

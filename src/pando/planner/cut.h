@@ -44,7 +44,8 @@ extern void level_cut_whole(Query *query);
 /* A FROM item that stays to keep the range table's numbers, but is nothing. */
 extern RangeTblEntry *unused_rte(void);
 
-/* After fragments have taken what they need a WITH query may have lost all of its uses. */
+/* After fragments have taken what they need a WITH query may have lost all of its uses.
+ */
 extern void level_drop_unused_ctes(Query *query);
 
 /* Has a table of the level policies, so that filters must not be evaluated in any order?

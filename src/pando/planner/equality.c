@@ -110,7 +110,8 @@ add_member(Equalities *equalities, Node *expr, Oid family)
 	return index;
 }
 
-void
+/* Adds one pair whose equality under the family holds. */
+static void
 equalities_add_pair(Equalities *equalities, Node *a, Node *b, Oid family)
 {
 	int root_a = find_root(equalities, add_member(equalities, equality_strip(a), family));

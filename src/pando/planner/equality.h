@@ -24,9 +24,6 @@ extern Equalities *equalities_create(void);
 /* Adds what a list of AND-ed qualifications says; others than equalities are skipped. */
 extern void equalities_add(Equalities *equalities, List *quals);
 
-/* Adds one pair whose equality under the family holds. */
-extern void equalities_add_pair(Equalities *equalities, Node *a, Node *b, Oid family);
-
 /* The expressions known to equal this one under the family, itself included. */
 extern List *equalities_members(const Equalities *equalities, Node *expr, Oid family);
 

@@ -243,7 +243,8 @@ copy_labels(List *tlist, List *labels)
 	}
 }
 
-PlannedStmt *
+/* A PlannedStmt for the statement with that plan and an empty range table. */
+static PlannedStmt *
 planned_stmt_for(Query *original, Plan *plan)
 {
 	PlannedStmt *stmt = makeNode(PlannedStmt);

@@ -45,9 +45,6 @@ extern void fragment_set_columns(Fragment *fragment, List *tlist);
 /* Copies as the executor evaluates them: function defaults expanded, constants folded. */
 extern List *plan_expressions(List *expressions);
 
-/* A PlannedStmt for the statement with that plan and an empty range table. */
-extern PlannedStmt *planned_stmt_for(Query *original, Plan *plan);
-
 /* Adds the original's relations: permission checks, locks, invalidation. */
 extern void plan_add_relations(PlannedStmt *stmt, Query *original);
 

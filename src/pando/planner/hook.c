@@ -121,7 +121,8 @@ plan_distributed(Query *query, const char *source, int cursor_options,
 	return stmt;
 }
 
-PlannedStmt *
+/* Plans a query with distributed tables, which may be scribbled on. */
+static PlannedStmt *
 plan_query(Query *query, const char *source, int cursor_options, ParamListInfo params)
 {
 	PlannedStmt *stmt;

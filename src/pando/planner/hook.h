@@ -10,13 +10,6 @@
 #include "nodes/plannodes.h"
 
 /*
- * Plans a query with distributed tables, as the planner hook does; the query may be
- * scribbled on. For parts of a statement that become plans of their own.
- */
-extern PlannedStmt *plan_query(Query *query, const char *source, int cursor_options,
-							   ParamListInfo params);
-
-/*
  * While it is set, queries on shell tables are planned as on the plain, empty tables that
  * they are: a schema change makes PostgreSQL look at the shell (to validate a foreign
  * key). Who sets it resets it, also on error.

@@ -22,7 +22,7 @@
  * Returns false at the end. Preambles are made by this extension: '...' (E'' when there
  * are backslashes) and "..." are all the quoting they have.
  */
-bool
+static bool
 flight_split(const char **cursor, StringInfo statement)
 {
 	const char *p = *cursor;

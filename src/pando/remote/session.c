@@ -274,18 +274,6 @@ session_close_idle(bool (*keep)(const Session *session))
 	}
 }
 
-bool
-session_is_alive(Session *session)
-{
-	if (session->state == SESSION_DEAD)
-		return false;
-	if (session->state == SESSION_IDLE && !session->wire->reported)
-		return true;
-	if (session->state == SESSION_IDLE)
-		return idle_is_healthy(session);
-	return true;
-}
-
 /* Throws away what the flight still brings. */
 static void
 discard_arrived(Session *session)

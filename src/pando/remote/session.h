@@ -197,9 +197,6 @@ extern void session_cancel_start(Session *session);
 /* The same, then waits (5 s) until the flight is over; else the session is dead. */
 extern void session_cancel(Session *session);
 
-/* Can the session be used without waiting for its connection? Errors are not raised. */
-extern bool session_is_alive(Session *session);
-
 /* Closes unclaimed sessions for which keep() says no. */
 extern void session_close_idle(bool (*keep)(const Session *session));
 

@@ -228,7 +228,7 @@ wire_socket_readable(Session *session)
 }
 
 /* Reads what the socket has. */
-void
+static void
 wire_read(Session *session)
 {
 	if (PQconsumeInput(session->conn) == 1)

@@ -112,16 +112,13 @@ extern int remote_copy_flush_threshold;
 extern void connect_start(Session *session);
 extern void connect_advance(Session *session);
 extern void connect_check_deadline(Session *session);
-extern char *connect_node_option(const char *text);
 
 /* flight.c */
 extern void flight_launch(Session *session);
-extern bool flight_split(const char **cursor, StringInfo statement);
 extern void flight_forget_prepared(Session *session, Prepared *prepared);
 
 /* wait.c */
 extern void wire_pump(Session *session);
-extern void wire_read(Session *session);
 extern void wire_flush(Session *session);
 extern void wire_lost(Session *session, const char *why);
 extern Session *wire_wait(Session **sessions, int nsessions, long timeout_ms);

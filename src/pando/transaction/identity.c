@@ -193,7 +193,7 @@ gpid_of_name(const char *name)
 }
 
 /* Global pid of any backend of this server, given its application_name. */
-uint64
+static uint64
 identity_gpid(int pid, const char *name)
 {
 	uint64 gpid = gpid_of_name(name);

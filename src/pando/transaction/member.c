@@ -28,7 +28,7 @@ static Oid node_catalog = InvalidOid;
 static bool nodes_changed = false;
 static bool callback_registered = false;
 
-Member *
+static Member *
 member_by_group(int32 group)
 {
 	foreach_ptr (Member, member, members)
@@ -219,7 +219,7 @@ member_unpromise(Member *member)
  * reads is to be as of one moment, even if the client's isolation level is READ
  * COMMITTED.
  */
-void
+static void
 member_join(Member *member, bool single_snapshot)
 {
 	Session *session = member->session;
@@ -283,15 +283,6 @@ xact_session(const DistNode *node, XactAccess access)
 		session_raise_lost(member->session, ERROR);
 	member->alone = true;
 	member_settings(member);
-	return member->session;
-}
-
-Session *
-xact_extra_session(const DistNode *node)
-{
-	Member *member = member_add(node, false);
-
-	member_join(member, false);
 	return member->session;
 }
 

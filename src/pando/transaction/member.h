@@ -36,10 +36,8 @@ extern List *members;
 extern void members_reset(void);
 extern void members_close_strangers(void);
 extern bool members_wrote_locally(void);
-extern Member *member_by_group(int32 group);
 extern Member *member_add(const DistNode *node, bool owner);
 extern void member_forget(Member *member);
-extern void member_join(Member *member, bool single_snapshot);
 extern void member_settings(Member *member);
 extern void member_unpromise(Member *member);
 extern void member_settings_undone(Member *member);
@@ -67,7 +65,6 @@ extern void identity_transaction_end(void);
 extern bool identity_is_running(int pid, uint64 number);
 extern bool identity_is_of_past(uint64 number);
 extern bool identity_cancel_victim(int pid);
-extern uint64 identity_gpid(int pid, const char *name);
 
 /* run.c: sessions outside of the transaction, with the rights of this backend's user */
 extern Session *run_claim_plain(const DistNode *node);

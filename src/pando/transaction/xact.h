@@ -7,8 +7,7 @@
  * COMMIT there; else two-phase commit.
  *
  * One writer per node: xact_session() hands out the same session for a node within a
- * transaction (the *owner*). Extra sessions, for parallel reads by a statement in a
- * transaction that has not written to that node, come from xact_extra_session().
+ * transaction (the *owner*).
  */
 #ifndef PANDO_TRANSACTION_XACT_H
 #define PANDO_TRANSACTION_XACT_H
@@ -33,9 +32,6 @@ typedef enum XactAccess
  * preamble. Does not wait. The node must not be this one: local work runs in the backend.
  */
 extern Session *xact_session(const DistNode *node, XactAccess access);
-
-/* One more session for reads, on the owner's snapshot where the node has one exported. */
-extern Session *xact_extra_session(const DistNode *node);
 
 /*
  * Must a statement join a transaction: are we in a transaction block, a subtransaction, a
