@@ -14,6 +14,7 @@
 #include "executor/spi.h"
 #include "lib/stringinfo.h"
 #include "miscadmin.h"
+#include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/guc.h"
 
@@ -138,6 +139,33 @@ sql_extension_owner(void)
 						errmsg("extension pando does not exist in this database"),
 						errhint("Run CREATE EXTENSION pando.")));
 	return owner;
+}
+
+char *
+sql_join(List *commands)
+{
+	StringInfoData sql;
+
+	initStringInfo(&sql);
+	foreach_ptr (char, command, commands)
+	{
+		appendStringInfo(&sql, "%s;\n", command);
+	}
+	return sql.data;
+}
+
+void
+sql_append_text_array(StringInfo out, List *values)
+{
+	const char *separator = "";
+
+	appendStringInfoString(out, "ARRAY[");
+	foreach_ptr (char, value, values)
+	{
+		appendStringInfo(out, "%s%s", separator, quote_literal_cstr(value));
+		separator = ", ";
+	}
+	appendStringInfoString(out, "]::text[]");
 }
 
 void

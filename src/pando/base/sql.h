@@ -9,6 +9,7 @@
 #define PANDO_BASE_SQL_H
 
 #include "pando/compat/compat.h"
+#include "lib/stringinfo.h"
 #include "nodes/pg_list.h"
 
 /* Runs a statement whose rows, if any, do not matter; returns the rows processed. */
@@ -20,6 +21,12 @@ extern char *sql_value(const char *fmt, ...) pg_attribute_printf(1, 2);
 
 /* First column of all rows as a List of char * (NULL values as NULL pointers). */
 extern List *sql_column(const char *fmt, ...) pg_attribute_printf(1, 2);
+
+/* Commands (char *) as one string, each ended by a semicolon: one round trip. */
+extern char *sql_join(List *commands);
+
+/* Appends a List of char * as an SQL array of text. */
+extern void sql_append_text_array(StringInfo out, List *values);
 
 typedef struct OwnerScope
 {

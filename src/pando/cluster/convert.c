@@ -208,26 +208,13 @@ move_rows_to_shards(const TableSpec *spec, bool notice)
  * Distributing
  */
 
-static char *
-join_commands(List *commands)
-{
-	StringInfoData sql;
-
-	initStringInfo(&sql);
-	foreach_ptr (char, command, commands)
-	{
-		appendStringInfo(&sql, "%s;\n", command);
-	}
-	return sql.data;
-}
-
 static void
 run_on_others(List *commands)
 {
 	List *others = node_list(NODES_OTHER);
 
 	if (commands != NIL && others != NIL)
-		xact_run_on_nodes(others, join_commands(commands));
+		xact_run_on_nodes(others, sql_join(commands));
 }
 
 /* The same table, empty, on all other nodes. */

@@ -67,21 +67,8 @@ static ClusterNode *
 cluster_node(const NodeRow *row)
 {
 	ClusterNode *found = palloc0(sizeof(ClusterNode));
-	DistNode *node = &found->node;
 
-	node->id = row->nodeid;
-	node->group = row->groupid;
-	node->host = row->nodename;
-	node->port = row->nodeport;
-	node->rack = row->noderack;
-	node->has_metadata = row->hasmetadata;
-	node->active = row->isactive;
-	node->primary = strcmp(row->noderole, NODE_ROLE_PRIMARY) == 0;
-	node->cluster = row->nodecluster;
-	node->metadata_synced = row->metadatasynced;
-	node->should_have_shards = row->shouldhaveshards;
-	node->is_clone = row->nodeisclone;
-	node->primary_id = row->nodeprimarynodeid;
+	node_from_row(&found->node, row);
 	found->role = row->noderole;
 	return found;
 }

@@ -122,20 +122,6 @@ tell(const DistNode *node, const char *sql)
 	xact_run_each(list_make1((void *) node), list_make1((void *) sql));
 }
 
-/* Commands of a list in one string, and so in one round trip. */
-static char *
-join_commands(List *commands)
-{
-	StringInfoData sql;
-
-	initStringInfo(&sql);
-	foreach_ptr (char, command, commands)
-	{
-		appendStringInfo(&sql, "%s;\n", command);
-	}
-	return sql.data;
-}
-
 static void
 send_identity(const DistNode *node)
 {
@@ -162,7 +148,7 @@ send_metadata(const DistNode *node)
 	}
 	owner_leave(&scope);
 	commands = lappend(commands, "SELECT pando.metadata_changed()");
-	tell(node, join_commands(commands));
+	tell(node, sql_join(commands));
 }
 
 /* Privileges on what is on every server, and so is nothing to be created. */
@@ -181,7 +167,7 @@ send_public_privileges(const DistNode *node)
 		"= %u",
 		PG_PUBLIC_NAMESPACE, MyDatabaseId);
 	if (commands != NIL)
-		tell(node, join_commands(commands));
+		tell(node, sql_join(commands));
 }
 
 /* ------------------------------------------------------------------------------------
@@ -229,7 +215,7 @@ send_shell_tables(const DistNode *node, List *relids, bool first_time)
 	tables = list_concat(tables, foreign_keys);
 	tables = lappend(tables, "SET LOCAL pando.shells_only TO off");
 	if (tables != NIL)
-		tell(node, join_commands(tables));
+		tell(node, sql_join(tables));
 }
 
 /* ------------------------------------------------------------------------------------
@@ -297,7 +283,7 @@ copy_reference_tables(const DistNode *node, List *relids)
 							   dist_table_require(relid)->shards[0].id));
 	}
 	if (commands != NIL)
-		tell(node, join_commands(commands));
+		tell(node, sql_join(commands));
 }
 
 /* Reference tables that have no copy on the node yet. */
@@ -326,7 +312,7 @@ node_sync(const DistNode *node, bool first_time)
 
 	node_lock_tables_everywhere(missing, ExclusiveLock, first_time ? node : NULL);
 	send_identity(node);
-	tell(node, join_commands(dependency_all_commands()));
+	tell(node, sql_join(dependency_all_commands()));
 	send_public_privileges(node);
 	send_shell_tables(node, relids, first_time);
 	send_metadata(node);

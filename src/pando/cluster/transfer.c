@@ -20,6 +20,7 @@
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 
+#include "pando/base/type.h"
 #include "pando/base/name.h"
 #include "pando/cluster/row_stream.h"
 #include "pando/cluster/transfer.h"
@@ -65,7 +66,7 @@ transfer_describe(Oid relid, int64 shard_id)
 						 quote_identifier(NameStr(att->attname)));
 		transfer.names =
 			lappend(transfer.names, makeString(pstrdup(NameStr(att->attname))));
-		if (!row_format_type_is_portable(att->atttypid))
+		if (!type_travels_binary(att->atttypid))
 			transfer.binary = false;
 	}
 	if (columns.len > 0)

@@ -13,6 +13,7 @@
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
 
+#include "pando/base/type.h"
 #include "pando/base/literal.h"
 #include "pando/copy/row_format.h"
 
@@ -37,64 +38,6 @@ struct RowFormat
 	Column *columns;
 	StringInfoData field; /* reading: one field's bytes */
 };
-
-/*
- * Does a value's binary form mean the same on another node? Not where it holds OIDs of
- * objects: arrays and composites of types that users made, and the reg* types.
- */
-bool
-row_format_type_is_portable(Oid type)
-{
-	HeapTuple tuple;
-	Oid element;
-
-	check_stack_depth();
-	type = getBaseType(type);
-	switch (type)
-	{
-		case REGPROCOID:
-		case REGPROCEDUREOID:
-		case REGOPEROID:
-		case REGOPERATOROID:
-		case REGCLASSOID:
-		case REGCOLLATIONOID:
-		case REGTYPEOID:
-		case REGROLEOID:
-		case REGNAMESPACEOID:
-		case REGCONFIGOID:
-		case REGDICTIONARYOID:
-			return false;
-		default:
-			break;
-	}
-
-	element = get_element_type(type);
-	if (OidIsValid(element))
-		return element < FirstNormalObjectId && row_format_type_is_portable(element);
-	switch (get_typtype(type))
-	{
-		case TYPTYPE_COMPOSITE:
-		case TYPTYPE_PSEUDO:
-			return false;
-		case TYPTYPE_RANGE:
-			return row_format_type_is_portable(get_range_subtype(type));
-		case TYPTYPE_MULTIRANGE:
-			return row_format_type_is_portable(get_multirange_range(type));
-		default:
-			break;
-	}
-
-	tuple = SearchSysCache1(TYPEOID, ObjectIdGetDatum(type));
-	if (HeapTupleIsValid(tuple))
-	{
-		Form_pg_type form = (Form_pg_type) GETSTRUCT(tuple);
-		bool both = OidIsValid(form->typsend) && OidIsValid(form->typreceive);
-
-		ReleaseSysCache(tuple);
-		return both;
-	}
-	return false;
-}
 
 /*
  * Send functions of types that hold characters convert to the client's encoding, which is
@@ -194,7 +137,7 @@ row_format_for_writing(TupleDesc desc, List *attnums)
 		column->plain = type_is_plain_text(column->type);
 		column->form = FORM_TEXT;
 		if (!column->plain && (same_encoding || type_has_no_characters(column->type)) &&
-			row_format_type_is_portable(column->type))
+			type_travels_binary(column->type))
 			column->form = FORM_BINARY;
 		if (column->form == FORM_BINARY)
 			getTypeBinaryOutputInfo(column->type, &function, &is_varlena);

@@ -32,7 +32,4 @@ extern void row_format_write(RowFormat *format, StringInfo out, const Datum *val
 /* Reads a row at in->cursor; columns which are not in the format become NULL. */
 extern void row_format_read(RowFormat *format, StringInfo in, Datum *values, bool *nulls);
 
-/* Does the binary form of the type's values mean the same on every node? */
-extern bool row_format_type_is_portable(Oid type);
-
 #endif

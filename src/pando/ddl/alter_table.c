@@ -171,6 +171,20 @@ alter_keep_own_positions(DdlJob *job, AlterTableStmt *stmt)
 	job->concerned = kept != NIL;
 }
 
+/* The relation is no distributed table: a sequence of one, or a type all nodes have? */
+static void
+prepare_other_relation(DdlJob *job, const RangeVar *relation)
+{
+	Oid relid = RangeVarGetRelid(relation, NoLock, true);
+
+	if (!OidIsValid(relid))
+		return;
+	if (get_rel_relkind(relid) == RELKIND_SEQUENCE)
+		job->concerned |= OidIsValid(sequence_distributed_table(relid));
+	else if (get_rel_relkind(relid) == RELKIND_COMPOSITE_TYPE)
+		object_prepare(job);
+}
+
 void
 alter_table_prepare(DdlJob *job)
 {
@@ -190,12 +204,7 @@ alter_table_prepare(DdlJob *job)
 			job_add_shards(job, relid, (Node *) afterwards);
 		return;
 	}
-	relid = RangeVarGetRelid(stmt->relation, NoLock, true);
-	if (OidIsValid(relid) && get_rel_relkind(relid) == RELKIND_SEQUENCE &&
-		OidIsValid(sequence_distributed_table(relid)))
-		job->concerned = true;
-	else if (OidIsValid(relid) && get_rel_relkind(relid) == RELKIND_COMPOSITE_TYPE)
-		object_prepare(job);
+	prepare_other_relation(job, stmt->relation);
 	foreach_ptr (AlterTableCmd, command, stmt->cmds)
 	{
 		RangeVar *other = NULL;
@@ -298,12 +307,7 @@ rename_prepare(DdlJob *job)
 		job_add_shards(job, relid, job->stmt);
 		return;
 	}
-	relid = RangeVarGetRelid(stmt->relation, NoLock, true);
-	if (OidIsValid(relid) && get_rel_relkind(relid) == RELKIND_SEQUENCE &&
-		OidIsValid(sequence_distributed_table(relid)))
-		job->concerned = true;
-	else if (OidIsValid(relid) && get_rel_relkind(relid) == RELKIND_COMPOSITE_TYPE)
-		object_prepare(job);
+	prepare_other_relation(job, stmt->relation);
 }
 
 /* Was it the distribution column? Its name is in the metadata. */

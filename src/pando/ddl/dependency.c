@@ -319,20 +319,6 @@ walk_object(Walk *walk, Oid class_id, Oid object_id, Oid from_class)
  * Commands
  */
 
-static void
-append_text_array(StringInfo out, List *values)
-{
-	const char *separator = "";
-
-	appendStringInfoString(out, "ARRAY[");
-	foreach_ptr (char, value, values)
-	{
-		appendStringInfo(out, "%s%s", separator, quote_literal_cstr(value));
-		separator = ", ";
-	}
-	appendStringInfoString(out, "]::text[]");
-}
-
 static List *
 object_commands(const ObjectAddress *object, bool exists)
 {
@@ -374,16 +360,16 @@ object_make_command(const ObjectAddress *object, bool replace)
 		return NULL;
 	initStringInfo(&sql);
 	appendStringInfo(&sql, "SELECT pando.object_create(%s, ", quote_literal_cstr(probe));
-	append_text_array(&sql, commands);
+	sql_append_text_array(&sql, commands);
 	appendStringInfoString(&sql, ", ");
-	append_text_array(&sql, replace && object_is_replaceable(object)
-								? object_commands(object, true)
-								: NIL);
+	sql_append_text_array(&sql, replace && object_is_replaceable(object)
+									? object_commands(object, true)
+									: NIL);
 	appendStringInfo(&sql, "); SELECT pando.object_register(%s, ",
 					 quote_literal_cstr(row->type));
-	append_text_array(&sql, row->object_names);
+	sql_append_text_array(&sql, row->object_names);
 	appendStringInfoString(&sql, ", ");
-	append_text_array(&sql, row->object_args);
+	sql_append_text_array(&sql, row->object_args);
 	appendStringInfoString(&sql, ")");
 	return sql.data;
 }

@@ -272,21 +272,6 @@ job_run_shell(DdlJob *job)
 	PG_END_TRY();
 }
 
-/* A List of char * as an SQL array of text. */
-static void
-append_text_array(StringInfo out, List *values)
-{
-	const char *separator = "";
-
-	appendStringInfoString(out, "ARRAY[");
-	foreach_ptr (char, value, values)
-	{
-		appendStringInfo(out, "%s%s", separator, quote_literal_cstr(value));
-		separator = ", ";
-	}
-	appendStringInfoString(out, "]::text[]");
-}
-
 /* Sends the statement to all other nodes, in the transaction. */
 static void
 job_send(DdlJob *job)
@@ -300,7 +285,7 @@ job_send(DdlJob *job)
 	initStringInfo(&sql);
 	appendStringInfo(&sql, "SELECT pando.ddl_apply(%s, ",
 					 quote_literal_cstr(job_text(job)));
-	append_text_array(&sql, job->names);
+	sql_append_text_array(&sql, job->names);
 	appendStringInfo(&sql, ", %s)", quote_literal_cstr(namespace_search_path));
 	xact_run_on_nodes(nodes, sql.data);
 }

@@ -23,6 +23,7 @@
 #include "utils/typcache.h"
 
 #include "pando/base/literal.h"
+#include "pando/base/type.h"
 #include "pando/executor/decode.h"
 
 #define HEADER_LENGTH 19
@@ -48,115 +49,8 @@ struct RowEncoder
 };
 
 /* ------------------------------------------------------------------------------------
- * Which types travel in binary.
+ * Which rows travel in binary.
  */
-
-static bool
-has_binary_functions(Oid type)
-{
-	HeapTuple tuple = SearchSysCache1(TYPEOID, ObjectIdGetDatum(type));
-	Form_pg_type form;
-	bool has;
-
-	if (!HeapTupleIsValid(tuple))
-		elog(ERROR, "cache lookup failed for type %u", type);
-	form = (Form_pg_type) GETSTRUCT(tuple);
-	has = OidIsValid(form->typsend) && OidIsValid(form->typreceive);
-	ReleaseSysCache(tuple);
-	return has;
-}
-
-/* Types whose value is the OID of an object that may have another one elsewhere. */
-static bool
-is_object_reference(Oid type)
-{
-	switch (type)
-	{
-		case REGPROCOID:
-		case REGPROCEDUREOID:
-		case REGOPEROID:
-		case REGOPERATOROID:
-		case REGCLASSOID:
-		case REGCOLLATIONOID:
-		case REGTYPEOID:
-		case REGROLEOID:
-		case REGNAMESPACEOID:
-		case REGCONFIGOID:
-		case REGDICTIONARYOID:
-		case ACLITEMOID:
-			return true;
-		default:
-			return false;
-	}
-}
-
-static bool type_travels_binary(Oid type);
-
-static bool
-composite_travels_binary(Oid type)
-{
-	TupleDesc desc = lookup_rowtype_tupdesc(type, -1);
-	bool travels = true;
-
-	for (int i = 0; i < desc->natts && travels; i++)
-	{
-		Form_pg_attribute attribute = TupleDescAttr(desc, i);
-
-		travels = attribute->attisdropped || (attribute->atttypid < FirstNormalObjectId &&
-											  type_travels_binary(attribute->atttypid));
-	}
-	ReleaseTupleDesc(desc);
-	return travels;
-}
-
-/* See columns_travel_binary(). */
-static bool
-type_travels_binary(Oid type)
-{
-	Oid element;
-
-	switch (type)
-	{
-		case BOOLOID:
-		case INT2OID:
-		case INT4OID:
-		case INT8OID:
-		case FLOAT4OID:
-		case FLOAT8OID:
-		case NUMERICOID:
-		case TEXTOID:
-		case VARCHAROID:
-		case BPCHAROID:
-		case DATEOID:
-		case TIMESTAMPOID:
-		case TIMESTAMPTZOID:
-		case UUIDOID:
-		case JSONBOID:
-		case BYTEAOID:
-		case RECORDOID:
-			return true;
-		default:
-			break;
-	}
-	type = getBaseType(type);
-	if (is_object_reference(type) || !has_binary_functions(type))
-		return false;
-	element = get_element_type(type);
-	if (OidIsValid(element))
-		return element < FirstNormalObjectId && element != RECORDOID &&
-			   type_travels_binary(element);
-	switch (get_typtype(type))
-	{
-		case TYPTYPE_COMPOSITE:
-			return composite_travels_binary(type);
-		case TYPTYPE_RANGE:
-			return type_travels_binary(get_range_subtype(type));
-		case TYPTYPE_MULTIRANGE:
-			return type_travels_binary(get_multirange_range(type));
-		default:
-			return true;
-	}
-}
 
 bool
 columns_travel_binary(TupleDesc desc)

@@ -21,6 +21,7 @@
 
 #include "pando/executor/explain_worker.h"
 #include "pando/executor/run.h"
+#include "pando/executor/run_local.h"
 
 PG_FUNCTION_INFO_V1(last_explain);
 
@@ -51,16 +52,6 @@ static double watched_planning_ms = 0;
 static double planning_ms = 0;
 static char *last_plan = NULL;
 static double last_execution_ms = 0;
-
-static double
-elapsed_ms(instr_time start)
-{
-	instr_time now;
-
-	INSTR_TIME_SET_CURRENT(now);
-	INSTR_TIME_SUBTRACT(now, start);
-	return INSTR_TIME_GET_MILLISEC(now);
-}
 
 static int
 options_pack(const RunExplain *explain)

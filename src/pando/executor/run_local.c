@@ -155,7 +155,7 @@ plan_once(const char *sql, int nparams, const Oid *types, ParamListInfo params)
 						 pg_plan_queries(queries, sql, CURSOR_OPT_PARALLEL_OK, params));
 }
 
-static double
+double
 elapsed_ms(instr_time start)
 {
 	instr_time now;

@@ -11,6 +11,7 @@
 #include "executor/execdesc.h"
 #include "nodes/params.h"
 #include "tcop/dest.h"
+#include "portability/instr_time.h"
 
 typedef struct LocalQuery LocalQuery;
 
@@ -42,5 +43,8 @@ extern double local_execution_ms(const LocalQuery *query);
 
 /* The end; what was written becomes visible to the transaction's later statements. */
 extern void local_close(LocalQuery *query);
+
+/* Milliseconds since then. */
+extern double elapsed_ms(instr_time start);
 
 #endif

@@ -39,7 +39,7 @@ node_cache_invalidated(Oid relid)
 		map_state = CACHE_EMPTY;
 }
 
-static void
+void
 node_from_row(DistNode *node, const NodeRow *row)
 {
 	node->id = row->nodeid;

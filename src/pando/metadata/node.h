@@ -8,6 +8,7 @@
 
 #include "pando/compat/compat.h"
 #include "nodes/pg_list.h"
+#include "pando/catalog/node.h"
 
 #define COORDINATOR_GROUP 0
 
@@ -42,6 +43,9 @@ extern List *node_list(NodeFilter filter);
 
 /* The primary of a group; raises when there is none. */
 extern const DistNode *node_by_group(int32 group);
+
+/* Fills a node from its row, which goes on to own the strings. */
+extern void node_from_row(DistNode *node, const NodeRow *row);
 
 /* NULL when there is none. */
 extern const DistNode *node_by_id(int32 id);

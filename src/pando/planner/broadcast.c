@@ -74,44 +74,14 @@ broadcast_leave(List *outer)
  * What may be replaced.
  */
 
-static bool
-outside_walker(Node *node, void *context)
-{
-	Index *depth = context;
-
-	if (node == NULL)
-		return false;
-	if (IsA(node, Var))
-		return ((Var *) node)->varlevelsup > *depth;
-	if (IsA(node, Aggref) && ((Aggref *) node)->agglevelsup > *depth)
-		return true;
-	if (IsA(node, RangeTblEntry))
-		return ((RangeTblEntry *) node)->rtekind == RTE_CTE &&
-			   ((RangeTblEntry *) node)->ctelevelsup > *depth;
-	if (IsA(node, Query))
-	{
-		bool found;
-
-		++*depth;
-		found = query_tree_walker((Query *) node, outside_walker, context,
-								  QTW_IGNORE_JOINALIASES | QTW_EXAMINE_RTES_BEFORE);
-		--*depth;
-		return found;
-	}
-	return expression_tree_walker(node, outside_walker, context);
-}
-
 /* A query that is complete in itself, with columns that can be sent. */
 static bool
 is_candidate(Query *query)
 {
-	Index depth = 0;
-
 	if (query->commandType != CMD_SELECT || query->rowMarks != NIL ||
 		query->hasModifyingCTE)
 		return false;
-	if (query_tree_walker(query, outside_walker, &depth,
-						  QTW_IGNORE_JOINALIASES | QTW_EXAMINE_RTES_BEFORE))
+	if (query_refers_outside(query, true))
 		return false;
 	foreach_ptr (TargetEntry, entry, query->targetList)
 	{

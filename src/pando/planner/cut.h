@@ -55,6 +55,9 @@ extern bool level_has_row_security(Query *query);
 /* Columns or aggregates of queries above the expression's own level? */
 extern bool expression_refers_outside(Node *expr);
 
+/* The same for a whole query; with_queries: WITH queries of a level above count, too. */
+extern bool query_refers_outside(Query *query, bool with_queries);
+
 /* AND-ed qualifications as one expression or NULL. */
 extern Node *quals_as_node(List *quals);
 

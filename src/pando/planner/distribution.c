@@ -19,6 +19,7 @@
 #include "optimizer/prep.h"
 #include "optimizer/tlist.h"
 #include "pando/metadata/table.h"
+#include "pando/planner/cut.h"
 #include "pando/planner/broadcast.h"
 #include "pando/planner/distribution.h"
 #include "pando/planner/equality.h"
@@ -977,39 +978,6 @@ best_value(List *bound)
 	return linitial(bound);
 }
 
-static bool
-outside_walker(Node *node, void *context)
-{
-	Index *depth = context;
-
-	if (node == NULL)
-		return false;
-	if (IsA(node, Var))
-		return ((Var *) node)->varlevelsup > *depth;
-	if (IsA(node, Aggref) && ((Aggref *) node)->agglevelsup > *depth)
-		return true;
-	if (IsA(node, Query))
-	{
-		bool found;
-
-		++*depth;
-		found = query_tree_walker((Query *) node, outside_walker, context, 0);
-		--*depth;
-		return found;
-	}
-	return expression_tree_walker(node, outside_walker, context);
-}
-
-/* Does any part use columns of a query above the whole? (WITH queries: see place_of_cte.)
- */
-static bool
-refers_outside(Query *query)
-{
-	Index depth = 0;
-
-	return query_tree_walker(query, outside_walker, &depth, QTW_IGNORE_JOINALIASES);
-}
-
 Distribution
 distribution_of_query(Query *query)
 {
@@ -1052,7 +1020,7 @@ distribution_of_query(Query *query)
 		distribution.kind = DIST_COORDINATOR;
 		distribution.reason = "ORDER BY over rows of several shards";
 	}
-	if (distribution.kind != DIST_COORDINATOR && refers_outside(query))
+	if (distribution.kind != DIST_COORDINATOR && query_refers_outside(query, false))
 	{
 		distribution.kind = DIST_COORDINATOR;
 		distribution.reason = "columns of an outer query";

@@ -18,6 +18,7 @@
 #include "catalog/pg_type.h"
 #include "nodes/nodeFuncs.h"
 #include "nodes/parsenodes.h"
+#include "pando/base/type.h"
 #include "pando/planner/hazard.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
@@ -100,28 +101,6 @@ check_function(Oid function, void *context)
 	return false;
 }
 
-static bool
-is_catalog_name_type(Oid type)
-{
-	switch (type)
-	{
-		case REGPROCOID:
-		case REGPROCEDUREOID:
-		case REGOPEROID:
-		case REGOPERATOROID:
-		case REGCLASSOID:
-		case REGTYPEOID:
-		case REGCONFIGOID:
-		case REGDICTIONARYOID:
-		case REGROLEOID:
-		case REGNAMESPACEOID:
-		case REGCOLLATIONOID:
-			return true;
-		default:
-			return false;
-	}
-}
-
 /* Vars of any level, aggregates and sublinks: all that is not computed beforehand. */
 static bool
 rows_walker(Node *node, void *context)
@@ -163,7 +142,7 @@ hazard_walker(Node *node, void *context)
 			scan->reason = "WHERE CURRENT OF";
 			return true;
 		case T_CoerceViaIO:
-			if (is_catalog_name_type(((CoerceViaIO *) node)->resulttype) &&
+			if (type_is_object_name(((CoerceViaIO *) node)->resulttype) &&
 				depends_on_rows(node))
 			{
 				scan->reason = "cast to a catalog name type";
@@ -171,7 +150,7 @@ hazard_walker(Node *node, void *context)
 			}
 			break;
 		case T_RelabelType:
-			if (is_catalog_name_type(((RelabelType *) node)->resulttype) &&
+			if (type_is_object_name(((RelabelType *) node)->resulttype) &&
 				depends_on_rows(node))
 			{
 				scan->reason = "cast to a catalog name type";

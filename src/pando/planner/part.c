@@ -216,25 +216,34 @@ level_become_scan(Query *query, RangeTblEntry *fragment_rte)
 		checkExprHasSubLink(query->limitCount) || checkExprHasSubLink(query->limitOffset);
 }
 
+typedef struct Outside
+{
+	Index depth;
+	bool with_queries; /* do WITH queries of the outside count as well? */
+} Outside;
+
 static bool
 outside_walker(Node *node, void *context)
 {
-	Index *depth = context;
+	Outside *outside = context;
 
 	if (node == NULL)
 		return false;
 	if (IsA(node, Var))
-		return ((Var *) node)->varlevelsup > *depth;
-	if (IsA(node, Aggref) && ((Aggref *) node)->agglevelsup > *depth)
+		return ((Var *) node)->varlevelsup > outside->depth;
+	if (IsA(node, Aggref) && ((Aggref *) node)->agglevelsup > outside->depth)
 		return true;
+	if (IsA(node, RangeTblEntry))
+		return outside->with_queries && ((RangeTblEntry *) node)->rtekind == RTE_CTE &&
+			   ((RangeTblEntry *) node)->ctelevelsup > outside->depth;
 	if (IsA(node, Query))
 	{
 		bool found;
 
-		++*depth;
+		outside->depth++;
 		found = query_tree_walker((Query *) node, outside_walker, context,
-								  QTW_IGNORE_JOINALIASES);
-		--*depth;
+								  QTW_IGNORE_JOINALIASES | QTW_EXAMINE_RTES_BEFORE);
+		outside->depth--;
 		return found;
 	}
 	return expression_tree_walker(node, outside_walker, context);
@@ -243,9 +252,18 @@ outside_walker(Node *node, void *context)
 bool
 expression_refers_outside(Node *expr)
 {
-	Index depth = 0;
+	Outside outside = {0};
 
-	return outside_walker(expr, &depth);
+	return outside_walker(expr, &outside);
+}
+
+bool
+query_refers_outside(Query *query, bool with_queries)
+{
+	Outside outside = {.with_queries = with_queries};
+
+	return query_tree_walker(query, outside_walker, &outside,
+							 QTW_IGNORE_JOINALIASES | QTW_EXAMINE_RTES_BEFORE);
 }
 
 bool

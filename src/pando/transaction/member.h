@@ -68,6 +68,7 @@ extern bool identity_cancel_victim(int pid);
 
 /* run.c: sessions outside of the transaction, with the rights of this backend's user */
 extern Session *run_claim_plain(const DistNode *node);
+extern PGresult *run_outcome(Session *session, int elevel);
 extern List *run_quietly(List *nodes, const char *sql, int elevel);
 
 /* deadlock.c */

@@ -35,37 +35,6 @@ typedef struct Recovery
 	List *records; /* TransactionRow *: R */
 } Recovery;
 
-/*
- * Waits for the session's flight; returns its result, NULL with a warning when the node
- * failed it or is gone. The result is the caller's to free.
- */
-static PGresult *
-outcome(Session *session)
-{
-	PGresult *last = NULL;
-	PGresult *result;
-
-	for (;;)
-	{
-		while ((result = session_result(session)) != NULL)
-		{
-			session_result_free(last);
-			last = result;
-		}
-		if (session->state == SESSION_IDLE || session->state == SESSION_DEAD)
-			break;
-		(void) session_wait_any(list_make1(session), -1);
-	}
-
-	if (session->state == SESSION_DEAD)
-	{
-		session_result_free(last);
-		session_raise_lost(session, WARNING);
-		return NULL;
-	}
-	return last;
-}
-
 /* Was the record written? Looks at what is committed now. */
 static bool
 has_record(int32 group, const char *gid)
@@ -102,7 +71,7 @@ settle_prepared(Session *session, const char *gid, bool commit)
 	session_send_simple(session,
 						psprintf("%s PREPARED %s", commit ? "COMMIT" : "ROLLBACK",
 								 quote_literal_cstr(gid)));
-	result = outcome(session);
+	result = run_outcome(session, WARNING);
 	if (result == NULL)
 		return false;
 	ok = PQresultStatus(result) == PGRES_COMMAND_OK;
@@ -130,7 +99,7 @@ is_listed(PGresult *list, const char *gid)
 static int
 recover_node(Recovery *recovery, const char *prefix)
 {
-	PGresult *list = outcome(recovery->session);
+	PGresult *list = run_outcome(recovery->session, WARNING);
 	int settled = 0;
 
 	if (list == NULL)

@@ -184,6 +184,36 @@ run_claim_plain(const DistNode *node)
 }
 
 /*
+ * Waits for the session's flight; returns its last result, NULL with a report at elevel
+ * (below ERROR) when the session was lost. The result is the caller's to free.
+ */
+PGresult *
+run_outcome(Session *session, int elevel)
+{
+	PGresult *last = NULL;
+	PGresult *result;
+
+	for (;;)
+	{
+		while ((result = session_result(session)) != NULL)
+		{
+			session_result_free(last);
+			last = result;
+		}
+		if (session->state == SESSION_IDLE || session->state == SESSION_DEAD)
+			break;
+		(void) session_wait_any(list_make1(session), -1);
+	}
+	if (session->state == SESSION_DEAD)
+	{
+		session_result_free(last);
+		session_raise_lost(session, elevel);
+		return NULL;
+	}
+	return last;
+}
+
+/*
  * Asks all nodes at once, outside of the transaction. A List of PGresult *, one per node,
  * NULL where it failed, which is reported at elevel (below ERROR).
  */
@@ -203,26 +233,11 @@ run_quietly(List *nodes, const char *sql, int elevel)
 	}
 	foreach_ptr (Session, session, sessions)
 	{
-		PGresult *last = NULL;
-		PGresult *result;
+		PGresult *last = run_outcome(session, elevel);
 
-		for (;;)
+		if (last != NULL && PQresultStatus(last) == PGRES_FATAL_ERROR)
 		{
-			while ((result = session_result(session)) != NULL)
-			{
-				session_result_free(last);
-				last = result;
-			}
-			if (session->state == SESSION_IDLE || session->state == SESSION_DEAD)
-				break;
-			(void) session_wait_any(list_make1(session), -1);
-		}
-		if (session->state == SESSION_DEAD)
-			session_raise_lost(session, elevel);
-		else if (PQresultStatus(last) == PGRES_FATAL_ERROR)
 			session_raise(session, last, elevel);
-		if (session->state == SESSION_DEAD || PQresultStatus(last) == PGRES_FATAL_ERROR)
-		{
 			session_result_free(last);
 			last = NULL;
 		}

@@ -89,7 +89,8 @@ extern int xact_recover(void);
 
 /*
  * What a crash of this server left prepared on other nodes is settled when this returns.
- * For statements on objects that may be in there, where nothing else would make them wait.
+ * For statements on objects that may be in there, where nothing else would make them
+ * wait.
  */
 extern void xact_settle_past(void);
 
