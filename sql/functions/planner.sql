@@ -8,3 +8,7 @@ CREATE OR REPLACE FUNCTION pando.fragment(number int) RETURNS SETOF record
 	LANGUAGE c STABLE STRICT PARALLEL UNSAFE
 	SUPPORT pando.fragment_support
 	AS 'MODULE_PATHNAME', 'fragment';
+
+-- Added to an UPDATE ... FROM of a table with several copies: fails where it is called.
+CREATE OR REPLACE FUNCTION pando.refuse_several_sources(bigint, text)
+	RETURNS boolean LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'refuse_several_sources';

@@ -12,8 +12,18 @@
  */
 #include "pando/compat/compat.h"
 
+#include "catalog/pg_aggregate.h"
+#include "catalog/pg_collation.h"
+#include "catalog/pg_operator_d.h"
+#include "catalog/pg_type.h"
+#include "fmgr.h"
+#include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
+#include "parser/parse_func.h"
+#include "parser/parse_oper.h"
 #include "parser/parsetree.h"
+#include "utils/builtins.h"
+#include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 
 #include "pando/planner/broadcast.h"
@@ -126,6 +136,109 @@ refuse_missing_key(const DistTable *target)
 		 errhint("Give the column a value or a DEFAULT.")));
 }
 
+/*
+ * Where several rows of FROM match one row of the target, each copy might take another of
+ * them. Whether that is so is seen when the statement runs: true is added to its
+ * condition as
+ *
+ *     (SELECT pando.refuse_several_sources(count(*), name) FROM target, ... WHERE
+ * condition GROUP BY target.ctid HAVING 1 < count(*) LIMIT 1) IS NULL
+ */
+static Aggref *
+count_rows(void)
+{
+	Aggref *count = makeNode(Aggref);
+
+	count->aggfnoid = F_COUNT_;
+	count->aggtype = INT8OID;
+	count->aggstar = true;
+	count->aggkind = AGGKIND_NORMAL;
+	count->aggno = count->aggtransno = -1;
+	count->location = -1;
+	return count;
+}
+
+static Query *
+several_sources_query(Query *query, const DistTable *target)
+{
+	Query *several = copyObject(query);
+	RangeTblEntry *rte = rt_fetch(query->resultRelation, several->rtable);
+	Var *row = makeVar(query->resultRelation, SelfItemPointerAttributeNumber, TIDOID, -1,
+					   InvalidOid, 0);
+	SortGroupClause *group = makeNode(SortGroupClause);
+	Oid types[] = {INT8OID, TEXTOID};
+	Oid function = LookupFuncName(
+		list_make2(makeString("pando"), makeString("refuse_several_sources")), 2, types,
+		false);
+	List *args = list_make2(count_rows(),
+							makeConst(TEXTOID, -1, DEFAULT_COLLATION_OID, -1,
+									  CStringGetTextDatum(get_rel_name(target->relid)),
+									  false, false));
+	Expr *refusal = (Expr *) makeFuncExpr(function, BOOLOID, args, InvalidOid,
+										  DEFAULT_COLLATION_OID, COERCE_EXPLICIT_CALL);
+
+	several->commandType = CMD_SELECT;
+	several->resultRelation = 0;
+	several->returningList = NIL;
+	several->hasAggs = true;
+	rte->rellockmode = AccessShareLock;
+	group->tleSortGroupRef = 1;
+	get_sort_group_operators(TIDOID, true, true, false, &group->sortop, &group->eqop,
+							 NULL, &group->hashable);
+	several->groupClause = list_make1(group);
+	several->targetList =
+		list_make2(makeTargetEntry(refusal, 1, pstrdup("refused"), false),
+				   makeTargetEntry((Expr *) row, 2, pstrdup("row"), true));
+	((TargetEntry *) lsecond(several->targetList))->ressortgroupref = 1;
+	several->havingQual = (Node *) make_opclause(
+		Int8LessOperator, BOOLOID, false,
+		(Expr *) makeConst(INT8OID, -1, InvalidOid, 8, Int64GetDatum(1), false,
+						   FLOAT8PASSBYVAL),
+		(Expr *) count_rows(), InvalidOid, InvalidOid);
+	set_opfuncid((OpExpr *) several->havingQual);
+	several->limitCount = (Node *) makeConst(INT8OID, -1, InvalidOid, 8, Int64GetDatum(1),
+											 false, FLOAT8PASSBYVAL);
+	return several;
+}
+
+static Query *
+query_that_refuses_several_sources(Query *query, const DistTable *target)
+{
+	SubLink *sublink = makeNode(SubLink);
+	NullTest *none = makeNode(NullTest);
+
+	if (query->commandType != CMD_UPDATE || !table_has_copies(target) ||
+		list_length(query->jointree->fromlist) < 2)
+		return query;
+	query = copyObject(query);
+	sublink->subLinkType = EXPR_SUBLINK;
+	sublink->subselect = (Node *) several_sources_query(query, target);
+	sublink->location = -1;
+	none->arg = (Expr *) sublink;
+	none->nulltesttype = IS_NULL;
+	none->location = -1;
+	query->jointree->quals = make_and_qual(query->jointree->quals, (Node *) none);
+	query->hasSubLinks = true;
+	return query;
+}
+
+PG_FUNCTION_INFO_V1(refuse_several_sources);
+
+Datum
+refuse_several_sources(PG_FUNCTION_ARGS)
+{
+	ereport(
+		ERROR,
+		(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+		 errmsg("UPDATE of a row of table \"%s\", which has several copies, from more "
+				"than one row is not supported",
+				text_to_cstring(PG_GETARG_TEXT_PP(1))),
+		 errdetail("The copies might come to differ."),
+		 errhint(
+			 "Make each row match at most one row of FROM, for example by GROUP BY.")));
+	PG_RETURN_NULL();
+}
+
 static void
 refuse_modification(const DistTable *target, const Distribution *distribution)
 {
@@ -174,6 +287,7 @@ modification_fragment(Query *query, const DistTable *target)
 		refuse_key_change(target, query->targetList, query->resultRelation, 0,
 						  distribution.pruned ? distribution.keys : NIL);
 
+	query = query_that_refuses_several_sources(query, target);
 	fragment = fragment_from_query(query, &distribution);
 	fragment->anchor = target->relid;
 	fragment->subplans = broadcast_results_of(query);

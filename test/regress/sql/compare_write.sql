@@ -172,6 +172,8 @@ UPDATE ONLY w AS q SET d = q.d + 1 WHERE q.k = 2 RETURNING q.d;
 UPDATE r SET x = x + 1;
 UPDATE r SET name = 'z' WHERE id = (SELECT max(id) FROM r) RETURNING *;
 UPDATE r SET x = r2.id FROM r2 WHERE r2.rid = r.id AND r2.id = 3;
+UPDATE r SET x = v.x FROM (VALUES (1, 2), (2, 3)) v(id, x) WHERE r.id = v.id RETURNING *;
+WITH q AS (SELECT k, max(id) AS m FROM a GROUP BY k) UPDATE r SET x = m FROM q WHERE k = r.id AND EXISTS (SELECT 1 FROM r2 WHERE r2.id = r.id) RETURNING r.*, q.m;
 UPDATE s1 SET x = s2.x FROM s2 WHERE s1.id = s2.id AND s2.x = 3;
 UPDATE s1 SET x = 1 WHERE id = 2 RETURNING *;
 UPDATE loc SET x = a.x FROM a WHERE a.id = loc.id;
@@ -271,5 +273,9 @@ UPDATE a SET x = t.id FROM tree t WHERE t.parent=a.x AND t.k=2;
 UPDATE a SET x = (SELECT max(x) FROM b) WHERE k = 3 RETURNING id, x, (SELECT count(*) FROM e);
 DELETE FROM a USING b WHERE a.x = b.x AND a.y = b.y RETURNING a.id;
 $$);
+
+-- Copies that could take different rows
+SET search_path = dist, public;
+UPDATE r SET x = a.id FROM a WHERE a.k = r.id;
 
 DROP FUNCTION public.compare_writes, public.result_of, public.content;
