@@ -20,13 +20,20 @@ as_server() {
 	if [ "$(id -u)" = 0 ]; then (cd / && runuser -u postgres -- "$@"); else "$@"; fi
 }
 
+all_found() {
+	local program
+	for program in "$@"; do command -v "$program" >/dev/null || return 1; done
+}
+
 # True when everything that building and testing needs is there.
 have_everything() {
-	command -v gcc make perl >/dev/null || return 1
+	all_found gcc make perl ps || return 1
 	[ -n "$PG_CONFIG" ] && [ -x "$PG_CONFIG" ] || return 1
 	[ -f "$("$PG_CONFIG" --pgxs)" ] && [ -f "$("$PG_CONFIG" --includedir-server)/postgres.h" ] &&
 		[ -x "$("$PG_CONFIG" --bindir)/initdb" ] && [ -x "$("$PG_CONFIG" --bindir)/pgbench" ] &&
 		[ -f "$("$PG_CONFIG" --includedir)/libpq-fe.h" ] || return 1
+	# A server built with GSSAPI needs its headers for extensions too.
+	! "$PG_CONFIG" --configure | grep -q with-gssapi || [ -f /usr/include/gssapi/gssapi.h ] || return 1
 	perl -MIPC::Run -e 1 2>/dev/null
 }
 
@@ -46,7 +53,7 @@ install_packages() {
 	if ! command -v apt-get >/dev/null; then
 		die "this system has no apt-get: install PostgreSQL 15 with its headers, gcc, make and Perl's IPC::Run, then set PG_CONFIG"
 	fi
-	local packages="gcc make libc6-dev perl libipc-run-perl"
+	local packages="gcc make libc6-dev libkrb5-dev perl libipc-run-perl procps"
 	if [ -z "$PG_CONFIG" ] || [ "$PG_CONFIG" = /usr/lib/postgresql/15/bin/pg_config ]; then
 		packages="$packages postgresql-15 postgresql-server-dev-15 libpq-dev"
 	fi
