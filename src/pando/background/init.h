@@ -4,6 +4,8 @@
 #ifndef PANDO_BACKGROUND_INIT_H
 #define PANDO_BACKGROUND_INIT_H
 
+#include "pando/compat/compat.h"
+
 /* Registers this module's hooks, methods and settings; called from _PG_init only. */
 extern void background_init(void);
 

@@ -22,6 +22,7 @@
 #include "pando/compat/compat.h"
 #include "nodes/bitmapset.h"
 #include "nodes/parsenodes.h"
+#include "nodes/pathnodes.h"
 #include "pando/planner/equality.h"
 
 typedef enum PlaceKind
