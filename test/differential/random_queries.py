@@ -94,6 +94,13 @@ def where(scope):
         parts.append(random.choice([
             f'{c} = {random.randint(0, 9)}', f'{c} > {random.randint(0, 6)}',
             f'{c} IN ({random.randint(0, 9)}, {random.randint(0, 9)})', f'{c} IS NULL',
+            f'({c} = {random.randint(0, 9)} OR {c} = {random.randint(0, 9)})',
+            f'({c} = {random.randint(0, 9)} AND {column(scope)} > 1 OR {c} IN (3, NULL))',
+            f"{c} = ANY ('{{1,{random.randint(0, 9)},NULL}}'::{random.choice(['int', 'bigint', 'smallint'])}[])",
+            f'{c} = {random.randint(0, 9)}::{random.choice(["bigint", "smallint", "numeric"])}',
+            f'NOT ({c} = {random.randint(0, 9)} AND {column(scope)} IS NULL)',
+            f'({c}, {column(scope)}) IN (SELECT k, x FROM {random.choice("abc")})',
+            f'{c} IS NOT DISTINCT FROM {column(scope)}',
             f'{c} IS NOT NULL', f'coalesce({c}, -1) < {random.randint(0, 8)}',
             sublink(scope, 1), sublink(scope, 1)]))
     return ' WHERE ' + ' AND '.join(parts) if parts else ''
@@ -121,7 +128,68 @@ def subquery(depth):
     return f'SELECT {c} AS k, {d} AS x FROM {text}', ['k', 'x']
 
 
+def aggregate(c, d):
+    return random.choice([
+        f'count(DISTINCT {c})', f'sum(DISTINCT {c})', f'count(*) FILTER (WHERE {d} > 3)', f'max({c})', f'min({d})',
+        f'array_agg({c} ORDER BY {c}, {d})', f'array_agg(DISTINCT {c})', f'avg({c})', f'bool_or({c} > {d})',
+        f"string_agg({c}::text, ',' ORDER BY {c} DESC)", f'stddev({c}) FILTER (WHERE {d} IS NOT NULL) > 1',
+        f'percentile_disc(0.5) WITHIN GROUP (ORDER BY {c})', f'sum({c}) FILTER (WHERE {d} IS NULL)', f'bit_or({d})',
+        f'count({c}) + sum({d})', f'max(coalesce({c}, {d}))'])
+
+
+def wide_statement():
+    """Kinds that statement() doesn't write."""
+    text, scope = join_tree(1)
+    joins = text
+    text += where(scope)
+    c, d, e = column(scope, 0.6), column(scope), column(scope)
+    kind = random.randrange(11)
+    if kind == 0:
+        return f'SELECT {aggregate(c, d)}, {aggregate(d, e)} FROM {text}'
+    if kind == 1:
+        having = random.choice(['', f' HAVING count(*) > {random.randint(1, 4)}', f' HAVING max({d}) > 2'])
+        return f'SELECT {c}, {aggregate(d, e)}, {aggregate(e, d)} FROM {text} GROUP BY {c}{having}'
+    if kind == 2:
+        sets = random.choice([f'ROLLUP ({c}, {d})', f'CUBE ({c}, {d})', f'GROUPING SETS (({c}), ({d}), ())', f'GROUPING SETS (({c}, {d}), ({c}))'])
+        return f'SELECT {c}, {d}, {aggregate(e, c)}, grouping({c}, {d}) FROM {text} GROUP BY {sets}'
+    if kind == 3:
+        window = f'PARTITION BY {random.choice([c, d])} ORDER BY {e}'
+        return f'SELECT {c}, sum({e}) OVER ({window}), dense_rank() OVER (ORDER BY {d}, {e}) FROM {text}'
+    if kind == 4:
+        return f'SELECT {c}, sum(count(*)) OVER (ORDER BY {c}) FROM {text} GROUP BY {c}'
+    if kind == 5:
+        other, other_scope = join_tree(0)
+        third, third_scope = join_tree(0)
+        a, b = random.choice(['UNION ALL', 'UNION', 'EXCEPT', 'INTERSECT', 'EXCEPT ALL', 'INTERSECT ALL']), random.choice(['UNION ALL', 'UNION', 'EXCEPT'])
+        return (f'SELECT {c}, {d} FROM {text} {a} (SELECT {column(other_scope, 0.8)}, {column(other_scope)} FROM {other} {b} '
+                f'SELECT {column(third_scope, 0.8)}, {column(third_scope)} FROM {third})')
+    if kind == 6:
+        table = random.choice(['tree', 'tree', 'r2', 'c'])
+        up = {'tree': 'parent', 'r2': 'rid', 'c': 'ak'}[table]
+        key = {'tree': 'id', 'r2': 'id', 'c': 'k'}[table]
+        same = ' AND n.k = q.k' if table == 'tree' and random.random() < 0.7 else ''
+        k = 'k' if table == 'tree' else key
+        return (f'WITH RECURSIVE q(k, id, depth) AS (SELECT {k}, {key}, 0 FROM {table} WHERE {key} < 4 UNION '
+                f'SELECT n.{k}, n.{key}, depth + 1 FROM {table} n JOIN q ON n.{up} = q.id{same} WHERE depth < 5) '
+                f'SELECT q.k, count(*), max(depth) FROM q JOIN {random.choice(["a", "b", "loc", "r"])} t ON t.id = q.k GROUP BY q.k')
+    if kind == 7:
+        how = random.choice(['MATERIALIZED', 'NOT MATERIALIZED', ''])
+        inner, columns = subquery(1)
+        return f'WITH q AS {how} ({inner}) SELECT count(*), count(DISTINCT q.k) FROM q WHERE q.k IN (SELECT k FROM q WHERE k > {random.randint(0, 5)}) OR EXISTS (SELECT 1 FROM {random.choice("abc")} z WHERE z.k = q.k)'
+    if kind == 8:
+        inner = random.choice([f'SELECT x, id FROM {random.choice("ab")} z WHERE z.k = {c} ORDER BY id, x LIMIT 2',
+                               f'SELECT count(*) AS x, max(z.x) AS id FROM b z WHERE z.x = {d}',
+                               f'SELECT {e} AS x, z.id FROM r z WHERE z.id = {c} OR z.x = {d}'])
+        return f'SELECT {c}, l.* FROM {joins} {random.choice(["LEFT JOIN LATERAL", "JOIN LATERAL"])} ({inner}) l ON {random.choice(["true", "l.x > 0"])}'
+    if kind == 9:
+        return f'SELECT count(*), sum(s.c), max(d.big) FROM (SELECT {c} AS c, {d} AS d FROM {text}) s {random.choice(["JOIN", "LEFT JOIN", "RIGHT JOIN"])} d ON d.t = \'y\' || s.c AND d.flag IS {random.choice(["NOT TRUE", "TRUE", "NOT NULL"])}'
+    limit = random.randint(1, 20)
+    return f'SELECT /* ordered */ DISTINCT {c}, {d}, {e} FROM {text} ORDER BY 1 {random.choice(["", "DESC", "NULLS FIRST", "DESC NULLS LAST"])}, 2, 3 LIMIT {limit} OFFSET {random.randint(0, 4)}'
+
+
 def statement():
+    if random.random() < 0.5:
+        return wide_statement()
     text, scope = join_tree(2)
     text += where(scope)
     columns = [f'{name}.{random.choice(names)}'

@@ -170,6 +170,31 @@ plan_add_relations(PlannedStmt *stmt, Query *original)
 	stmt->dependsOnRole |= collector.row_security;
 }
 
+/*
+ * A cached plan locks what is in its range table and is invalidated by what it depends
+ * on: the plans of its intermediate results are used as long as it is.
+ */
+static void
+add_subplans(PlannedStmt *stmt, const Fragment *fragment)
+{
+	foreach_ptr (SubResult, sub, fragment->subplans)
+	{
+		foreach_ptr (RangeTblEntry, rte, sub->plan->rtable)
+		{
+			if (rte->rtekind != RTE_RELATION)
+				continue;
+			rte = copyObject(rte);
+			/* Checked when the subplan starts. */
+			rte->requiredPerms = 0;
+			stmt->rtable = lappend(stmt->rtable, rte);
+		}
+		stmt->relationOids =
+			list_concat_unique_oid(stmt->relationOids, sub->plan->relationOids);
+		stmt->invalItems = list_concat(stmt->invalItems, sub->plan->invalItems);
+		stmt->dependsOnRole |= sub->plan->dependsOnRole;
+	}
+}
+
 /* The entry that names a fragment's columns. */
 static RangeTblEntry *
 remote_scan_rte(const Fragment *fragment)
@@ -285,6 +310,7 @@ fragment_planned_stmt(Query *original, Fragment *fragment)
 	scan->scan.plan.plan_rows = fragment->rows;
 	scan->scan.plan.plan_width = fragment->width;
 	plan_add_relations(stmt, original);
+	add_subplans(stmt, fragment);
 	return stmt;
 }
 
@@ -320,5 +346,7 @@ residual_planned_stmt(Query *original, Query *residual, int cursor_options,
 	stmt = plan_locally(residual, NULL, cursor_options, params);
 	rescan_mark_fragments(stmt);
 	plan_add_relations(stmt, original);
+	foreach_ptr (Fragment, fragment, fragment_scope())
+		add_subplans(stmt, fragment);
 	return stmt;
 }

@@ -124,3 +124,13 @@ SELECT count(*), sum((SELECT max(t.i + length(t.y)) FROM (SELECT a.id, a.y, i FR
 SELECT /* ordered */ s.id, s.y, s.i, t.id FROM (SELECT id, y, i FROM a, generate_series(1, 100) i ORDER BY id, i LIMIT 9000) s JOIN (SELECT id, i FROM b, generate_series(1, 100) i ORDER BY id, i LIMIT 9000) t ON s.id = t.id AND s.i = t.i ORDER BY s.i, s.id LIMIT 100;
 $$);
 RESET work_mem;
+
+-- A cached plan locks what its intermediate results are made of
+SET plan_cache_mode = force_generic_plan;
+SET search_path = dist, public;
+PREPARE ranked (int) AS SELECT count(*) FROM a JOIN (SELECT r2.id, rank() OVER (PARTITION BY r2.id) FROM r2 JOIN loc USING (id) WHERE r2.rid < $1) t ON a.k = t.id;
+EXECUTE ranked (3);
+EXECUTE ranked (3);
+DEALLOCATE ranked;
+RESET plan_cache_mode;
+RESET search_path;
