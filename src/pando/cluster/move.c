@@ -31,6 +31,7 @@
 
 #include "pando/base/debug_point.h"
 #include "pando/base/name.h"
+#include "pando/catalog/partition.h"
 #include "pando/catalog/placement.h"
 #include "pando/cluster/move.h"
 #include "pando/cluster/move_progress.h"
@@ -195,7 +196,7 @@ check_shard(int64 shard_id, MoveKind kind, int *index)
 						errmsg("table %s is a local table of the coordinator, its shard "
 							   "can't be moved or copied",
 							   name_qualified(table->relid))));
-	if (kind == COPY_PLACEMENT && table->repmodel == 's')
+	if (kind == COPY_PLACEMENT && table->repmodel == REPMODEL_SINGLE)
 		ereport(
 			ERROR,
 			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),

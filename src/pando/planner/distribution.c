@@ -3,7 +3,8 @@
  *
  * Every query level is analysed bottom-up: its FROM items, the joins between them, the
  * sublinks of its expressions, then grouping, windows, DISTINCT and LIMIT. place.h has
- * the value that is carried, place.c the rules for joins; here are the rules for levels.
+ * the value that is carried, place.c the rules for joins; here are the rules for levels
+ * (level_setop.c: set operations, level_write.c: writes).
  * Outer levels are visible as a chain, for references to CTEs. Columns of outer queries
  * are like values: a part may be bound to them, and the outer level checks what they are.
  */
@@ -27,35 +28,17 @@
 #include "pando/planner/hazard.h"
 #include "pando/planner/join_tree.h"
 #include "pando/planner/key_value.h"
+#include "pando/planner/level.h"
 #include "pando/planner/place.h"
 #include "parser/parse_agg.h"
 #include "parser/parsetree.h"
 #include "rewrite/rewriteManip.h"
 #include "utils/lsyscache.h"
 
-/* What a level puts out: its place, with the keys given as output columns. */
-typedef struct Output
-{
-	Place *place; /* strict and weak are NIL: see below */
-	Bitmapset *strict;
-	Bitmapset *weak;
-} Output;
-
-typedef struct Level
-{
-	Query *query;
-	struct Level *parent;
-	/* While the recursive part of a WITH RECURSIVE query is analysed: what its own name
-	 * yields. */
-	const char *recursive_name;
-	Output *recursive_result;
-} Level;
-
-static Output *analyse_query(Query *query, Level *parent);
 static Place *place_of_from(Level *level, List *items, List *quals);
 
-static Output *
-result_of(Place *place)
+Output *
+output_at(Place *place)
 {
 	Output *result = palloc0(sizeof(Output));
 
@@ -63,17 +46,13 @@ result_of(Place *place)
 	return result;
 }
 
-static Output *
-result_coordinator(const char *reason)
+Output *
+output_coordinator(const char *reason)
 {
-	return result_of(place_coordinator(reason));
+	return output_at(place_coordinator(reason));
 }
 
-/*
- * A level's place as its parent sees it: column references lose one level. What was bound
- * to a column of the parent is now bound to a Var of level 0.
- */
-static Place *
+Place *
 place_raised(Place *place)
 {
 	Place *result = place_closed(place);
@@ -156,11 +135,11 @@ analyse_recursive(CommonTableExpr *cte, Level *definer)
 	Output *assumed;
 
 	if (setop == NULL || !IsA(setop->larg, RangeTblRef))
-		return result_coordinator("WITH RECURSIVE");
+		return output_coordinator("WITH RECURSIVE");
 	level.query = query;
 	level.parent = definer;
 	first = rt_fetch(((RangeTblRef *) setop->larg)->rtindex, query->rtable);
-	assumed = analyse_query(first->subquery, &level);
+	assumed = level_analyse(first->subquery, &level);
 	assumed->place = place_raised(assumed->place);
 	for (int round = 0; round < 8; round++)
 	{
@@ -169,12 +148,12 @@ analyse_recursive(CommonTableExpr *cte, Level *definer)
 
 		rounds.recursive_name = cte->ctename;
 		rounds.recursive_result = assumed;
-		result = analyse_query(query, &rounds);
+		result = level_analyse(query, &rounds);
 		if (result->place->kind == PLACE_COORDINATOR || same_place(result, assumed))
 			return result;
 		assumed = result;
 	}
-	return result_coordinator("WITH RECURSIVE");
+	return output_coordinator("WITH RECURSIVE");
 }
 
 static Place *
@@ -212,7 +191,7 @@ place_of_cte(Level *level, RangeTblEntry *rte, Index varno)
 	else if (cte->cterecursive)
 		result = analyse_recursive(cte, definer);
 	else
-		result = analyse_query((Query *) cte->ctequery, definer);
+		result = level_analyse((Query *) cte->ctequery, definer);
 	return place_of_result(result, place_lowered(result->place, rte->ctelevelsup), varno,
 						   rte, output_of((Query *) cte->ctequery));
 }
@@ -310,7 +289,7 @@ place_of_item(Level *level, Index varno)
 		case RTE_RELATION:
 			return place_of_relation(rte, varno);
 		case RTE_SUBQUERY:
-			result = analyse_query(rte->subquery, level);
+			result = level_analyse(rte->subquery, level);
 			place = place_raised(result->place);
 			return place_of_result(result, place, varno, rte, rte->subquery->targetList);
 		case RTE_CTE:
@@ -385,7 +364,7 @@ static Place *
 attach_sublink(Level *level, Place *rows, SubLink *sublink, bool is_filter)
 {
 	Query *query = (Query *) sublink->subselect;
-	Output *inner = analyse_query(query, level);
+	Output *inner = level_analyse(query, level);
 	Place *place = place_raised(inner->place);
 
 	/* Evaluated for each outer row, which is in one place only. */
@@ -492,8 +471,8 @@ place_of_from(Level *level, List *from, List *above)
 	return attach_expression(level, result, (Node *) quals, true);
 }
 
-static Place *
-place_of_jointree(Level *level)
+Place *
+level_place(Level *level)
 {
 	return place_closed(place_of_from(level, list_make1(level->query->jointree), NIL));
 }
@@ -551,8 +530,8 @@ windows_have_key(Query *query, const Place *place)
 	return true;
 }
 
-static bool
-limits(Node *limit)
+bool
+clause_limits(Node *limit)
 {
 	return limit != NULL && !(IsA(limit, Const) && ((Const *) limit)->constisnull);
 }
@@ -571,7 +550,7 @@ gathering_clause(Query *query, const Place *place)
 	if (query->distinctClause != NIL &&
 		!clause_has_key(query->distinctClause, query->targetList, place))
 		return "DISTINCT without the distribution column";
-	if (limits(query->limitCount) || limits(query->limitOffset))
+	if (clause_limits(query->limitCount) || clause_limits(query->limitOffset))
 		return "LIMIT over rows of several shards";
 	if (query->rowMarks != NIL)
 		return "row locks on several shards";
@@ -601,13 +580,12 @@ order_matters_walker(Node *node, void *context)
 	return expression_tree_walker(node, order_matters_walker, context);
 }
 
-/* May the level, evaluated on two copies of the same tables, give different rows? */
-static bool
+bool
 level_varies(Query *query, Place *place)
 {
-	return place->varies || limits(query->limitCount) || limits(query->limitOffset) ||
-		   query->hasWindowFuncs || query->hasDistinctOn ||
-		   expression_varies((Node *) query->targetList) ||
+	return place->varies || clause_limits(query->limitCount) ||
+		   clause_limits(query->limitOffset) || query->hasWindowFuncs ||
+		   query->hasDistinctOn || expression_varies((Node *) query->targetList) ||
 		   expression_varies((Node *) query->jointree) ||
 		   expression_varies(query->havingQual) ||
 		   (query->hasAggs && (order_matters_walker((Node *) query->targetList, NULL) ||
@@ -636,8 +614,8 @@ name_keys(Output *result, Place *place, List *targetlist)
 	}
 }
 
-static Place *
-attach_level_expressions(Level *level, Place *place)
+Place *
+level_attach_expressions(Level *level, Place *place)
 {
 	Query *query = level->query;
 	ListCell *cell;
@@ -662,16 +640,16 @@ static Output *
 analyse_select(Level *level)
 {
 	Query *query = level->query;
-	Place *place = place_of_jointree(level);
+	Place *place = level_place(level);
 	Output *result;
 	const char *gathering;
 
-	place = attach_level_expressions(level, place);
-	result = result_of(place);
+	place = level_attach_expressions(level, place);
+	result = output_at(place);
 	if (place->kind == PLACE_ANYWHERE)
 	{
 		if (query->rowMarks != NIL)
-			return result_coordinator("row locks on reference tables");
+			return output_coordinator("row locks on reference tables");
 		place->varies = level_varies(query, place);
 		return result;
 	}
@@ -688,263 +666,14 @@ analyse_select(Level *level)
 	if (gathering != NULL)
 	{
 		if (!place_is_single(place))
-			return result_coordinator(gathering);
+			return output_coordinator(gathering);
 		place->splits = false;
 	}
 	return result;
 }
 
-/* Key columns that all branches have; they must be compared alike, too. */
-static void
-intersect_keys(Output *result, Output *left, Output *right, SetOperationStmt *setop)
-{
-	int column = 0;
-	ListCell *type;
-	ListCell *collation;
-
-	result->strict = bms_intersect(left->strict, right->strict);
-	result->weak = bms_intersect(bms_union(left->strict, left->weak),
-								 bms_union(right->strict, right->weak));
-	result->weak = bms_difference(result->weak, result->strict);
-	forboth(type, setop->colTypes, collation, setop->colCollations)
-	{
-		Oid id = lfirst_oid(collation);
-
-		column++;
-		if (hash_family_of_type(lfirst_oid(type)) == left->place->key_family &&
-			(!OidIsValid(id) || get_collation_isdeterministic(id)))
-			continue;
-		result->strict = bms_del_member(result->strict, column);
-		result->weak = bms_del_member(result->weak, column);
-	}
-}
-
-static List *
-values_of_branch(Place *place)
-{
-	ListCell *cell;
-
-	if (place->pruned)
-		return place->values;
-	foreach (cell, place->bound)
-	{
-		if (!IsA(lfirst(cell), Var))
-			return list_make1(lfirst(cell));
-	}
-	return NIL;
-}
-
-static Output *
-combine_branches(Output *left, Output *right, SetOperationStmt *setop)
-{
-	Place *a = left->place;
-	Place *b = right->place;
-	bool append = setop->op == SETOP_UNION && setop->all;
-	Output *result;
-	Place *place;
-
-	if (a->kind == PLACE_COORDINATOR)
-		return left;
-	if (b->kind == PLACE_COORDINATOR)
-		return right;
-	if (a->kind == PLACE_ANYWHERE && b->kind == PLACE_ANYWHERE)
-	{
-		result = result_of(place_closed(OidIsValid(a->anchor) ? a : b));
-		result->place->varies = a->varies || b->varies;
-		return result;
-	}
-	if (a->kind == PLACE_ANYWHERE || b->kind == PLACE_ANYWHERE)
-	{
-		place = place_closed(a->kind == PLACE_SHARDS ? a : b);
-		place->splits = false;
-		if (!place_is_single(place))
-			return result_coordinator("a set operation of a distributed table and one "
-									  "that is on every node");
-		return result_of(place);
-	}
-	if (a->colocation != b->colocation)
-		return result_coordinator("a set operation of tables that are not colocated");
-
-	place = place_closed(a);
-	result = result_of(place);
-	intersect_keys(result, left, right, setop);
-	place->one_group = a->one_group && b->one_group;
-	place->bound = list_intersection(a->bound, b->bound);
-	place->splits = a->splits && b->splits && (append || !bms_is_empty(result->strict));
-	place->pruned = false;
-	if (values_of_branch(a) != NIL && values_of_branch(b) != NIL)
-	{
-		place->pruned = true;
-		place->values = list_union(values_of_branch(a), values_of_branch(b));
-	}
-	if (!place->splits && !place_is_single(place))
-		return result_coordinator(
-			"a set operation whose branches lack the distribution column");
-	return result;
-}
-
-static Output *
-analyse_branch(Level *level, Node *node)
-{
-	SetOperationStmt *setop;
-
-	if (IsA(node, RangeTblRef))
-	{
-		RangeTblEntry *rte =
-			rt_fetch(((RangeTblRef *) node)->rtindex, level->query->rtable);
-		Output *result = analyse_query(rte->subquery, level);
-
-		/* Branches see the parent's outer columns from one level further down. */
-		result->place = place_raised(result->place);
-		return result;
-	}
-	setop = castNode(SetOperationStmt, node);
-	return combine_branches(analyse_branch(level, setop->larg),
-							analyse_branch(level, setop->rarg), setop);
-}
-
-static Output *
-analyse_setop(Level *level)
-{
-	Query *query = level->query;
-	Output *result = analyse_branch(level, query->setOperations);
-	Place *place = attach_level_expressions(level, place_closed(result->place));
-
-	result->place = place;
-	if (place->kind == PLACE_COORDINATOR)
-		return result;
-	if (query->rowMarks != NIL)
-		return result_coordinator("row locks on a set operation");
-	if (limits(query->limitCount) || limits(query->limitOffset))
-	{
-		if (place->kind == PLACE_ANYWHERE)
-			place->varies = true;
-		else if (!place_is_single(place))
-			return result_coordinator("LIMIT over rows of several shards");
-		place->splits = false;
-	}
-	return result;
-}
-
-/* An assignment to the distribution column that may change a row's shard group. */
-static bool
-moves_rows(Query *query, const DistTable *target, Place *place)
-{
-	ListCell *cell;
-
-	if (!AttributeNumberIsValid(target->key))
-		return false;
-	foreach (cell, query->targetList)
-	{
-		TargetEntry *entry = lfirst(cell);
-
-		if (entry->resno == target->key && !entry->resjunk)
-			return !place_has_key(place, (Node *) entry->expr, false) &&
-				   !list_member(place->bound,
-								key_value((Node *) entry->expr, target->key_type));
-	}
-	return false;
-}
-
-/* Does each row that INSERT ... SELECT makes stay where its source row is? */
-static bool
-insert_stays(Query *query, const DistTable *target, Place *place)
-{
-	ListCell *cell;
-
-	if (place->kind != PLACE_SHARDS || place->colocation != target->colocation)
-		return false;
-	if (!AttributeNumberIsValid(target->key))
-		return place->one_group;
-	foreach (cell, query->targetList)
-	{
-		TargetEntry *entry = lfirst(cell);
-
-		if (entry->resno != target->key)
-			continue;
-		return exprType((Node *) entry->expr) == target->key_type &&
-			   (place_has_key(place, (Node *) entry->expr, false) ||
-				list_member(place->bound,
-							key_value((Node *) entry->expr, target->key_type)));
-	}
-	return false;
-}
-
-static Output *
-analyse_write(Level *level)
-{
-	Query *query = level->query;
-	RangeTblEntry *rte = rt_fetch(query->resultRelation, query->rtable);
-	const DistTable *target = dist_table(rte->relid);
-	Place *place;
-
-	if (query->commandType == CMD_MERGE)
-		return result_coordinator("MERGE");
-	if (target == NULL || target->kind == TABLE_MANAGED_LOCAL)
-		return result_coordinator(psprintf("local table %s", get_rel_name(rte->relid)));
-	if (query->withCheckOptions != NIL)
-		return result_coordinator("a check option");
-	place = place_of_jointree(level);
-	place = attach_level_expressions(level, place);
-	if (place->kind == PLACE_COORDINATOR)
-		return result_of(place);
-	if (target->repmodel == 'c' && level_varies(query, place))
-		return result_coordinator("a volatile function for a shard with several copies");
-	if (target->kind == TABLE_REFERENCE)
-	{
-		if (place->kind != PLACE_ANYWHERE)
-			return result_coordinator(
-				"a write to a reference table from distributed tables");
-		if (level_varies(query, place) ||
-			expression_varies((Node *) query->returningList))
-			return result_coordinator(
-				"a write to a reference table that depends on the node");
-		place->anchor = rte->relid;
-		return result_of(place);
-	}
-	if (query->commandType == CMD_INSERT)
-	{
-		if (!insert_stays(query, target, place))
-			return result_coordinator("rows that go to other shards than they come from");
-	}
-	else if (moves_rows(query, target, place))
-		return result_coordinator("a change of the distribution column");
-	place->anchor = rte->relid;
-	return result_of(place);
-}
-
-/* Data-modifying WITH queries run once, in the same shard group as the statement. */
-static Place *
-attach_writes(Level *level, Place *place)
-{
-	ListCell *cell;
-
-	foreach (cell, level->query->cteList)
-	{
-		Query *query = (Query *) ((CommonTableExpr *) lfirst(cell))->ctequery;
-		Place *write;
-
-		if (query->commandType == CMD_SELECT)
-			continue;
-		write = place_raised(analyse_query(query, level)->place);
-		if (write->kind == PLACE_ANYWHERE)
-			return place_coordinator("a write to a reference table in WITH");
-		if (write->kind == PLACE_SHARDS && place->kind == PLACE_ANYWHERE)
-			place = place_with_sublink(place, write);
-		else
-		{
-			place = place_join(list_make2(place, write), equalities_create());
-			if (place->kind == PLACE_SHARDS && !place_is_fixed(place))
-				return place_coordinator("a data-modifying WITH on several shards");
-		}
-		if (place->kind == PLACE_COORDINATOR)
-			return place;
-	}
-	return place;
-}
-
-static Output *
-analyse_query(Query *query, Level *parent)
+Output *
+level_analyse(Query *query, Level *parent)
 {
 	Level level = {0};
 	Output *result;
@@ -953,15 +682,15 @@ analyse_query(Query *query, Level *parent)
 	level.query = query;
 	level.parent = parent;
 	if (query->utilityStmt != NULL)
-		return result_coordinator("a utility statement");
+		return output_coordinator("a utility statement");
 	if (query->commandType != CMD_SELECT)
-		result = analyse_write(&level);
+		result = level_analyse_write(&level);
 	else if (query->setOperations != NULL)
-		result = analyse_setop(&level);
+		result = level_analyse_setop(&level);
 	else
 		result = analyse_select(&level);
 	if (query->hasModifyingCTE && result->place->kind != PLACE_COORDINATOR)
-		result->place = attach_writes(&level, result->place);
+		result->place = level_attach_writes(&level, result->place);
 	return result;
 }
 
@@ -986,7 +715,7 @@ distribution_of_query(Query *query)
 	Place *place;
 
 	query = query_without_join_columns(query);
-	result = analyse_query(query, NULL);
+	result = level_analyse(query, NULL);
 	place = result->place;
 	distribution.anchor = place->anchor;
 	distribution.colocation = place->colocation;
