@@ -5,8 +5,8 @@ tables after it, and undoes it.
 
     random_writes.py SEED COUNT | psql ...
 
-What is refused by name (feature_not_supported) is printed as well unless psql's variable
-says otherwise; the same seed gives the same text.
+Load compare_write.sql up to its first comparison before. What is refused by name
+(feature_not_supported) is printed as well; the same seed gives the same text.
 """
 import random
 import sys
