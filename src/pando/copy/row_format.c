@@ -11,7 +11,6 @@
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
 #include "utils/lsyscache.h"
-#include "utils/syscache.h"
 
 #include "pando/base/type.h"
 #include "pando/base/literal.h"

@@ -19,7 +19,6 @@
 #include "funcapi.h"
 #include "port/pg_bswap.h"
 #include "utils/lsyscache.h"
-#include "utils/syscache.h"
 #include "utils/typcache.h"
 
 #include "pando/base/literal.h"

@@ -59,12 +59,8 @@ worker_hash(PG_FUNCTION_ARGS)
 	Datum value;
 	Oid type = any_argument(fcinfo, 0, &value);
 	Oid collation = PG_GET_COLLATION();
-	TypeCacheEntry *entry = lookup_type_cache(type, TYPECACHE_HASH_PROC_FINFO);
+	TypeCacheEntry *entry = hashable_type(type);
 
-	if (!OidIsValid(entry->hash_proc))
-		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_FUNCTION),
-						errmsg("could not identify a hash function for type %s",
-							   format_type_be(type))));
 	if (!OidIsValid(collation))
 		collation = entry->typcollation;
 	PG_RETURN_INT32(

@@ -175,11 +175,22 @@ table_load_shards(DistTable *table)
 		table->shards[i].index = i;
 }
 
+TypeCacheEntry *
+hashable_type(Oid type)
+{
+	TypeCacheEntry *entry =
+		lookup_type_cache(type, TYPECACHE_HASH_PROC | TYPECACHE_HASH_PROC_FINFO);
+
+	if (!OidIsValid(entry->hash_proc))
+		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_FUNCTION),
+						errmsg("could not identify a hash function for type %s",
+							   format_type_be(type))));
+	return entry;
+}
+
 static void
 table_load_key(DistTable *table, const char *column)
 {
-	TypeCacheEntry *type;
-
 	table->key = get_attnum(table->relid, column);
 	if (table->key == InvalidAttrNumber)
 		ereport(ERROR,
@@ -189,12 +200,8 @@ table_load_key(DistTable *table, const char *column)
 	get_atttypetypmodcoll(table->relid, table->key, &table->key_type, &table->key_typmod,
 						  &table->key_collation);
 
-	type = lookup_type_cache(table->key_type, TYPECACHE_HASH_PROC);
-	if (!OidIsValid(type->hash_proc))
-		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_FUNCTION),
-						errmsg("could not identify a hash function for type %s",
-							   format_type_be(table->key_type))));
-	fmgr_info_cxt(type->hash_proc, &table->hash, CurrentMemoryContext);
+	fmgr_info_cxt(hashable_type(table->key_type)->hash_proc, &table->hash,
+				  CurrentMemoryContext);
 }
 
 /* Reads a table into the current memory context; NULL when it is not distributed. */

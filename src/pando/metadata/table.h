@@ -14,6 +14,7 @@
 #include "access/attnum.h"
 #include "fmgr.h"
 #include "nodes/pg_list.h"
+#include "utils/typcache.h"
 
 typedef enum TableKind
 {
@@ -78,6 +79,9 @@ extern bool dist_table_colocated(const DistTable *a, const DistTable *b);
 /* OIDs of all distributed tables of this database; of one colocation group. */
 extern List *dist_table_oids(void);
 extern List *dist_table_oids_of_colocation(int32 colocation);
+
+/* The type with its hash function; raises if it has none. */
+extern TypeCacheEntry *hashable_type(Oid type);
 
 /*
  * Index of the shard that holds a non-null value of the distribution column's type.

@@ -27,7 +27,6 @@
 #include "pando/planner/flatten.h"
 #include "pando/planner/hazard.h"
 #include "pando/planner/join_tree.h"
-#include "pando/planner/key_value.h"
 #include "pando/planner/level.h"
 #include "pando/planner/place.h"
 #include "parser/parse_agg.h"
