@@ -169,6 +169,8 @@ worker_hold(Oid database)
 		CHECK_FOR_INTERRUPTS();
 		pg_usleep(10000L);
 		worker = worker_state_lock(database);
+		if (worker == NULL)
+			return;
 		pid = worker->pid;
 		worker_state_unlock();
 	}
