@@ -40,15 +40,30 @@ member_by_group(int32 group)
 }
 
 /*
+ * Is the current role lent to code of another's (a SECURITY DEFINER function, a
+ * restricted operation) that must not get at the rights of the superuser `login`? This
+ * backend keeps it from taking the role back; a node to which `login` had logged in would
+ * not: RESET ROLE would make it that superuser.
+ */
+static bool
+role_is_lent(Oid login)
+{
+	return (InLocalUserIdChange() || InSecurityRestrictedOperation()) && !superuser() &&
+		   superuser_arg(login);
+}
+
+/*
  * Who to log in as: the session's user, who then takes the current role there; where he
  * may not (a SECURITY DEFINER function of somebody else), the current user himself.
  */
 static Oid
 login_role(void)
 {
-	if (GetUserId() == GetSessionUserId() ||
-		is_member_of_role(GetSessionUserId(), GetUserId()))
-		return GetSessionUserId();
+	Oid session_user = GetSessionUserId();
+
+	if (GetUserId() == session_user ||
+		(is_member_of_role(session_user, GetUserId()) && !role_is_lent(session_user)))
+		return session_user;
 	return GetUserId();
 }
 
@@ -177,8 +192,20 @@ member_settings(Member *member)
 	const char *has = session->settings ? session->settings : "";
 
 	if (GetUserId() != session->userid)
+	{
+		if (role_is_lent(session->userid))
+			ereport(
+				ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("role \"%s\" cannot use node %s:%d in this transaction",
+						GetUserNameFromId(GetUserId(), false), session->address.host,
+						session->address.port),
+				 errdetail("The transaction already works there as the superuser \"%s\".",
+						   GetUserNameFromId(session->userid, false)),
+				 errhint("Call the function in a transaction of its own.")));
 		wanted = psprintf("%sSET ROLE %s;", wanted,
 						  quote_identifier(GetUserNameFromId(GetUserId(), false)));
+	}
 	if (strcmp(wanted, has) == 0)
 		return;
 	if (has[0] != '\0')

@@ -123,6 +123,25 @@ RESET ROLE;
 SELECT citus_total_relation_size('t') > 0;
 SELECT DISTINCT success, result FROM run_command_on_workers('SELECT 1');
 
+-- Code that runs with another's rights cannot get at the caller's on a node.
+CREATE TABLE lent (k int);
+SELECT create_distributed_table('lent', 'k');
+INSERT INTO lent VALUES (1);
+GRANT SELECT ON lent TO privileges_owner;
+SET ROLE privileges_owner;
+CREATE FUNCTION way_back(int) RETURNS boolean LANGUAGE plpgsql IMMUTABLE
+	AS $$ BEGIN EXECUTE 'RESET ROLE'; RETURN current_setting('is_superuser'); END $$;
+CREATE FUNCTION lender() RETURNS boolean LANGUAGE sql SECURITY DEFINER
+	AS 'SELECT privileges.way_back(k) FROM privileges.lent WHERE k = 1';
+RESET ROLE;
+SELECT lender();
+BEGIN;
+SELECT count(*) FROM lent;
+\set VERBOSITY sqlstate
+SELECT lender();
+\set VERBOSITY default
+ROLLBACK;
+
 SET client_min_messages TO warning;
 DROP SCHEMA privileges CASCADE;
 DROP ROLE privileges_owner, privileges_other;
