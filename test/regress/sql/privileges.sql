@@ -130,7 +130,7 @@ INSERT INTO lent VALUES (1);
 GRANT SELECT ON lent TO privileges_owner;
 SET ROLE privileges_owner;
 CREATE FUNCTION way_back(int) RETURNS boolean LANGUAGE plpgsql IMMUTABLE
-	AS $$ BEGIN EXECUTE 'RESET ROLE'; RETURN current_setting('is_superuser'); END $$;
+	AS $$ BEGIN PERFORM set_config('role', 'none', true); RETURN current_setting('is_superuser'); END $$;
 CREATE FUNCTION lender() RETURNS boolean LANGUAGE sql SECURITY DEFINER
 	AS 'SELECT privileges.way_back(k) FROM privileges.lent WHERE k = 1';
 RESET ROLE;
