@@ -2,7 +2,8 @@
 # anew: once where distribute(), single() and reference() leave a table as it is, and once
 # where they do what they say. Tells in one line that both runs printed the same, or shows
 # the difference. Each result whose order is open has to be sorted by the script. Only the
-# line of an error's context that names a node is left out.
+# line of an error's context that names a node is left out. `\i :tables` gives a script the
+# tables that several of them use.
 name=$1
 script=$PG_ABS_SRCDIR/script/$name.sql
 out=$(mktemp -d "${TMPDIR:-/tmp}/twice.XXXXXX")
@@ -21,7 +22,7 @@ schema() {
 }
 
 run() {
-	(cd "$out" && psql -X -a -v VERBOSITY=sqlstate < "$script") 2>&1 |
+	(cd "$out" && psql -X -a -v VERBOSITY=sqlstate -v tables="$PG_ABS_SRCDIR/script/dml_tables.sql" < "$script") 2>&1 |
 		grep -v -e '^--' -e '^while executing command on ' > "$out/$1.out"
 	rm -f "$out"/*.data
 }

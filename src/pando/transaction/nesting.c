@@ -113,35 +113,25 @@ nesting_utility(PlannedStmt *pstmt, const char *text, bool read_only_tree,
 				ProcessUtilityContext context, ParamListInfo params,
 				QueryEnvironment *environment, DestReceiver *dest, QueryCompletion *qc)
 {
-	int step = is_transparent(pstmt->utilityStmt) ? 0 : 1;
+	ProcessUtility_hook_type run = next_utility ? next_utility : standard_ProcessUtility;
 
 	/*
 	 * No PG_TRY where nothing is counted: COMMIT in a procedure must not be in the frame
 	 * of a transaction statement.
 	 */
-	if (step == 0)
+	if (is_transparent(pstmt->utilityStmt))
 	{
-		if (next_utility)
-			next_utility(pstmt, text, read_only_tree, context, params, environment, dest,
-						 qc);
-		else
-			standard_ProcessUtility(pstmt, text, read_only_tree, context, params,
-									environment, dest, qc);
+		run(pstmt, text, read_only_tree, context, params, environment, dest, qc);
 		return;
 	}
-	depth += step;
+	depth++;
 	PG_TRY();
 	{
-		if (next_utility)
-			next_utility(pstmt, text, read_only_tree, context, params, environment, dest,
-						 qc);
-		else
-			standard_ProcessUtility(pstmt, text, read_only_tree, context, params,
-									environment, dest, qc);
+		run(pstmt, text, read_only_tree, context, params, environment, dest, qc);
 	}
 	PG_FINALLY();
 	{
-		depth -= step;
+		depth--;
 	}
 	PG_END_TRY();
 }

@@ -91,8 +91,8 @@ static void
 find_candidates(void)
 {
 	static struct config_generic **seen_array = NULL;
-	struct config_generic **all = get_guc_variables();
-	int count = GetNumConfigOptions();
+	int count;
+	struct config_generic **all = compat_guc_variables(&count);
 
 	if (count == variables_seen && all == seen_array)
 		return;
