@@ -143,6 +143,8 @@ commit_plainly(bool two_phase)
 		session_send_simple(session, "COMMIT");
 		sessions = lappend(sessions, session);
 	}
+	if (sessions != NIL)
+		DEBUG_POINT("commit-during-plain-commit");
 	foreach_ptr (Session, session, sessions)
 	{
 		PGresult *result = session_finish(session);
@@ -173,6 +175,7 @@ pre_commit(void)
 			session_raise_lost(member->session, ERROR);
 	}
 	two_phase = two_phase_needed();
+	DEBUG_POINT("commit-before-plain-commit");
 	commit_plainly(two_phase);
 	if (two_phase)
 		two_phase_prepare();
@@ -203,6 +206,7 @@ post_commit(void)
 	{
 		DEBUG_POINT_NO_ERROR("commit-before-second-phase");
 		two_phase_commit();
+		DEBUG_POINT_NO_ERROR("commit-after-second-phase");
 	}
 	release_all();
 	call_back(XACT_MOMENT_END, true);
@@ -241,9 +245,11 @@ abort_all(void)
 	{
 		if (start_rollback(session))
 			sessions = lappend(sessions, session);
+		DEBUG_POINT_NO_ERROR("abort-during-rollback");
 	}
 	/* A transaction that was never prepared is not worth a message. */
 	(void) settle(sessions, ROLLBACK_MS, DEBUG1);
+	DEBUG_POINT_NO_ERROR("abort-after-rollback");
 	foreach_ptr (Member, member, members)
 		member_settings_undone(member);
 }
@@ -279,6 +285,7 @@ xact_callback(XactEvent event, void *arg)
 			refuse_prepare();
 			break;
 		case XACT_EVENT_PREPARE:
+			prepared_done();
 			release_all();
 			call_back(XACT_MOMENT_END, true);
 			break;
@@ -330,6 +337,7 @@ subxact_abort(int level)
 	}
 	if (touched == NIL)
 		return;
+	DEBUG_POINT_NO_ERROR("savepoint-before-rollback");
 	cancel_all(touched);
 	foreach_ptr (Member, member, members)
 	{

@@ -12,6 +12,7 @@
 #define PANDO_TRANSACTION_MEMBER_H
 
 #include "pando/compat/compat.h"
+#include "nodes/parsenodes.h"
 #include "pando/transaction/xact.h"
 
 typedef struct Member
@@ -70,6 +71,12 @@ extern bool identity_cancel_victim(int pid);
 extern Session *run_claim_plain(const DistNode *node);
 extern PGresult *run_outcome(Session *session, int elevel);
 extern List *run_quietly(List *nodes, const char *sql, int elevel);
+
+/* prepared.c */
+extern bool prepared_is_ours(const char *gid);
+extern void prepared_before(const TransactionStmt *statement);
+extern void prepared_after(const TransactionStmt *statement);
+extern void prepared_done(void);
 
 /* deadlock.c */
 extern void deadlock_init(void);

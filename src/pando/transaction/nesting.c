@@ -121,7 +121,15 @@ nesting_utility(PlannedStmt *pstmt, const char *text, bool read_only_tree,
 	 */
 	if (is_transparent(pstmt->utilityStmt))
 	{
+		TransactionStmt *statement = IsA(pstmt->utilityStmt, TransactionStmt)
+										 ? (TransactionStmt *) pstmt->utilityStmt
+										 : NULL;
+
+		if (statement != NULL && statement->gid != NULL)
+			prepared_before(statement);
 		run(pstmt, text, read_only_tree, context, params, environment, dest, qc);
+		if (statement != NULL && statement->gid != NULL)
+			prepared_after(statement);
 		return;
 	}
 	depth++;

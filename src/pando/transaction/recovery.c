@@ -21,6 +21,7 @@
 #include "catalog/pg_namespace.h"
 #include "fmgr.h"
 #include "miscadmin.h"
+#include "pando/base/debug_point.h"
 #include "pando/catalog/catalog.h"
 #include "pando/catalog/transaction.h"
 #include "pando/transaction/member.h"
@@ -68,10 +69,12 @@ settle_prepared(Session *session, const char *gid, bool commit)
 	PGresult *result;
 	bool ok;
 
+	DEBUG_POINT("recovery-before-settle");
 	session_send_simple(session,
 						psprintf("%s PREPARED %s", commit ? "COMMIT" : "ROLLBACK",
 								 quote_literal_cstr(gid)));
 	result = run_outcome(session, WARNING);
+	DEBUG_POINT("recovery-after-settle");
 	if (result == NULL)
 		return false;
 	ok = PQresultStatus(result) == PGRES_COMMAND_OK;
@@ -110,6 +113,7 @@ recover_node(Recovery *recovery, const char *prefix)
 		session_result_free(list);
 		return 0;
 	}
+	DEBUG_POINT("recovery-after-list");
 	for (int i = 0; i < PQntuples(list); i++)
 	{
 		const char *gid = PQgetvalue(list, i, 0);
@@ -128,6 +132,7 @@ recover_node(Recovery *recovery, const char *prefix)
 			(void) catalog_transaction_delete(recovery->node->group, gid);
 		settled++;
 	}
+	DEBUG_POINT("recovery-before-forget");
 	foreach_ptr (TransactionRow, row, recovery->records)
 	{
 		if (strncmp(row->gid, prefix, strlen(prefix)) == 0 && !is_listed(list, row->gid))

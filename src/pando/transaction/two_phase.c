@@ -122,6 +122,7 @@ two_phase_prepare(void)
 		session_send_simple(session, psprintf("PREPARE TRANSACTION %s",
 											  quote_literal_cstr(session->gid)));
 		sessions = lappend(sessions, session);
+		DEBUG_POINT("commit-during-prepare");
 	}
 	while (session_wait_any(sessions, -1) != NULL)
 	{

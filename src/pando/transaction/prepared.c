@@ -1,0 +1,54 @@
+/*
+ * prepared.c: the side of a node where others prepare transactions.
+ *
+ * A session that another node sends PREPARE TRANSACTION, COMMIT PREPARED or ROLLBACK
+ * PREPARED does what PostgreSQL does; here are the places where a test interrupts it.
+ */
+#include "pando/compat/compat.h"
+
+#include "access/xact.h"
+#include "nodes/parsenodes.h"
+#include "pando/base/debug_point.h"
+#include "pando/transaction/member.h"
+
+#define GID_PREFIX "pando_"
+
+/* Is it a name that a node of a cluster made? */
+bool
+prepared_is_ours(const char *gid)
+{
+	return gid != NULL && strncmp(gid, GID_PREFIX, strlen(GID_PREFIX)) == 0;
+}
+
+/* Before a transaction statement of another node runs. */
+void
+prepared_before(const TransactionStmt *statement)
+{
+	if (!prepared_is_ours(statement->gid))
+		return;
+	if (statement->kind == TRANS_STMT_PREPARE)
+		DEBUG_POINT("node-before-prepare");
+	else if (statement->kind == TRANS_STMT_COMMIT_PREPARED)
+		DEBUG_POINT("node-before-commit-prepared");
+	else if (statement->kind == TRANS_STMT_ROLLBACK_PREPARED)
+		DEBUG_POINT("node-before-rollback-prepared");
+}
+
+/* After it did. PREPARE itself happens after its statement: prepared_done(). */
+void
+prepared_after(const TransactionStmt *statement)
+{
+	if (!prepared_is_ours(statement->gid))
+		return;
+	if (statement->kind == TRANS_STMT_COMMIT_PREPARED)
+		DEBUG_POINT("node-after-commit-prepared");
+	else if (statement->kind == TRANS_STMT_ROLLBACK_PREPARED)
+		DEBUG_POINT("node-after-rollback-prepared");
+}
+
+/* The transaction of this backend is prepared, and nothing may raise. */
+void
+prepared_done(void)
+{
+	DEBUG_POINT_NO_ERROR("node-after-prepare");
+}
