@@ -1,0 +1,89 @@
+#!/usr/bin/env python3
+"""Times the same work on several systems, side by side, and reports ratios to the first.
+
+    bench.py --system plain=CONNINFO --system cluster=CONNINFO ... [--quick] [--only TEXT] [--output DIR]
+
+Each workload runs on all systems in turn, then again: what disturbs the machine disturbs all of them.
+Figures are medians. `./pando bench` starts servers and calls this; any server that speaks the same SQL
+interface can be one more column.
+"""
+import argparse
+import statistics
+import sys
+
+import report
+from system import Failed, System
+from workloads import events, facts, keyed, tpcb, tpch
+
+DATASETS = (keyed.DATASET, tpcb.DATASET, facts.DATASET, events.DATASET, tpch.PAPER, tpch.SPREAD)
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--system", action="append", required=True, metavar="NAME=CONNINFO",
+                        help="a system; the first is what others are compared with")
+    parser.add_argument("--quick", action="store_true", help="two minutes: fewer workloads, less data, one run")
+    parser.add_argument("--only", default="", help="only workloads with this in dataset, group or name")
+    parser.add_argument("--repeat", type=int, help="runs of each (3)")
+    parser.add_argument("--seconds", type=float, help="length of a run of transactions (10)")
+    parser.add_argument("--size", type=float, help="amount of data (1)")
+    parser.add_argument("--output", default="bench-results", help="directory of the report")
+    options = parser.parse_args()
+    options.repeat = options.repeat or (1 if options.quick else 3)
+    options.seconds = options.seconds or (2 if options.quick else 10)
+    options.size = options.size or (0.1 if options.quick else 1)
+    return options
+
+
+def chosen(dataset, options):
+    return [workload for workload in dataset.workloads
+            if (workload.quick or not options.quick)
+            and options.only in f"{dataset.name}: {workload.group}: {workload.name}"]
+
+
+def run_workload(workload, systems, options):
+    """Runs per system; a system that fails a workload has the error's text instead."""
+    runs = {system.name: [] for system in systems}
+    errors = {}
+    for _ in range(options.repeat):
+        for system in systems:
+            if system.name in errors:
+                continue
+            try:
+                runs[system.name].append(workload.run(system, int(options.seconds), options.size))
+            except Failed as failure:
+                errors[system.name] = str(failure)
+    return {name: {"error": errors[name]} if name in errors else summary(measures) for name, measures in runs.items()}
+
+
+def summary(measures):
+    def median(values):
+        return None if None in values else statistics.median(values)
+    memory = [measure.memory for measure in measures if measure.memory is not None]
+    return {"value": median([measure.value for measure in measures]), "cpu": median([measure.cpu for measure in measures]),
+            "runs": [measure.value for measure in measures], "memory": max(memory, default=None)}
+
+
+def main():
+    options = parse_arguments()
+    systems = [System(*text.split("=", 1)) for text in options.system]
+    results = report.Results(systems, options)
+    for dataset in DATASETS:
+        workloads = chosen(dataset, options)
+        if not workloads:
+            continue
+        for system in systems:
+            print(f"... {dataset.name} on {system.name}", file=sys.stderr, flush=True)
+            dataset.prepare(system, options.size)
+        for workload in workloads:
+            results.add(dataset, workload, run_workload(workload, systems, options))
+        if len(workloads) == len(dataset.workloads):
+            results.add_total(dataset)
+    results.write(options.output)
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except Failed as failure:
+        sys.exit(f"bench: {failure}")

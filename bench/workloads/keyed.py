@@ -1,0 +1,69 @@
+"""Statements on one row by key, YCSB's mixes, and two updates in a transaction."""
+import os
+
+from . import Dataset, Workload
+
+SCRIPTS = os.path.join(os.path.dirname(__file__), "scripts")
+
+
+def script(name, weight=None):
+    path = os.path.join(SCRIPTS, name + ".sql")
+    return ["-f", path if weight is None else f"{path}@{weight}"]
+
+
+def rows(size):
+    return int(100_000 * size)
+
+
+def prepare(system, size):
+    system.sql("DROP TABLE IF EXISTS item, item2, added, usertable")
+    system.sql("CREATE TABLE item (key bigint PRIMARY KEY, value bigint NOT NULL);"
+               "CREATE TABLE item2 (LIKE item INCLUDING ALL);"
+               "CREATE TABLE added (key bigint, value bigint);"
+               "CREATE TABLE usertable (ycsb_key bigint PRIMARY KEY, "
+               + ", ".join(f"field{i} text" for i in range(10)) + ")")
+    system.distribute("item", "key")
+    system.distribute("item2", "key", "item")
+    system.distribute("added", "key")
+    system.distribute("usertable", "ycsb_key")
+    fields = ", ".join(f"repeat(md5(i::text || '{field}'), 3)" for field in range(10))
+    system.sql(f"INSERT INTO item SELECT i, 0 FROM generate_series(1, {rows(size)}) i;"
+               f"INSERT INTO item2 SELECT i, 0 FROM generate_series(1, {rows(size)}) i;"
+               f"INSERT INTO usertable SELECT i, {fields} FROM generate_series(1, {rows(size)}) i")
+    system.vacuum("item", "item2", "usertable")
+
+
+def pgbench(script_arguments, protocol, clients):
+    return lambda system, seconds, size: system.pgbench(
+        ["-D", f"rows={rows(size)}", *script_arguments], protocol, clients, seconds)
+
+
+def single_row():
+    cluster = {("select", "prepared"): 0.40, ("select", "simple"): 0.45}
+    for statement in ("select", "update", "insert"):
+        for protocol in ("prepared", "simple"):
+            for clients in (16, 1):
+                goal = {"one": 0.92}
+                if clients == 16:
+                    goal["cluster"] = cluster.get((statement, protocol), 0.38)
+                yield Workload("single row", f"{statement} {protocol} {clients} clients", "tps",
+                               pgbench(script(statement), protocol, clients),
+                               quick=clients == 16 and statement != "insert", goal=goal)
+
+
+def ycsb():
+    read, update = "ycsb_read", "ycsb_update"
+    for name, weights in (("A", (50, 50)), ("B", (95, 5)), ("C", (100, 0))):
+        mix = script(read, weights[0]) + (script(update, weights[1]) if weights[1] else [])
+        yield Workload("YCSB", f"{name}: {weights[0]} % reads", "tps", pgbench(mix, "prepared", 16))
+
+
+def two_updates():
+    yield Workload("transactions", "two updates, same key", "tps",
+                   pgbench(script("two_updates_same"), "prepared", 16), quick=True, goal={"cluster": 0.40})
+    yield Workload("transactions", "two updates, different keys", "tps",
+                   pgbench(script("two_updates_different"), "prepared", 16), quick=True, goal={"cluster": 0.25})
+    yield Workload("transactions", "select in a block", "tps", pgbench(script("select_block"), "prepared", 16))
+
+
+DATASET = Dataset("keyed", prepare, [*single_row(), *ycsb(), *two_updates()])

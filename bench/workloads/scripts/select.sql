@@ -1,0 +1,2 @@
+\set key random(1, :rows)
+SELECT value FROM item WHERE key = :key;

@@ -1,0 +1,57 @@
+# bench.sh: `./pando bench`, the benchmark suite side by side with plain PostgreSQL. Sourced by ./pando.
+#
+# Starts three systems on this machine with the same settings: plain PostgreSQL, a cluster of one node,
+# and a coordinator with two workers; measures (bench/bench.py) and removes them. Options go to
+# bench.py; a --system NAME=CONNINFO is one more column.
+
+BENCH_WORKERS=${BENCH_WORKERS:-2}
+BENCH_MEMORY=${BENCH_MEMORY:-1536} # MB of shared buffers, for all servers of a system together
+
+run_bench() {
+	find_postgres
+	all_found python3 && python3 -c 'import ensurepip' 2>/dev/null || {
+		step "Installing packages: python3 python3-venv"
+		as_root apt-get install -y -qq --no-install-recommends python3 python3-venv >/dev/null ||
+			die "python3 and python3-venv could not be installed"
+	}
+	build_and_install
+	BENCH_DIR=$(as_server mktemp -d "${TMPDIR:-/tmp}/pando-bench.XXXXXX")
+	chmod 755 "$BENCH_DIR" 2>/dev/null || as_root chmod 755 "$BENCH_DIR"
+	trap bench_end EXIT
+	BENCH_PORT=$(free_ports $((3 + BENCH_WORKERS)) 39700)
+	local plain=$BENCH_PORT one=$((BENCH_PORT + 1)) cluster=$((BENCH_PORT + 2)) i
+	step "Starting plain PostgreSQL, one node, and a coordinator with $BENCH_WORKERS workers"
+	bench_server "$plain" $BENCH_MEMORY "shared_preload_libraries = ''"
+	bench_server "$one" $BENCH_MEMORY
+	for ((i = 0; i <= BENCH_WORKERS; i++)); do
+		bench_server $((cluster + i)) $((BENCH_MEMORY / (BENCH_WORKERS + 1)))
+	done
+	for i in "$one" "$cluster"; do
+		sql "$i" -d postgres -o /dev/null -c "SELECT citus_set_coordinator_host('127.0.0.1', $i)"
+	done
+	for ((i = 1; i <= BENCH_WORKERS; i++)); do
+		sql "$cluster" -d postgres -o /dev/null -c "SELECT citus_add_node('127.0.0.1', $((cluster + i)))"
+	done
+	PGBIN=$BIN python3 -B "$ROOT/bench/bench.py" \
+		--system "plain=host=127.0.0.1 port=$plain user=postgres dbname=postgres" \
+		--system "one node=host=127.0.0.1 port=$one user=postgres dbname=postgres" \
+		--system "$BENCH_WORKERS workers=host=127.0.0.1 port=$cluster user=postgres dbname=postgres" "$@"
+}
+
+# A server on port $1 with $2 MB of shared buffers; further arguments are settings. Nothing waits for the
+# disk: what is compared is the work of the processors.
+bench_server() {
+	local port=$1 memory=$2
+	shift 2
+	server_init "$BENCH_DIR/$port" "$port" "shared_buffers = ${memory}MB" "fsync = off" \
+		"max_wal_size = 8GB" "checkpoint_timeout = 30min" "effective_cache_size = 8GB" "work_mem = 64MB" \
+		"unix_socket_directories = '$BENCH_DIR'" "jit = off" "random_page_cost = 1.1" "$@"
+	server_start "$BENCH_DIR/$port"
+	[ $# -gt 0 ] || sql "$port" -d postgres -c "CREATE EXTENSION pando"
+}
+
+bench_end() {
+	local data
+	for data in "$BENCH_DIR"/[0-9]*; do server_stop "$data" immediate || true; done
+	as_server rm -rf "$BENCH_DIR"
+}
