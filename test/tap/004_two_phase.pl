@@ -1,84 +1,236 @@
-# A transaction over two nodes is there whole or not at all, whatever step of its commit is
-# interrupted and whichever process dies. Table-driven over the debug points.
+# A transaction over several nodes is there whole or not at all, whatever step of its commit or
+# rollback is interrupted, whichever node fails and however it does. Nothing stays prepared, no
+# lock is held.
+#
+# A matrix: steps x failing node x kind of failure. One round per failure: before it, a
+# transaction is brought to each step, once begun by the coordinator and once by a worker, so
+# that each failure hits the node that began it as well as one that takes part.
 use strict;
 use warnings;
 use Test::More;
-use Time::HiRes qw(sleep);
+use Time::HiRes qw(sleep time);
 use lib '.';
 use PandoCluster;
 
-my $cluster = PandoCluster->new('twophase', workers => 2, conf => "citus.recover_2pc_interval = '1s'");
-my $coordinator = $cluster->coordinator;
+my $cluster = PandoCluster->new('twophase', workers => 2, network => 1, conf => <<'END');
+citus.recover_2pc_interval = '1s'
+citus.node_connection_timeout = '3s'
+END
+my @nodes = $cluster->nodes;
 $cluster->sql(<<'END');
-CREATE TABLE t (k int PRIMARY KEY, run int);
+CREATE TABLE t (k int, run int, PRIMARY KEY (k, run) DEFERRABLE INITIALLY DEFERRED);
 SELECT create_distributed_table('t', 'k');
+CREATE TABLE r (run int PRIMARY KEY);
+SELECT create_reference_table('r');
 END
 
-# Two keys on different nodes.
-my ($key1, $key2) = split /\|/, $cluster->sql(<<'END');
+# Keys on the two workers.
+my @keys = split /\|/, $cluster->sql(<<'END');
 SELECT min(k) FILTER (WHERE g = lo), min(k) FILTER (WHERE g = hi) FROM (
 	SELECT k, groupid g, min(groupid) OVER () lo, max(groupid) OVER () hi
 	FROM generate_series(1, 100) k JOIN pg_dist_placement p ON p.shardid = get_shard_id_for_distribution_column('t', k)) s
 END
+my $last_run = 0;
 
-# point of the coordinator's backend -> must the transaction be there afterwards?
-my @points = (
-	[ 'commit-before-prepare', 0 ],
-	[ 'commit-after-prepare', 0 ],
-	[ 'commit-after-record', 0 ],
-	[ 'commit-before-second-phase', 1 ],
-	[ 'commit-during-second-phase', 1 ]);
-
-sub settled
+# What a transaction does, but for its end. It writes on every node.
+sub writes
 {
-	for (1 .. 100)
-	{
-		return 1 if $cluster->prepared_count == 0;
-		sleep 0.2;
-	}
-	return 0;
+	my ($run) = @_;
+	return "BEGIN; INSERT INTO r VALUES ($run); INSERT INTO t SELECT k, $run FROM unnest('{$keys[0], $keys[1]}'::int[]) k";
 }
 
-my $run = 0;
-foreach my $case (@points)
+# Steps in the order in which a transaction comes to them: point, what leads there, and whether
+# the transaction is to be there if the node that runs it dies at it.
+my @steps = (
+	[ 'commit-before-prepare',      sub { writes($_[0]) . '; COMMIT' }, 0 ],
+	[ 'commit-after-prepare',       sub { writes($_[0]) . '; COMMIT' }, 0 ],
+	[ 'commit-after-record',        sub { writes($_[0]) . '; COMMIT' }, 0 ],
+	[ 'commit-before-second-phase', sub { writes($_[0]) . '; COMMIT' }, 1 ],
+	[ 'commit-during-second-phase', sub { writes($_[0]) . '; COMMIT' }, 1 ],
+	# Rolled back by the client.
+	[ 'abort-before-rollback', sub { writes($_[0]) . '; ROLLBACK' }, 0 ],
+	# Rolled back because one node can't prepare while another already has.
+	[ 'abort-before-rollback', sub { writes($_[0]) . "; INSERT INTO t VALUES ($keys[1], $_[0]); COMMIT" }, 0 ]);
+
+# Starts one transaction on a node and waits until it has come to its point.
+sub start_at
 {
-	my ($point, $committed) = @$case;
-	foreach my $fault (qw(error backend coordinator worker))
+	my ($i, $point, $sql, $expected) = @_;
+	my $run = ++$last_run;
+	my $self = { node => $i, point => $point, run => $run, expected => $expected, out => '', err => '' };
+	my $text = $sql->($run);
+	$nodes[$i]->safe_psql('postgres', "SELECT pando.debug_point_arm('$point', 'wait')");
+	$self->{handle} = IPC::Run::start(
+		[ 'psql', '-X', '-h', '127.0.0.1', '-p', $nodes[$i]->port, '-d', 'postgres', '-c', "/* run $run */ $text" ],
+		'<', \'', '>', \$self->{out}, '2>', \$self->{err}, IPC::Run::timeout(120));
+	my $waits = "SELECT pid FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND query LIKE '/* run $run */%'";
+	if (!$nodes[$i]->poll_query_until('postgres', "SELECT count(*) = 1 FROM ($waits) s"))
 	{
-		next if $fault eq 'error' && $committed;    # nothing may raise any more
-		$run++;
-		my $action = $fault eq 'error' ? 'error' : 'wait';
-		$cluster->sql("SELECT pando.debug_point_arm('$point', '$action')");
-		my ($in, $out, $err) = ('', '', '');
-		my $handle = IPC::Run::start(
-			[ 'psql', '-X', '-h', '127.0.0.1', '-p', $coordinator->port, '-d', 'postgres', '-c',
-			  "BEGIN; INSERT INTO t VALUES ($key1, $run) ON CONFLICT (k) DO UPDATE SET run = $run; INSERT INTO t VALUES ($key2, $run) ON CONFLICT (k) DO UPDATE SET run = $run; COMMIT" ],
-			'<', \$in, '>', \$out, '2>', \$err, IPC::Run::timeout(60));
-		if ($fault ne 'error')
-		{
-			ok($coordinator->poll_query_until('postgres',
-					"SELECT count(*) = 1 FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND query LIKE 'BEGIN; INSERT INTO t%'"),
-				"$point: reached");
-			my $backend = $cluster->sql("SELECT pid FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND query LIKE 'BEGIN; INSERT INTO t%'");
-			if ($fault eq 'backend') { kill 'KILL', $backend; }
-			elsif ($fault eq 'coordinator') { $coordinator->stop('immediate'); }
-			else
-			{
-				$cluster->worker(1)->stop('immediate');
-				$cluster->sql('SELECT pando.debug_point_clear()');
-			}
-		}
-		eval { $handle->finish };
-		if ($fault eq 'backend') { $coordinator->poll_query_until('postgres', 'SELECT true'); }
-		$coordinator->start if $fault eq 'coordinator';
-		$cluster->worker(1)->start if $fault eq 'worker';
-		$cluster->sql('SELECT pando.debug_point_clear()');
-		ok(settled(), "$point, $fault: nothing stays prepared");
-		my $rows = $cluster->sql("SELECT count(*) FROM t WHERE run = $run");
-		if ($fault eq 'worker') { ok($rows == 0 || $rows == 2, "$point, $fault: whole or not at all"); }
-		else { is($rows, $committed ? 2 : 0, "$point, $fault: the outcome"); }
-		is($cluster->sql("BEGIN; SET LOCAL lock_timeout = '5s'; UPDATE t SET run = run; SELECT 'free'; COMMIT"), 'free', "$point, $fault: no lock is held");
+		fail("$point is reached on node $i");
+		$self->{handle}->pump_nb;
+		diag($self->{out}, $self->{err});
 	}
+	$self->{pid} = $nodes[$i]->safe_psql('postgres', $waits);
+	return $self;
+}
+
+# One transaction at each step on each of the nodes. Backwards, so that none stops too early.
+sub start_all
+{
+	return map { my $step = $_; map { start_at($_, @$step) } 0, 1 } reverse @steps;
+}
+
+sub clear_points
+{
+	$_->safe_psql('postgres', 'SELECT pando.debug_point_clear()') foreach @nodes;
+	return;
+}
+
+# kind of failure => what it does to node $i while transactions wait; after it all is well again.
+my %failures = (
+	'SIGKILL of a backend' => sub {
+		my ($i, @runs) = @_;
+		my ($victim) = grep { $_->{node} == $i } @runs;
+		kill 'KILL', $victim->{pid};
+		$nodes[$i]->poll_query_until('postgres', "SELECT count(*) = 0 FROM pg_stat_activity WHERE pid = $victim->{pid}");
+		clear_points();
+	},
+	'SIGKILL of a session' => sub {
+		my ($i, @runs) = @_;
+		kill 'KILL', $nodes[$i]->safe_psql('postgres', "SELECT pid FROM pg_stat_activity WHERE application_name LIKE 'citus_internal gpid=%' LIMIT 1");
+		sleep 0.5;
+		$nodes[$i]->poll_query_until('postgres', 'SELECT true');
+		clear_points();
+	},
+	'SIGKILL of the postmaster' => sub {
+		my ($i) = @_;
+		$cluster->kill_server($i);
+		sleep 0.3;
+		$nodes[$_]->safe_psql('postgres', 'SELECT pando.debug_point_clear()') foreach grep { $_ != $i } 0 .. 2;
+		$nodes[$i]->start;
+	},
+	'immediate stop' => sub {
+		my ($i) = @_;
+		$nodes[$i]->stop('immediate');
+		$nodes[$_]->safe_psql('postgres', 'SELECT pando.debug_point_clear()') foreach grep { $_ != $i } 0 .. 2;
+		sleep 1.5;    # recovery of the others meets a node that is down
+		$nodes[$i]->start;
+	},
+	'connections break' => sub {
+		my ($i) = @_;
+		$cluster->network->cut($i, 'reset');
+		clear_points();
+		sleep 2;
+		$cluster->network->heal($i);
+	},
+	'the network swallows all and breaks' => sub {
+		my ($i) = @_;
+		$cluster->network->cut($i, 'drop');
+		clear_points();
+		sleep 2;
+		$cluster->network->cut($i, 'reset');
+		sleep 1;
+		$cluster->network->heal($i);
+	},
+	'the network pauses' => sub {
+		my ($i) = @_;
+		$cluster->network->cut($i, 'drop');
+		clear_points();
+		sleep 2;
+		$cluster->network->heal($i);
+	});
+
+# Locks on tables of users that nobody is known to hold.
+my $locks = <<'END';
+SELECT count(*) FROM pg_locks l JOIN pg_class c ON c.oid = l.relation LEFT JOIN pg_stat_activity a USING (pid)
+WHERE c.relnamespace = 'public'::regnamespace AND pid IS DISTINCT FROM pg_backend_pid()
+	AND backend_type IS DISTINCT FROM 'autovacuum worker'
+END
+
+# run => rows in t, and in each copy of r
+sub rows_of_runs
+{
+	my %rows;
+	foreach my $i (0 .. 2)
+	{
+		my @lines = split /\n/, $nodes[$i]->safe_psql('postgres',
+			($i == 0 ? "SELECT run, 't', count(*) FROM t GROUP BY run UNION ALL " : '') . "SELECT run, 'r', 1 FROM r");
+		foreach (@lines) { my ($run, $table, $count) = split /\|/; $rows{$run} .= "$table$count"; }
+	}
+	return \%rows;
+}
+
+sub check
+{
+	my ($what, $failing, $run, $rows) = @_;
+	my $text = "$run->{point} (" . ($run->{node} ? 'worker' : 'coordinator') . "), $what";
+	my $found = $rows->{ $run->{run} } // '';
+	my $there = $found eq 't2r1r1r1';
+	ok($there || $found eq '', "$text: whole or not at all") or diag("$found\n$run->{out}\n$run->{err}");
+	if ($failing < 0 || $failing == $run->{node} && $what =~ /SIGKILL of a backend|postmaster|stop/)
+	{
+		is($there ? 1 : 0, $run->{expected}, "$text: the outcome");
+	}
+	elsif ($run->{out} =~ /^COMMIT$/m) { ok($there, "$text: what was said to be committed is there"); }
+	elsif ($run->{err} !~ /server closed the connection|terminating connection because of crash/)
+	{
+		ok(!$there, "$text: what failed is not there") or diag($run->{err});
+	}
+	return;
+}
+
+sub round
+{
+	my ($kind, $i) = @_;
+	my $what = "$kind on " . ($i ? 'a worker' : 'the coordinator');
+	my @runs = start_all();
+	my $start = time;
+	$failures{$kind}->($i, @runs);
+	foreach my $run (@runs)
+	{
+		eval { $run->{handle}->finish };
+		fail("$what: the client hangs at $run->{point} on node $run->{node}") if $@ =~ /timeout/;
+	}
+	my $time = time - $start;
+	ok($time < 60, "$what: nobody hangs") or diag("$time seconds");
+	$_->poll_query_until('postgres', 'SELECT true') foreach @nodes;
+	clear_points();
+	ok($cluster->settled, "$what: nothing stays prepared");
+	my $rows = rows_of_runs();
+	check($what, $i, $_, $rows) foreach @runs;
+	foreach my $node (@nodes)
+	{
+		ok($node->poll_query_until('postgres', "SELECT ($locks) = 0"), "$what: no lock is held on " . $node->name);
+		ok($node->poll_query_until('postgres', 'SELECT count(*) = 0 FROM pg_dist_transaction'), "$what: no record is left on " . $node->name);
+	}
+	is($nodes[$_]->safe_psql('postgres', "BEGIN; SET LOCAL lock_timeout = '5s'; UPDATE t SET run = run; UPDATE r SET run = run; SELECT 'free'; COMMIT"),
+		'free', "$what: the tables can be written through node $_") foreach 0 .. 2;
+	is($cluster->sql("BEGIN; SET LOCAL lock_timeout = '5s'; TRUNCATE t, r; SELECT 'free'; COMMIT"), 'free', "$what: and truncated");
+	note(sprintf '%s: %.1f s', $what, time - $start);
+	return;
+}
+
+# An error at a step before the decision undoes everything; after it, it is only a warning.
+foreach my $i (0, 1)
+{
+	foreach my $step (@steps)
+	{
+		my ($point, $sql, $expected) = @$step;
+		my $run = ++$last_run;
+		$nodes[$i]->safe_psql('postgres', "SELECT pando.debug_point_arm('$point', 'error')");
+		my ($result, $out, $err) = $nodes[$i]->psql('postgres', $sql->($run));
+		$nodes[$i]->safe_psql('postgres', 'SELECT pando.debug_point_clear()');
+		like($err, qr/debug point "$point" reached/, "$point: an error on node $i");
+		check('error', -1, { node => $i, point => $point, run => $run, expected => $expected, out => $out, err => $err }, rows_of_runs());
+		ok($cluster->settled, "$point: nothing stays prepared after an error");
+	}
+}
+
+my $only = $ENV{PANDO_TEST_FAILURE} // '';
+foreach my $kind (sort keys %failures)
+{
+	next if $only ne '' && $kind !~ /$only/;
+	round($kind, $_) foreach 0, 1;
 }
 
 $cluster->stop;

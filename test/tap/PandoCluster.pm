@@ -9,9 +9,11 @@ use strict;
 use warnings;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
+use PandoNetwork;
 
 # Starts the servers, creates the extension and adds the workers. Options: workers (2),
-# conf (lines for every postgresql.conf), join (1: add the workers).
+# conf (lines for every postgresql.conf), join (1: add the workers), network (0; 1: the
+# nodes reach each other through a PandoNetwork).
 sub new
 {
 	my ($class, $name, %options) = @_;
@@ -21,9 +23,9 @@ sub new
 	{
 		$self->add_server($i == 0 ? "${name}_coordinator" : "${name}_worker$i", $options{conf});
 	}
-	my $coordinator = $self->coordinator;
-	$coordinator->safe_psql('postgres',
-		"SELECT citus_set_coordinator_host('127.0.0.1', " . $coordinator->port . ")");
+	$self->{network} = PandoNetwork->new(map { $_->port } $self->nodes) if $options{network};
+	$self->coordinator->safe_psql('postgres',
+		"SELECT citus_set_coordinator_host('127.0.0.1', " . $self->node_port(0) . ")");
 	if ($options{join} // 1)
 	{
 		$self->join_worker($_) foreach 1 .. $workers;
@@ -59,12 +61,20 @@ END
 sub coordinator { return $_[0]->{nodes}[0]; }
 sub worker { return $_[0]->{nodes}[ $_[1] ]; }
 sub nodes { return @{ $_[0]->{nodes} }; }
+sub network { return $_[0]->{network}; }
+
+# The port that the other nodes know a node by.
+sub node_port
+{
+	my ($self, $i) = @_;
+	return $self->{network} ? $self->{network}->port($i) : $self->{nodes}[$i]->port;
+}
 
 sub join_worker
 {
 	my ($self, $i) = @_;
 	$self->coordinator->safe_psql('postgres',
-		"SELECT citus_add_node('127.0.0.1', " . $self->worker($i)->port . ")");
+		"SELECT citus_add_node('127.0.0.1', " . $self->node_port($i) . ")");
 	return;
 }
 
@@ -78,6 +88,18 @@ sub prepared_count
 	my $count = 0;
 	$count += $_->safe_psql('postgres', 'SELECT count(*) FROM pg_prepared_xacts') foreach $self->nodes;
 	return $count;
+}
+
+# Waits until no node has a prepared transaction; false if that takes too long.
+sub settled
+{
+	my ($self) = @_;
+	for (1 .. 150)
+	{
+		return 1 if $self->prepared_count == 0;
+		select undef, undef, undef, 0.2;
+	}
+	return 0;
 }
 
 # Kills a server the hard way: no process of it gets to say goodbye.
