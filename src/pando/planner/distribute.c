@@ -34,6 +34,7 @@
 #include "utils/fmgroids.h"
 
 static void distribute_level(Query *query);
+static void distribute_inside(Query *query);
 
 /* ------------------------------------------------------------------------------------
  * WITH queries.
@@ -212,13 +213,35 @@ limit_of_tasks(Query *query)
 		InvalidOid, InvalidOid, COERCE_EXPLICIT_CALL);
 }
 
-/* Columns that are only sorted by must come out of the tasks as well. */
+static List *
+visible_columns(List *target_list)
+{
+	List *result = NIL;
+	ListCell *cell;
+
+	foreach (cell, target_list)
+	{
+		if (!((TargetEntry *) lfirst(cell))->resjunk)
+			result = lappend(result, lfirst(cell));
+	}
+	return result;
+}
+
+/*
+ * Columns that are only sorted by must come out of the tasks as well. DISTINCT has those
+ * in its list, and must not see the others, that are only grouped by.
+ */
 static void
-output_all_columns(Query *query)
+output_columns(Query *query, Query *part)
 {
 	ListCell *cell;
 
-	foreach (cell, query->targetList)
+	if (part->distinctClause != NIL && !part->hasDistinctOn)
+	{
+		query->targetList = visible_columns(query->targetList);
+		return;
+	}
+	foreach (cell, part->targetList)
 	{
 		TargetEntry *entry = lfirst(cell);
 
@@ -231,8 +254,20 @@ output_all_columns(Query *query)
 static bool
 become_fragment(Query *query, Query *part, const Distribution *distribution)
 {
-	output_all_columns(part);
+	List *ctes = query->cteList;
+
+	output_columns(query, part);
 	level_become_scan(query, part_fragment(part, distribution));
+	/* Subqueries of LIMIT and OFFSET stay. */
+	if (query->hasSubLinks)
+	{
+		foreach_ptr (CommonTableExpr, cte, ctes)
+		{
+			if (((Query *) cte->ctequery)->commandType == CMD_SELECT)
+				query->cteList = lappend(query->cteList, cte);
+		}
+		distribute_inside(query);
+	}
 	return true;
 }
 
