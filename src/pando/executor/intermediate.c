@@ -555,13 +555,18 @@ read_intermediate_result_support(PG_FUNCTION_ARGS)
 	Node *request = (Node *) PG_GETARG_POINTER(0);
 	SupportRequestRows *rows = (SupportRequestRows *) request;
 	Node *name;
+	char *id;
 
 	if (!IsA(request, SupportRequestRows) || !is_funcclause(rows->node))
 		PG_RETURN_POINTER(NULL);
 	name = linitial(((FuncExpr *) rows->node)->args);
 	if (!IsA(name, Const) || ((Const *) name)->constisnull)
 		PG_RETURN_POINTER(NULL);
-	rows->rows = estimate_rows(TextDatumGetCString(((Const *) name)->constvalue));
+	id = TextDatumGetCString(((Const *) name)->constvalue);
+	/* While the query that reads it is still being planned. */
+	if (template_is_result_placeholder(id))
+		PG_RETURN_POINTER(NULL);
+	rows->rows = estimate_rows(id);
 	if (rows->rows < 0)
 		PG_RETURN_POINTER(NULL);
 	PG_RETURN_POINTER(rows);

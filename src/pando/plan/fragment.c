@@ -27,7 +27,8 @@ typedef enum Field
 	FIELD_COLUMN_TYPES,
 	FIELD_COLUMN_TYPMODS,
 	FIELD_COLUMN_COLLATIONS,
-	FIELD_ROWS, /* Float */
+	FIELD_ROWS,
+	FIELD_COST, /* Float */
 	FIELD_SORT_COLUMNS,
 	FIELD_SORT_OPERATORS,
 	FIELD_SORT_COLLATIONS,
@@ -86,6 +87,7 @@ fragment_pack(const Fragment *fragment)
 	packed = lappend(packed, fragment->column_typmods);
 	packed = lappend(packed, fragment->column_collations);
 	packed = lappend(packed, makeFloat(float8out_internal(fragment->rows)));
+	packed = lappend(packed, makeFloat(float8out_internal(fragment->cost)));
 	packed = lappend(packed, fragment->sort_columns);
 	packed = lappend(packed, fragment->sort_operators);
 	packed = lappend(packed, fragment->sort_collations);
@@ -123,6 +125,7 @@ fragment_unpack(List *packed)
 	fragment->column_typmods = list_nth(packed, FIELD_COLUMN_TYPMODS);
 	fragment->column_collations = list_nth(packed, FIELD_COLUMN_COLLATIONS);
 	fragment->rows = floatVal(list_nth(packed, FIELD_ROWS));
+	fragment->cost = floatVal(list_nth(packed, FIELD_COST));
 	fragment->sort_columns = list_nth(packed, FIELD_SORT_COLUMNS);
 	fragment->sort_operators = list_nth(packed, FIELD_SORT_OPERATORS);
 	fragment->sort_collations = list_nth(packed, FIELD_SORT_COLLATIONS);

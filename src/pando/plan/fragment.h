@@ -48,6 +48,7 @@ typedef struct Fragment
 	List *column_collations;
 	double rows; /* estimate, all tasks together */
 	int width;
+	Cost cost; /* of the tasks' work, as on one core */
 
 	/* Order in which each task's rows come, for gather-merge; NIL: gather. */
 	List *sort_columns;		/* int list, 1-based output columns */

@@ -344,6 +344,12 @@ template_result_placeholder(int number)
 	return psprintf(RESULT_PLACEHOLDER "%d", number);
 }
 
+bool
+template_is_result_placeholder(const char *text)
+{
+	return strncmp(text, RESULT_PLACEHOLDER, strlen(RESULT_PLACEHOLDER)) == 0;
+}
+
 char *
 template_text(const Template *tmpl, List *relation_names, List *param_literals,
 			  const char *rows, const char *result_prefix)

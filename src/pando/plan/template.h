@@ -45,6 +45,7 @@ extern Template *template_from_query(const Query *query, List **relations);
  * the first argument of a function, the template has a TEMPLATE_RESULT slot.
  */
 extern char *template_result_placeholder(int number);
+extern bool template_is_result_placeholder(const char *text);
 
 /*
  * The text of one task. relation_names: char *, qualified and quoted, one per slot

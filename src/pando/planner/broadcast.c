@@ -611,6 +611,14 @@ is_broadcast_read(Node *function)
 	return false;
 }
 
+double
+broadcast_read_rows(Node *function)
+{
+	SubResult *result = result_of_call(function);
+
+	return result != NULL ? result->plan->planTree->plan_rows : -1;
+}
+
 static bool
 results_walker(Node *node, void *context)
 {

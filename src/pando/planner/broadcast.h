@@ -34,6 +34,9 @@ extern bool write_broadcast(Query *query);
  */
 extern bool is_broadcast_read(Node *function);
 
+/* Rows that a read of a result of this scope is expected to give; -1 for other calls. */
+extern double broadcast_read_rows(Node *function);
+
 /* SubResults that the query reads, in the order to run them. */
 extern List *broadcast_results_of(Query *query);
 

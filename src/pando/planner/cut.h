@@ -23,6 +23,13 @@ extern int part_column(Query *part, Node *expr, const char *name);
 /* The part as a fragment, in a FROM item. It gets a column if it has none. */
 extern RangeTblEntry *part_fragment(Query *part, const Distribution *distribution);
 
+/*
+ * The same for a part whose grouping, DISTINCT and LIMIT each task does for itself, so
+ * that the rows are still to be put together.
+ */
+extern RangeTblEntry *part_fragment_per_task(Query *part,
+											 const Distribution *distribution);
+
 /* Does the distribution name shards (not only reference tables)? */
 extern bool distribution_has_shards(const Distribution *distribution);
 

@@ -252,12 +252,14 @@ output_columns(Query *query, Query *part)
 }
 
 static bool
-become_fragment(Query *query, Query *part, const Distribution *distribution)
+become_fragment(Query *query, Query *part, const Distribution *distribution,
+				bool per_task)
 {
 	List *ctes = query->cteList;
 
 	output_columns(query, part);
-	level_become_scan(query, part_fragment(part, distribution));
+	level_become_scan(query, per_task ? part_fragment_per_task(part, distribution)
+									  : part_fragment(part, distribution));
 	/* Subqueries of LIMIT and OFFSET stay. */
 	if (query->hasSubLinks)
 	{
@@ -284,7 +286,7 @@ level_peel(Query *query)
 		query->limitCount = query->limitOffset = NULL;
 		query->hasDistinctOn = false;
 		/* A task's rows come in the order that it gives them. */
-		return become_fragment(query, part, &distribution);
+		return become_fragment(query, part, &distribution, false);
 	}
 	if (query->rowMarks != NIL)
 		return false;
@@ -302,7 +304,7 @@ level_peel(Query *query)
 	part->limitOption = LIMIT_OPTION_COUNT;
 	if (part->limitCount == NULL && !part->hasDistinctOn)
 		part->sortClause = NIL;
-	return become_fragment(query, part, &distribution);
+	return become_fragment(query, part, &distribution, true);
 }
 
 /* ------------------------------------------------------------------------------------

@@ -33,6 +33,10 @@
 /* Rows of a fragment of which nothing is known. */
 #define DEFAULT_ROWS 1000
 
+#define ROUND_TRIP_COST 100.0
+/* Sent and received: a row of 100 bytes costs what a foreign table's does by default. */
+#define BYTE_COST 0.0001
+
 static ShardChoice
 choice_of(const Distribution *distribution, CmdType command)
 {
@@ -108,6 +112,14 @@ fragment_from_query(Query *query, const Distribution *distribution)
 	fragment->rows = DEFAULT_ROWS;
 	fragment_set_columns(fragment, output_tlist(query));
 	return fragment;
+}
+
+void
+fragment_take_estimate(Fragment *fragment, Estimate estimate)
+{
+	fragment->rows = estimate.rows;
+	fragment->width = estimate.width;
+	fragment->cost = estimate.cost;
 }
 
 /* ------------------------------------------------------------------------------------
@@ -243,9 +255,11 @@ fragment_custom_scan(Fragment *fragment)
 void
 fragment_cost(const Fragment *fragment, Cost *startup, Cost *total)
 {
-	/* A round trip, and per row what a foreign table's row costs by default. */
-	*startup = 100.0;
-	*total = *startup + fragment->rows * (cpu_tuple_cost + 0.01);
+	double bytes = estimate_bytes(fragment->rows, fragment->width);
+
+	*startup = ROUND_TRIP_COST;
+	*total =
+		*startup + fragment->cost + fragment->rows * cpu_tuple_cost + bytes * BYTE_COST;
 }
 
 /* Names and origins of the output columns, as the client's row description has them. */

@@ -9,6 +9,7 @@
 #include "nodes/plannodes.h"
 #include "pando/plan/fragment.h"
 #include "pando/planner/distribution.h"
+#include "pando/planner/estimate.h"
 
 /*
  * Makes the fragment that runs the whole of the query (a copy is taken) on the shard
@@ -17,6 +18,9 @@
  * sent (with what). `query` must be DIST_SHARDED, DIST_SINGLE or DIST_ANYWHERE.
  */
 extern Fragment *fragment_from_query(Query *query, const Distribution *distribution);
+
+/* The estimate becomes the fragment's. */
+extern void fragment_take_estimate(Fragment *fragment, Estimate estimate);
 
 /* The whole statement is one fragment: a plan with the CustomScan at its top. */
 extern PlannedStmt *fragment_planned_stmt(Query *original, Fragment *fragment);

@@ -31,6 +31,7 @@
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 
+#include "pando/planner/broadcast.h"
 #include "pando/planner/fragment_make.h"
 #include "pando/planner/fragment_path.h"
 
@@ -296,18 +297,39 @@ use_fragment_path(PlannerInfo *root, RelOptInfo *rel, Fragment *fragment)
 	add_path(rel, &path->path);
 }
 
+/* The core's estimate was made before the number of rows could be known to it. */
+static void
+take_rows(RelOptInfo *rel, double rows)
+{
+	double factor = clamp_row_est(rows) / Max(rel->tuples, 1);
+	ListCell *cell;
+
+	rel->tuples = clamp_row_est(rows);
+	rel->rows = clamp_row_est(rel->rows * factor);
+	foreach (cell, rel->pathlist)
+	{
+		Path *path = lfirst(cell);
+
+		path->rows = clamp_row_est(path->rows * factor);
+		path->total_cost *= factor;
+	}
+}
+
 static void
 fragment_pathlist(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *rte)
 {
 	if (next_pathlist_hook)
 		next_pathlist_hook(root, rel, rti, rte);
-	if (scope != NIL && rte->rtekind == RTE_FUNCTION && list_length(rte->functions) == 1)
+	if (rte->rtekind == RTE_FUNCTION && list_length(rte->functions) == 1)
 	{
 		RangeTblFunction *function = linitial(rte->functions);
 		Fragment *fragment = fragment_of_call(function->funcexpr);
+		double rows = broadcast_read_rows(function->funcexpr);
 
 		if (fragment)
 			use_fragment_path(root, rel, fragment);
+		else if (rows >= 0)
+			take_rows(rel, rows);
 	}
 }
 

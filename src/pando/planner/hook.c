@@ -64,6 +64,7 @@ static PlannedStmt *
 plan_read(Query *query, int cursor_options, ParamListInfo params, DistRelations found)
 {
 	Distribution distribution = distribution_of_query(query);
+	Fragment *fragment;
 
 	/* One shard group's text may have them; a plan of several parts runs them first. */
 	if (found.modified && distribution.kind != DIST_SINGLE)
@@ -80,7 +81,11 @@ plan_read(Query *query, int cursor_options, ParamListInfo params, DistRelations 
 		residual = distribute_query(query);
 		return residual_planned_stmt(query, residual, cursor_options, params);
 	}
-	return fragment_planned_stmt(query, fragment_from_query(query, &distribution));
+	fragment = fragment_from_query(query, &distribution);
+	/* With one task there is nothing to decide by it. */
+	if (estimate_tasks(&distribution) > 1)
+		fragment_take_estimate(fragment, estimate_query(query));
+	return fragment_planned_stmt(query, fragment);
 }
 
 /* Reads reference tables only. */

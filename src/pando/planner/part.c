@@ -12,6 +12,7 @@
 #include "optimizer/prep.h"
 #include "pando/planner/broadcast.h"
 #include "pando/planner/cut.h"
+#include "pando/planner/estimate.h"
 #include "pando/planner/fragment_make.h"
 #include "parser/parsetree.h"
 #include "rewrite/rewriteManip.h"
@@ -165,8 +166,8 @@ part_column(Query *part, Node *expr, const char *name)
 	return entry->resno;
 }
 
-RangeTblEntry *
-part_fragment(Query *part, const Distribution *distribution)
+static RangeTblEntry *
+fragment_of_part(Query *part, const Distribution *distribution, int tasks)
 {
 	Fragment *fragment;
 
@@ -177,7 +178,20 @@ part_fragment(Query *part, const Distribution *distribution)
 					"row");
 	fragment = fragment_from_query(part, distribution);
 	fragment->subplans = broadcast_results_of(part);
+	fragment_take_estimate(fragment, estimate_per_task(part, tasks));
 	return fragment_rte(fragment);
+}
+
+RangeTblEntry *
+part_fragment(Query *part, const Distribution *distribution)
+{
+	return fragment_of_part(part, distribution, 1);
+}
+
+RangeTblEntry *
+part_fragment_per_task(Query *part, const Distribution *distribution)
+{
+	return fragment_of_part(part, distribution, estimate_tasks(distribution));
 }
 
 bool

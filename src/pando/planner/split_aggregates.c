@@ -395,7 +395,7 @@ level_split_aggregates(Query *query)
 	*query = *splitting.query;
 	ref = makeNode(RangeTblRef);
 	ref->rtindex = FRAGMENT_VARNO;
-	query->rtable = list_make1(part_fragment(splitting.part, &distribution));
+	query->rtable = list_make1(part_fragment_per_task(splitting.part, &distribution));
 	query->jointree = makeFromExpr(list_make1(ref), NULL);
 	query->hasSubLinks = checkExprHasSubLink((Node *) query->targetList) ||
 						 checkExprHasSubLink(query->havingQual) ||

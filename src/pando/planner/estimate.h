@@ -1,0 +1,40 @@
+/*
+ * estimate.h: how many rows a query piece yields, how wide they are, what it costs.
+ *
+ * Internal to the planner module.
+ */
+#ifndef PANDO_PLANNER_ESTIMATE_H
+#define PANDO_PLANNER_ESTIMATE_H
+
+#include "pando/compat/compat.h"
+#include "nodes/parsenodes.h"
+#include "pando/planner/distribution.h"
+
+typedef struct Estimate
+{
+	double rows;  /* all tasks together; at least 1 */
+	int width;	  /* bytes of a row as PostgreSQL counts them */
+	double input; /* rows below the top grouping, DISTINCT and LIMIT */
+	Cost cost;	  /* of computing it all, without moving rows */
+} Estimate;
+
+/*
+ * The estimate of a query that is complete in itself (no outer references); it may read
+ * shell tables, fragments of the scope and intermediate results that have plans. It is
+ * not changed.
+ */
+extern Estimate estimate_query(Query *query);
+
+/*
+ * The same for one whose top level is computed by each of `tasks` for itself: grouping,
+ * DISTINCT and LIMIT leave up to that many times the rows.
+ */
+extern Estimate estimate_per_task(Query *query, int tasks);
+
+/* On how many shard groups a piece with that distribution runs. */
+extern int estimate_tasks(const Distribution *distribution);
+
+/* Bytes that so many rows are on the wire. */
+extern double estimate_bytes(double rows, int width);
+
+#endif
