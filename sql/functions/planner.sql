@@ -12,3 +12,11 @@ CREATE OR REPLACE FUNCTION pando.fragment(number int) RETURNS SETOF record
 -- Added to an UPDATE ... FROM of a table with several copies: fails where it is called.
 CREATE OR REPLACE FUNCTION pando.refuse_several_sources(bigint, text)
 	RETURNS boolean LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'refuse_several_sources';
+
+-- Where a row of a shard is: what is to be locked travels as this. Called on the shard's node.
+CREATE OR REPLACE FUNCTION pando.row_place(tableoid oid, ctid tid, xmin xid) RETURNS text
+	LANGUAGE c STABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'row_place';
+
+-- How many times the rows that are wanted tasks offer to be locked; see executor/lock_rows.c.
+CREATE OR REPLACE FUNCTION pando.lock_reach() RETURNS bigint
+	LANGUAGE c STABLE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'lock_reach';

@@ -11,6 +11,7 @@
 #include "pando/executor/init.h"
 #include "pando/executor/intermediate.h"
 #include "pando/executor/run.h"
+#include "pando/executor/lock_rows.h"
 #include "pando/executor/scan.h"
 
 int executor_assignment_policy = ASSIGN_GREEDY;
@@ -118,6 +119,7 @@ executor_init(void)
 {
 	define_settings();
 	scan_register();
+	lock_rows_register();
 	result_init();
 	explain_init();
 	explain_worker_init();

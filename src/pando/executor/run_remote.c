@@ -148,20 +148,6 @@ append_task(Flight *flight, StringInfo sql, Task *task)
 	}
 }
 
-/* Does the template lock rows? (Seen too often does no harm.) */
-static bool
-locks_rows(const FragmentRun *run)
-{
-	foreach_ptr (String, piece, run->fragment->template->texts)
-	{
-		if (strstr(strVal(piece), " FOR UPDATE") || strstr(strVal(piece), " FOR SHARE") ||
-			strstr(strVal(piece), " FOR NO KEY UPDATE") ||
-			strstr(strVal(piece), " FOR KEY SHARE"))
-			return true;
-	}
-	return false;
-}
-
 /*
  * Reads of one node go as one statement: it sees one snapshot whatever the isolation
  * level, and the node may spread its parts over cores.
@@ -172,7 +158,7 @@ goes_as_union(const Flight *flight)
 	const FragmentRun *run = flight->run;
 
 	return run->fragment->command == CMD_SELECT && list_length(flight->tasks) > 1 &&
-		   !run->explain.analyze && !locks_rows(run);
+		   !run->explain.analyze;
 }
 
 static void
@@ -188,7 +174,10 @@ append_union(Flight *flight, StringInfo sql, List *tasks)
 	{
 		char *text = task_text(run, task, true);
 
-		appendStringInfo(sql, "%s(%s)", first ? "" : " UNION ALL ", text);
+		/* What locks rows may stand in a subquery only. */
+		appendStringInfo(
+			sql, run->fragment->locks ? "%s(SELECT * FROM (%s) AS locked)" : "%s(%s)",
+			first ? "" : " UNION ALL ", text);
 		pfree(text);
 		first = false;
 	}
@@ -245,7 +234,9 @@ flight_start(FragmentRun *run, const DistNode *node, List *tasks, bool write)
 {
 	MemoryContext old = MemoryContextSwitchTo(run->context);
 	Flight *flight = palloc0(sizeof(Flight));
-	XactAccess access = write ? XACT_WRITE : XACT_SNAPSHOT;
+	XactAccess access = write				   ? XACT_WRITE
+						: run->fragment->locks ? XACT_LOCK
+											   : XACT_SNAPSHOT;
 
 	if (is_alone(run, write))
 		access = XACT_ALONE;
@@ -617,7 +608,8 @@ group_is_lost(int32 group)
 static void
 avoid_lost_node(FragmentRun *run, Task *task)
 {
-	while (!task->local && task->nplacements - task->tried > 1 &&
+	while (!task->local && !run->fragment->first_copy &&
+		   task->nplacements - task->tried > 1 &&
 		   (!task->node->active || group_is_lost(task->node->group)))
 		(void) task_next_placement(run, task);
 }

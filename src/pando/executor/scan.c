@@ -132,10 +132,22 @@ scan_next(ScanState *node)
 	return slot;
 }
 
+/*
+ * A row of another table was changed while we waited for its lock, and the core takes a
+ * second look: with the row of ours that it was joined to, which travelled with it.
+ */
 static bool
 scan_recheck(ScanState *node, TupleTableSlot *slot)
 {
-	return true;
+	EPQState *epq = node->ps.state->es_epq_active;
+	Index varno = bms_singleton_member(((CustomScan *) node->ps.plan)->custom_relids);
+
+	if (epq->relsubs_done[varno - 1])
+		return false;
+	if (epq->relsubs_rowmark[varno - 1] == NULL)
+		elog(ERROR, "a fragment has no row for a second look");
+	epq->relsubs_done[varno - 1] = true;
+	return EvalPlanQualFetchRowMark(epq, varno, slot);
 }
 
 static TupleTableSlot *
@@ -183,7 +195,14 @@ scan_rescan(CustomScanState *node)
 		return;
 	if (scan->fragment->command != CMD_SELECT)
 		elog(ERROR, "a write can't be repeated");
-	if (scan->store != NULL)
+	if (scan->fragment->restart > 0 &&
+		bms_is_member(scan->fragment->restart - 1, node->ss.ps.chgParam))
+	{
+		end_run(scan, false);
+		if (scan->store != NULL)
+			tuplestore_clear(scan->store);
+	}
+	else if (scan->store != NULL)
 		tuplestore_rescan(scan->store);
 	else
 	{

@@ -234,7 +234,7 @@ choose_placement(FragmentRun *run, Task *task)
 	int best = 0;
 	int best_load = INT_MAX;
 
-	if (task->nplacements == 1)
+	if (task->nplacements == 1 || run->fragment->first_copy)
 		return 0;
 	if (run->fragment->choice == SHARDS_ANY_COPY && local_placement(task) >= 0)
 		return local_placement(task);
@@ -266,7 +266,7 @@ choose_placement(FragmentRun *run, Task *task)
 bool
 task_next_placement(FragmentRun *run, Task *task)
 {
-	if (++task->tried >= task->nplacements)
+	if (++task->tried >= task->nplacements || run->fragment->first_copy)
 		return false;
 	use_placement(task, (task->placement + 1) % task->nplacements);
 	return true;

@@ -42,6 +42,7 @@
 
 #include "pando/metadata/table.h"
 #include "pando/plan/deparse.h"
+#include "pando/plan/row_place.h"
 
 /* A query level, and which entries of its range table the text can name. */
 typedef struct Level
@@ -542,6 +543,8 @@ quirk_walker(Node *node, QuirkContext *context)
 		context->paths -= paths;
 		return false;
 	}
+	if (is_row_place(node))
+		return false;
 	if (IsA(node, Var))
 	{
 		make_var_visible((Var *) node, context->levels);
@@ -617,6 +620,8 @@ shell_mutator(Node *node, QuirkContext *context)
 		context->levels = list_delete_first(context->levels);
 		return (Node *) result;
 	}
+	if (is_row_place(node))
+		return copyObject(node);
 	if (IsA(node, Var) && var_names_shell((Var *) node, context->levels))
 	{
 		Var *var = (Var *) node;

@@ -15,9 +15,21 @@
 
 #include "pando/plan/fragment.h"
 
+/* Positions in FIELD_NUMBERS. */
+typedef enum Number
+{
+	NUMBER_COMMAND,
+	NUMBER_CHOICE,
+	NUMBER_WIDTH,
+	NUMBER_STORE,
+	NUMBER_LOCKS,
+	NUMBER_FIRST_COPY,
+	NUMBER_RESTART
+} Number;
+
 typedef enum Field
 {
-	FIELD_NUMBERS, /* int list: command, choice, width, store */
+	FIELD_NUMBERS, /* int list: enum Number */
 	FIELD_ANCHOR,  /* Oid list of one */
 	FIELD_KEYS,
 	FIELD_RELATIONS,
@@ -74,9 +86,13 @@ List *
 fragment_pack(const Fragment *fragment)
 {
 	List *packed = NIL;
+	List *numbers = list_make4_int(fragment->command, fragment->choice, fragment->width,
+								   fragment->store);
 
-	packed = lappend(packed, list_make4_int(fragment->command, fragment->choice,
-											fragment->width, fragment->store));
+	numbers = lappend_int(numbers, fragment->locks);
+	numbers = lappend_int(numbers, fragment->first_copy);
+	numbers = lappend_int(numbers, fragment->restart);
+	packed = lappend(packed, numbers);
 	packed = lappend(packed, list_make1_oid(fragment->anchor));
 	packed = lappend(packed, fragment->keys);
 	packed = lappend(packed, fragment->relations);
@@ -111,10 +127,13 @@ fragment_unpack(List *packed)
 			 (int) FIELDS);
 
 	numbers = list_nth(packed, FIELD_NUMBERS);
-	fragment->command = (CmdType) list_nth_int(numbers, 0);
-	fragment->choice = (ShardChoice) list_nth_int(numbers, 1);
-	fragment->width = list_nth_int(numbers, 2);
-	fragment->store = list_nth_int(numbers, 3) != 0;
+	fragment->command = (CmdType) list_nth_int(numbers, NUMBER_COMMAND);
+	fragment->choice = (ShardChoice) list_nth_int(numbers, NUMBER_CHOICE);
+	fragment->width = list_nth_int(numbers, NUMBER_WIDTH);
+	fragment->store = list_nth_int(numbers, NUMBER_STORE) != 0;
+	fragment->locks = list_nth_int(numbers, NUMBER_LOCKS) != 0;
+	fragment->first_copy = list_nth_int(numbers, NUMBER_FIRST_COPY) != 0;
+	fragment->restart = list_nth_int(numbers, NUMBER_RESTART);
 	fragment->anchor = linitial_oid((List *) list_nth(packed, FIELD_ANCHOR));
 	fragment->keys = list_nth(packed, FIELD_KEYS);
 	fragment->relations = list_nth(packed, FIELD_RELATIONS);
@@ -139,7 +158,14 @@ fragment_unpack(List *packed)
 void
 fragment_packed_store(List *packed)
 {
-	lfirst_int(list_nth_cell(list_nth(packed, FIELD_NUMBERS), 3)) = true;
+	lfirst_int(list_nth_cell(list_nth(packed, FIELD_NUMBERS), NUMBER_STORE)) = true;
+}
+
+void
+fragment_packed_restart(List *packed, int param)
+{
+	lfirst_int(list_nth_cell(list_nth(packed, FIELD_NUMBERS), NUMBER_RESTART)) =
+		param + 1;
 }
 
 /* Called from the init of the module that executes the kind, once. */

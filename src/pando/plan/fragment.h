@@ -62,8 +62,12 @@ typedef struct Fragment
 	List *insert_columns; /* int list: attribute numbers */
 	List *insert_rows;	  /* NIL: the rows are those of the node's only child plan */
 
-	List *subplans; /* SubResult *: what must run first, in this order */
-	bool store;		/* keep rows in a tuplestore: the scan may be repeated */
+	List *subplans;	 /* SubResult *: what must run first, in this order */
+	bool store;		 /* keep rows in a tuplestore: the scan may be repeated */
+	bool locks;		 /* the text locks rows */
+	bool first_copy; /* read the copy that every write changes first: rows are locked
+					  * there, by the text or by what reads the rows' places */
+	int restart;	 /* 1 + executor parameter whose change makes the tasks run anew; 0 */
 } Fragment;
 
 /*
@@ -80,8 +84,9 @@ typedef struct SubResult
 extern List *fragment_pack(const Fragment *fragment);
 extern Fragment *fragment_unpack(List *packed);
 
-/* Sets `store` in a packed fragment that is in a plan already. */
+/* Set fields of a packed fragment that is in a plan already. */
 extern void fragment_packed_store(List *packed);
+extern void fragment_packed_restart(List *packed, int param);
 
 /*
  * Kinds of CustomScan. The module that executes a kind registers its methods from its
@@ -94,6 +99,9 @@ typedef enum PlanKind
 						 * shards. custom_plans: that plan; custom_private: list_make2(Oid
 						 * list with the target alone, int list of attribute numbers, one
 						 * per column that is not junk of the plan's output) */
+	PLAN_LOCK_ROWS, /* "Citus Lock Rows": hands on the rows of lefttree, a LockRows node,
+					 * once the rows at the places named in them are locked; see
+					 * planner/row_locks.c for what is where */
 	PLAN_KINDS
 } PlanKind;
 

@@ -21,6 +21,7 @@
 #include "optimizer/optimizer.h"
 #include "optimizer/prep.h"
 #include "pando/metadata/table.h"
+#include "pando/plan/row_place.h"
 #include "pando/planner/cut.h"
 #include "pando/planner/hazard.h"
 #include "pando/planner/join_tree.h"
@@ -500,6 +501,13 @@ redirect_mutator(Node *node, void *context)
 
 	if (node == NULL)
 		return NULL;
+	if (is_row_place(node))
+	{
+		Cut *cut = cut_of_varno(cutting, bms_singleton_member(pull_varnos(NULL, node)));
+
+		return cut != NULL ? (Node *) fragment_var(cutting, cut, node, "place")
+						   : copyObject(node);
+	}
 	if (IsA(node, Var))
 	{
 		Var *var = (Var *) node;

@@ -28,7 +28,9 @@
 #include "pando/planner/flatten.h"
 #include "pando/planner/fragment_make.h"
 #include "pando/planner/hazard.h"
+#include "pando/planner/level.h"
 #include "pando/planner/local.h"
+#include "pando/planner/row_locks.h"
 #include "parser/parsetree.h"
 #include "rewrite/rewriteManip.h"
 #include "utils/fmgroids.h"
@@ -273,8 +275,9 @@ become_fragment(Query *query, Query *part, const Distribution *distribution,
 	return true;
 }
 
+/* skips: rows that are locked by others will be passed over, so more are wanted. */
 static bool
-level_peel(Query *query)
+level_peel(Query *query, bool skips)
 {
 	Distribution distribution = distribution_of_query(query);
 	Query *part;
@@ -288,7 +291,8 @@ level_peel(Query *query)
 		/* A task's rows come in the order that it gives them. */
 		return become_fragment(query, part, &distribution, false);
 	}
-	if (query->rowMarks != NIL)
+	/* Each task would lock that many. */
+	if (query->rowMarks != NIL && clause_limits(query->limitCount))
 		return false;
 	part = copyObject(query);
 	part->sortClause = part->distinctClause = NIL;
@@ -300,6 +304,8 @@ level_peel(Query *query)
 
 	part = copyObject(query);
 	part->limitCount = limit_of_tasks(query);
+	if (skips && part->limitCount != NULL)
+		part->limitCount = limit_with_reach(part->limitCount);
 	part->limitOffset = NULL;
 	part->limitOption = LIMIT_OPTION_COUNT;
 	if (part->limitCount == NULL && !part->hasDistinctOn)
@@ -350,7 +356,8 @@ is_local(Query *query)
 
 	if (!found.any)
 		return true;
-	return !found.sharded && query_use_local_copies(copyObject(query));
+	return !found.sharded && !query_locks_elsewhere(query) &&
+		   query_use_local_copies(copyObject(query));
 }
 
 /* A change of a local table: only what it reads is cut, the write stays as it is. */
@@ -373,29 +380,16 @@ distribute_local_write(Query *query)
 }
 
 static void
-distribute_level(Query *query)
+distribute_select(Query *query, bool skips)
 {
 	bool broadcast;
 
-	check_stack_depth();
-	if (is_local(query))
-		return;
-	if (query->commandType != CMD_SELECT)
-	{
-		distribute_local_write(query);
-		return;
-	}
-	if (query->rowMarks != NIL)
-		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-						errmsg("SELECT FOR UPDATE or FOR SHARE over more than one shard "
-							   "group is not supported yet")));
-	inline_ctes(query);
-	if (level_peel(query))
+	if (level_peel(query, skips))
 		return;
 	broadcast = level_broadcast(query);
 	level_drop_unused_ctes(query);
 	/* What was replaced may have been the only obstacle. */
-	if (broadcast && level_peel(query))
+	if (broadcast && level_peel(query, skips))
 		return;
 	if (query->setOperations == NULL && !level_split_aggregates(query))
 	{
@@ -405,6 +399,29 @@ distribute_level(Query *query)
 			level_cut_from(query);
 	}
 	distribute_inside(query);
+}
+
+static void
+distribute_level(Query *query)
+{
+	check_stack_depth();
+	if (is_local(query))
+		return;
+	if (query->commandType != CMD_SELECT)
+	{
+		distribute_local_write(query);
+		return;
+	}
+	inline_ctes(query);
+	if (query->rowMarks == NIL)
+		distribute_select(query, false);
+	else if (!level_peel(query, false))
+	{
+		LevelLocks locks = level_take_locks(query);
+
+		distribute_select(query, locks.skips);
+		level_put_locks(query, &locks);
+	}
 }
 
 Query *

@@ -29,6 +29,7 @@
 #include "pando/planner/join_tree.h"
 #include "pando/planner/level.h"
 #include "pando/planner/place.h"
+#include "pando/planner/row_locks.h"
 #include "parser/parse_agg.h"
 #include "parser/parsetree.h"
 #include "rewrite/rewriteManip.h"
@@ -551,8 +552,6 @@ gathering_clause(Query *query, const Place *place)
 		return "DISTINCT without the distribution column";
 	if (clause_limits(query->limitCount) || clause_limits(query->limitOffset))
 		return "LIMIT over rows of several shards";
-	if (query->rowMarks != NIL)
-		return "row locks on several shards";
 	return NULL;
 }
 
@@ -654,6 +653,8 @@ analyse_select(Level *level)
 	}
 	if (place->kind == PLACE_COORDINATOR)
 		return result;
+	if (level_locks_reference(query))
+		return output_coordinator("row locks on reference tables");
 	name_keys(result, place, query->targetList);
 	if (query->groupingSets != NIL && !grouping_has_key(query, place))
 	{

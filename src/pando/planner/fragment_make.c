@@ -29,6 +29,7 @@
 #include "pando/planner/hook.h"
 #include "pando/planner/local.h"
 #include "pando/planner/rescan.h"
+#include "pando/planner/row_locks.h"
 
 /* Rows of a fragment of which nothing is known. */
 #define DEFAULT_ROWS 1000
@@ -110,6 +111,8 @@ fragment_from_query(Query *query, const Distribution *distribution)
 	fragment->template = template_from_query(copy, &fragment->relations);
 	fragment->params = plan_expressions(params);
 	fragment->rows = DEFAULT_ROWS;
+	fragment->locks = query_locks_rows(query);
+	fragment->first_copy = query_wants_first_copies(query);
 	fragment_set_columns(fragment, output_tlist(query));
 	return fragment;
 }
@@ -325,6 +328,7 @@ fragment_planned_stmt(Query *original, Fragment *fragment)
 	scan->scan.plan.plan_width = fragment->width;
 	plan_add_relations(stmt, original);
 	add_subplans(stmt, fragment);
+	plan_mark_locks(stmt, list_make1(fragment));
 	return stmt;
 }
 
@@ -359,6 +363,8 @@ residual_planned_stmt(Query *original, Query *residual, int cursor_options,
 	/* The copy of the query that planning scribbles on is the residual. */
 	stmt = plan_locally(residual, NULL, cursor_options, params);
 	rescan_mark_fragments(stmt);
+	plan_put_locks(stmt);
+	plan_mark_locks(stmt, fragment_scope());
 	plan_add_relations(stmt, original);
 	foreach_ptr (Fragment, fragment, fragment_scope())
 		add_subplans(stmt, fragment);

@@ -144,21 +144,6 @@ fragment_rte(Fragment *fragment)
  * Path and plan.
  */
 
-/* Does one of the expressions refer to the scan's row as a whole? */
-static bool
-wants_whole_row(List *exprs)
-{
-	foreach_ptr (Var, var,
-				 pull_var_clause((Node *) exprs, PVC_RECURSE_AGGREGATES |
-													 PVC_RECURSE_WINDOWFUNCS |
-													 PVC_RECURSE_PLACEHOLDERS))
-	{
-		if (var->varattno == InvalidAttrNumber)
-			return true;
-	}
-	return false;
-}
-
 /* A column that the scan doesn't have, to be replaced by fragment_scan_finish(). */
 static TargetEntry *
 whole_row_entry(Index relid, int resno)
@@ -222,8 +207,8 @@ plan_fragment_path(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *t
 	scan->scan.plan.targetlist = tlist;
 	scan->scan.plan.qual = extract_actual_clauses(clauses, false);
 	scan->custom_scan_tlist = fragment_column_vars(fragment, rel->relid);
-	/* A join that locks rows of other tables keeps the whole row for a second look. */
-	if (wants_whole_row(tlist) || wants_whole_row(scan->scan.plan.qual))
+	/* A level that locks or changes rows keeps the whole row for a second look. */
+	if (root->rowMarks != NIL)
 		scan->custom_scan_tlist = lappend(
 			scan->custom_scan_tlist,
 			whole_row_entry(rel->relid, list_length(scan->custom_scan_tlist) + 1));

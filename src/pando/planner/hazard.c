@@ -19,6 +19,7 @@
 #include "nodes/nodeFuncs.h"
 #include "nodes/parsenodes.h"
 #include "pando/base/type.h"
+#include "pando/plan/row_place.h"
 #include "pando/planner/hazard.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
@@ -124,7 +125,7 @@ hazard_walker(Node *node, void *context)
 {
 	HazardScan *scan = context;
 
-	if (node == NULL || IsA(node, Query))
+	if (node == NULL || IsA(node, Query) || is_row_place(node))
 		return false;
 	switch (nodeTag(node))
 	{

@@ -23,7 +23,6 @@
 #include "optimizer/optimizer.h"
 #include "utils/guc.h"
 
-#include "pando/metadata/node.h"
 #include "pando/metadata/table.h"
 #include "pando/planner/distribute.h"
 #include "pando/planner/distribution.h"
@@ -32,6 +31,7 @@
 #include "pando/planner/hook.h"
 #include "pando/planner/init.h"
 #include "pando/planner/local.h"
+#include "pando/planner/row_locks.h"
 #include "pando/planner/with_writes.h"
 #include "pando/planner/write.h"
 
@@ -43,20 +43,6 @@ plan_locally(Query *query, const char *source, int cursor_options, ParamListInfo
 {
 	return next_planner ? next_planner(query, source, cursor_options, params)
 						: standard_planner(query, source, cursor_options, params);
-}
-
-static void
-refuse_locks(Query *query, const Distribution *distribution)
-{
-	if (!query->hasForUpdate)
-		return;
-	if (distribution->kind == DIST_COORDINATOR ||
-		(distribution->kind == DIST_SHARDED &&
-		 !(distribution->pruned && list_length(distribution->keys) <= 1)))
-		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-						errmsg("SELECT FOR UPDATE or FOR SHARE over more than one shard "
-							   "group is not supported yet"),
-						errhint("Filter by the distribution column.")));
 }
 
 /* A SELECT, or a change of a local table. */
@@ -73,7 +59,6 @@ plan_read(Query *query, int cursor_options, ParamListInfo params, DistRelations 
 
 		return residual_planned_stmt(query, residual, cursor_options, params);
 	}
-	refuse_locks(query, &distribution);
 	if (distribution.kind == DIST_COORDINATOR)
 	{
 		Query *residual;
@@ -96,12 +81,7 @@ plan_reference_read(Query *query, const char *source, int cursor_options,
 	Query *copy = copyObject(query);
 	PlannedStmt *stmt;
 
-	if (query->hasForUpdate && !node_is_coordinator())
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("locking rows of a reference table is only supported on the "
-						"coordinator")));
-	if (!query_use_local_copies(copy))
+	if (query_locks_elsewhere(query) || !query_use_local_copies(copy))
 		return NULL;
 	stmt = plan_locally(copy, source, cursor_options, params);
 	plan_add_relations(stmt, query);

@@ -152,6 +152,21 @@ same_columns(Oid shell, Oid copy)
 	return same;
 }
 
+bool
+first_copy_is_here(const DistTable *table)
+{
+	const Shard *shard = &table->shards[0];
+	Oid copy;
+
+	if (shard->nplacements == 0 || shard->placements[0].group != node_local_group())
+		return false;
+	copy = local_copy(table);
+	if (!OidIsValid(copy))
+		return false;
+	LockRelationOid(copy, AccessShareLock);
+	return same_columns(table->relid, copy);
+}
+
 static bool
 use_local_copy(RangeTblEntry *rte)
 {

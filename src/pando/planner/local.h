@@ -29,4 +29,8 @@ extern DistRelations query_dist_relations(Query *query);
  */
 extern bool query_use_local_copies(Query *query);
 
+/* Has this node the copy of a reference table that every write changes first, identical?
+ */
+extern bool first_copy_is_here(const DistTable *table);
+
 #endif

@@ -142,6 +142,12 @@ part_make(Query *query, List *items, List *quals)
 		if (rte->rtekind != RTE_SUBQUERY && checkExprHasSubLink((Node *) rte->functions))
 			part->hasSubLinks = true;
 	}
+	/* Rows that are to be locked by the residual must not go into a fragment. */
+	foreach_ptr (RowMarkClause, mark, query->rowMarks)
+	{
+		if (bms_is_member(mark->rti, relids))
+			part->rowMarks = lappend(part->rowMarks, mark);
+	}
 	take_ctes(part, query);
 	return part;
 }

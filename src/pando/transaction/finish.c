@@ -121,6 +121,34 @@ cancel_all(List *sessions)
 	}
 }
 
+/* Nothing to commit there, but others wait until the rest is committed. */
+static bool
+only_locks(const Member *member)
+{
+	return member->locked && !member->session->wrote;
+}
+
+/* After the commit everywhere else: lets go of row locks. Must not raise. */
+static void
+release_locks(void)
+{
+	List *sessions = NIL;
+
+	foreach_ptr (Member, member, members)
+	{
+		Session *session = member->session;
+
+		if (!only_locks(member) || !session->in_xact || session->state != SESSION_IDLE)
+			continue;
+		session_send_simple(session, "COMMIT");
+		sessions = lappend(sessions, session);
+	}
+	/* Sessions that don't answer are closed. */
+	if (sessions != NIL)
+		(void) settle(sessions, ROLLBACK_MS, DEBUG1);
+	list_free(sessions);
+}
+
 /*
  * Ends the transaction on nodes where nothing has to be prepared: those that read, and
  * the writer if there is but one and two_phase is not needed.
@@ -134,7 +162,7 @@ commit_plainly(bool two_phase)
 	{
 		Session *session = member->session;
 
-		if (!session->in_xact || (session->wrote && two_phase))
+		if (!session->in_xact || (session->wrote && two_phase) || only_locks(member))
 			continue;
 		if (session->state == SESSION_DEAD && !session->wrote)
 			continue;
@@ -171,7 +199,8 @@ pre_commit(void)
 	foreach_ptr (Member, member, members)
 	{
 		member_unpromise(member);
-		if (member->session->wrote && member->session->state == SESSION_DEAD)
+		if ((member->session->wrote || member->locked) &&
+			member->session->state == SESSION_DEAD)
 			session_raise_lost(member->session, ERROR);
 	}
 	two_phase = two_phase_needed();
@@ -208,6 +237,7 @@ post_commit(void)
 		two_phase_commit();
 		DEBUG_POINT_NO_ERROR("commit-after-second-phase");
 	}
+	release_locks();
 	release_all();
 	call_back(XACT_MOMENT_END, true);
 }

@@ -297,7 +297,14 @@ Session *
 xact_session(const DistNode *node, XactAccess access)
 {
 	Member *member;
+	Session *session;
 
+	if (access == XACT_LOCK)
+	{
+		session = member_acquire(node, false, false);
+		member_by_group(node->group)->locked = true;
+		return session;
+	}
 	if (access != XACT_ALONE || xact_must_join())
 		return member_acquire(node, access == XACT_WRITE || access == XACT_ALONE,
 							  access == XACT_SNAPSHOT && !is_surrounded() &&

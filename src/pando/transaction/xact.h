@@ -22,6 +22,8 @@ typedef enum XactAccess
 	XACT_READ,	   /* joins the transaction, will not write */
 	XACT_SNAPSHOT, /* the same for a query's reads: where the query is its own
 					* transaction, all that it reads on the node is as of one moment */
+	XACT_LOCK,	   /* joins the transaction and locks rows: over the session that would
+					* write, but there will be nothing to prepare */
 	XACT_WRITE,	   /* joins the transaction and writes */
 	XACT_ALONE	   /* the statement is one task and its own transaction: no BEGIN is sent.
 					* Falls back to XACT_WRITE when xact_must_join() */

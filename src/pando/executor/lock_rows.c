@@ -1,0 +1,595 @@
+/*
+ * lock_rows.c: the plan node "Citus Lock Rows": rows of shards locked at their places.
+ *
+ * The child's rows name the places (plan/row_place.h) of the rows that they were made of,
+ * read without locks. The node takes as many as are wanted, locks them with one statement
+ * per node, node by node in the order of groups so that everybody comes the same way, and
+ * hands them on when all are locked. A place that could not be locked means
+ *
+ *   SKIP LOCKED   the row is left out, and the child's next one is taken;
+ *   otherwise     the row was changed after it was read, and we have waited for that: all
+ *                 is forgotten and the child read anew, as of now. What is locked stays
+ *                 locked, so the same rows can't change again.
+ *
+ * In REPEATABLE READ the node raises the serialization failure itself.
+ *
+ * With SKIP LOCKED and LIMIT tasks offer more rows than are wanted, by the factor of
+ * pando.lock_reach(). Where that wasn't enough the factor grows and all is read anew.
+ */
+#include "pando/compat/compat.h"
+
+#include "access/xact.h"
+#include "executor/executor.h"
+#include "fmgr.h"
+#include "miscadmin.h"
+#include "nodes/extensible.h"
+#include "utils/builtins.h"
+#include "utils/hsearch.h"
+#include "utils/memutils.h"
+#include "utils/snapmgr.h"
+
+#include "pando/base/name.h"
+#include "pando/base/sql.h"
+#include "pando/executor/lock_rows.h"
+#include "pando/metadata/node.h"
+#include "pando/metadata/table.h"
+#include "pando/plan/fragment.h"
+#include "pando/plan/row_place.h"
+#include "pando/transaction/xact.h"
+
+/* Rows locked together. */
+#define BATCH 1000
+
+/* Rows that tasks offer for each that is wanted, at first and when that was too few. */
+#define FIRST_REACH 4
+#define REACH_GROWTH 16
+
+/* "shard id (block,offset) xmin" */
+#define PLACE_SIZE 64
+
+/* A row that is there, and can't be locked, so many times over is a bug. */
+#define MAX_FAILURES 5
+
+PG_FUNCTION_INFO_V1(lock_reach);
+
+static int64 reach = FIRST_REACH;
+
+typedef struct Target
+{
+	int column; /* of the child's rows, from 1 */
+	LockClauseStrength strength;
+	LockWaitPolicy wait;
+} Target;
+
+typedef struct LockedPlace
+{
+	char place[PLACE_SIZE]; /* key */
+	bool locked;
+	int failures;
+} LockedPlace;
+
+typedef struct LockRowsScan
+{
+	CustomScanState css;
+	List *targets; /* Target * */
+	int restart;   /* parameter whose change makes the child start anew */
+	ExprState *count;
+	ExprState *offset;
+
+	bool done;
+	bool started; /* the child has been read before */
+	int64 wanted; /* -1: all */
+	Tuplestorestate *store;
+	TupleTableSlot *store_slot;
+	HTAB *places; /* LockedPlace: asked for in this execution */
+	MemoryContext batch_context;
+} LockRowsScan;
+
+/* A row of the child with the places that it names, one per target. */
+typedef struct Candidate
+{
+	MinimalTuple row;
+	List *places; /* char *, NULL: nothing to be locked */
+} Candidate;
+
+Datum
+lock_reach(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_INT64(reach);
+}
+
+/* ------------------------------------------------------------------------------------
+ * One statement per node.
+ */
+
+static const char *
+clause(const Target *target)
+{
+	static const char *const strengths[] = {"", "KEY SHARE", "SHARE", "NO KEY UPDATE",
+											"UPDATE"};
+	static const char *const waits[] = {"", " SKIP LOCKED", " NOWAIT"};
+
+	return psprintf("FOR %s OF t%s", strengths[target->strength], waits[target->wait]);
+}
+
+/* What is to be locked of one shard. */
+typedef struct ShardBatch
+{
+	int64 shard_id;
+	const DistTable *table;
+	const DistNode *node; /* of the first copy */
+	const Target *target;
+	List *tids; /* char * */
+} ShardBatch;
+
+static ShardBatch *
+batch_of_shard(List **batches, int64 shard_id, const Target *target)
+{
+	ShardBatch *batch;
+	const Shard *shard;
+
+	foreach_ptr (ShardBatch, known, *batches)
+	{
+		if (known->shard_id == shard_id && known->target == target)
+			return known;
+	}
+	batch = palloc0(sizeof(ShardBatch));
+	batch->shard_id = shard_id;
+	batch->target = target;
+	shard = shard_by_id(shard_id, &batch->table);
+	if (shard == NULL || shard->nplacements == 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("shard " INT64_FORMAT " has no active placement", shard_id)));
+	batch->node = node_by_group(shard->placements[0].group);
+	*batches = lappend(*batches, batch);
+	return batch;
+}
+
+static int
+compare_batches(const ListCell *a, const ListCell *b)
+{
+	const ShardBatch *x = lfirst(a);
+	const ShardBatch *y = lfirst(b);
+
+	if (x->node->group != y->node->group)
+		return x->node->group < y->node->group ? -1 : 1;
+	return x->shard_id < y->shard_id ? -1 : x->shard_id > y->shard_id;
+}
+
+static void
+append_batch(StringInfo sql, const ShardBatch *batch)
+{
+	bool first = true;
+
+	appendStringInfo(
+		sql,
+		"%sSELECT p FROM (SELECT pando.row_place(t.tableoid, t.ctid, t.xmin) "
+		"AS p FROM ONLY %s t WHERE t.ctid OPERATOR(pg_catalog.=) ANY ('{",
+		sql->len > 0 ? " UNION ALL " : "",
+		name_shard_qualified(batch->table->relid, batch->shard_id));
+	foreach_ptr (char, tid, batch->tids)
+	{
+		appendStringInfo(sql, "%s\"%s\"", first ? "" : ",", tid);
+		first = false;
+	}
+	appendStringInfo(sql, "}'::pg_catalog.tid[]) %s) q", clause(batch->target));
+}
+
+static char *
+value_from_node(const DistNode *node, const char *sql)
+{
+	Session *session;
+	PGresult *result;
+	char *value = NULL;
+
+	if (node->group == node_local_group())
+		return sql_value("%s", sql);
+	session = xact_session(node, XACT_LOCK);
+	result = session_run(session, sql);
+	if (PQntuples(result) > 0 && !PQgetisnull(result, 0, 0))
+		value = pstrdup(PQgetvalue(result, 0, 0));
+	session_result_free(result);
+	return value;
+}
+
+static void
+take_locked(LockRowsScan *scan, char *places)
+{
+	char *rest = places;
+	char *place;
+
+	while (places != NULL && (place = strsep(&rest, ";")) != NULL)
+	{
+		LockedPlace *entry = hash_search(scan->places, place, HASH_FIND, NULL);
+
+		if (entry != NULL)
+			entry->locked = true;
+	}
+}
+
+/* Asks the nodes; what is locked is marked in scan->places. */
+static void
+lock_batches(LockRowsScan *scan, List *batches)
+{
+	StringInfoData sql;
+	ListCell *cell;
+
+	initStringInfo(&sql);
+	list_sort(batches, compare_batches);
+	foreach (cell, batches)
+	{
+		ShardBatch *batch = lfirst(cell);
+		ListCell *next = lnext(batches, cell);
+
+		append_batch(&sql, batch);
+		if (next != NULL &&
+			((ShardBatch *) lfirst(next))->node->group == batch->node->group)
+			continue;
+		take_locked(scan, value_from_node(batch->node,
+										  psprintf("SELECT pg_catalog.string_agg(p, ';') "
+												   "FROM (%s) u",
+												   sql.data)));
+		resetStringInfo(&sql);
+	}
+}
+
+/* ------------------------------------------------------------------------------------
+ * Batches of rows.
+ */
+
+static LockedPlace *
+place_entry(LockRowsScan *scan, const char *place)
+{
+	bool found;
+	LockedPlace *entry = hash_search(scan->places, place, HASH_ENTER, &found);
+
+	if (!found)
+	{
+		entry->locked = false;
+		entry->failures = 0;
+	}
+	return entry;
+}
+
+static char *
+place_in_row(const Target *target, TupleTableSlot *slot)
+{
+	bool isnull;
+	Datum value = slot_getattr(slot, target->column, &isnull);
+
+	return isnull ? NULL : TextDatumGetCString(value);
+}
+
+/* Reads up to `count` rows; fewer when the child has no more. */
+static List *
+read_candidates(LockRowsScan *scan, int64 count)
+{
+	List *candidates = NIL;
+
+	while (list_length(candidates) < count)
+	{
+		TupleTableSlot *slot;
+		Candidate *candidate;
+		MemoryContext old;
+
+		CHECK_FOR_INTERRUPTS();
+		/* Nodes below make what they keep in the context that they are called in. */
+		old = MemoryContextSwitchTo(scan->css.ss.ps.state->es_query_cxt);
+		slot = ExecProcNode(outerPlanState(scan));
+		MemoryContextSwitchTo(old);
+		if (TupIsNull(slot))
+			break;
+		candidate = palloc0(sizeof(Candidate));
+		candidate->row = ExecCopySlotMinimalTuple(slot);
+		foreach_ptr (Target, target, scan->targets)
+			candidate->places = lappend(candidate->places, place_in_row(target, slot));
+		candidates = lappend(candidates, candidate);
+	}
+	return candidates;
+}
+
+static void
+lock_candidates(LockRowsScan *scan, List *candidates)
+{
+	List *batches = NIL;
+
+	foreach_ptr (Candidate, candidate, candidates)
+	{
+		ListCell *place;
+		ListCell *target;
+
+		forboth(place, candidate->places, target, scan->targets)
+		{
+			ShardBatch *batch;
+
+			if (lfirst(place) == NULL || place_entry(scan, lfirst(place))->locked)
+				continue;
+			batch =
+				batch_of_shard(&batches, row_place_shard(lfirst(place)), lfirst(target));
+			batch->tids = lappend(batch->tids, row_place_tid(lfirst(place)));
+		}
+	}
+	if (batches != NIL)
+		lock_batches(scan, batches);
+}
+
+typedef enum Outcome
+{
+	ROW_LOCKED,
+	ROW_SKIPPED,
+	ROW_CHANGED
+} Outcome;
+
+static Outcome
+outcome_of(LockRowsScan *scan, const Candidate *candidate)
+{
+	Outcome outcome = ROW_LOCKED;
+	ListCell *place;
+	ListCell *target;
+
+	forboth(place, candidate->places, target, scan->targets)
+	{
+		LockedPlace *entry;
+
+		if (lfirst(place) == NULL)
+			continue;
+		entry = place_entry(scan, lfirst(place));
+		if (entry->locked)
+			continue;
+		if (((Target *) lfirst(target))->wait == LockWaitSkip)
+			return ROW_SKIPPED;
+		if (++entry->failures > MAX_FAILURES)
+			ereport(ERROR, (errcode(ERRCODE_INTERNAL_ERROR),
+							errmsg("a row that is to be locked can be read, but not "
+								   "locked"),
+							errdetail("It is at %s.", entry->place)));
+		outcome = ROW_CHANGED;
+	}
+	return outcome;
+}
+
+/* Locks as many rows as are wanted; false: all must be read anew. */
+static bool
+collect(LockRowsScan *scan)
+{
+	int64 kept = 0;
+	int64 seen = 0;
+	bool changed = false;
+
+	tuplestore_clear(scan->store);
+	while (scan->wanted < 0 || kept < scan->wanted)
+	{
+		int64 count = scan->wanted < 0 ? BATCH : Min(BATCH, scan->wanted - kept);
+		MemoryContext old = MemoryContextSwitchTo(scan->batch_context);
+		List *candidates = read_candidates(scan, count);
+
+		seen += list_length(candidates);
+		lock_candidates(scan, candidates);
+		foreach_ptr (Candidate, candidate, candidates)
+		{
+			Outcome outcome = outcome_of(scan, candidate);
+
+			if (outcome == ROW_CHANGED)
+				changed = true;
+			if (outcome != ROW_LOCKED || changed)
+				continue;
+			ExecForceStoreMinimalTuple(candidate->row, scan->store_slot, false);
+			tuplestore_puttupleslot(scan->store, scan->store_slot);
+			kept++;
+		}
+		MemoryContextSwitchTo(old);
+		MemoryContextReset(scan->batch_context);
+		if (changed)
+			return false;
+		if (list_length(candidates) < count)
+		{
+			/* Some task may have had more to offer. */
+			if (scan->wanted < 0 || seen / reach < scan->wanted)
+				return true;
+			reach *= REACH_GROWTH;
+			return false;
+		}
+	}
+	return true;
+}
+
+/* ------------------------------------------------------------------------------------
+ * The node.
+ */
+
+static int64
+limit_value(LockRowsScan *scan, ExprState *state, int64 otherwise)
+{
+	bool isnull;
+	Datum value;
+
+	if (state == NULL)
+		return otherwise;
+	value = ExecEvalExprSwitchContext(state, scan->css.ss.ps.ps_ExprContext, &isnull);
+	return isnull ? otherwise : DatumGetInt64(value);
+}
+
+/* Rows that the LIMIT above will ask for; what is wrong with it, it says itself. */
+static int64
+rows_wanted(LockRowsScan *scan)
+{
+	int64 count = limit_value(scan, scan->count, -1);
+	int64 offset = limit_value(scan, scan->offset, 0);
+
+	if (count < 0 || offset < 0 || count > PG_INT64_MAX - offset)
+		return -1;
+	return count + offset;
+}
+
+static void
+read_child_anew(LockRowsScan *scan)
+{
+	PlanState *rows = outerPlanState(scan);
+
+	/* Of LockRows' plan all scans depend on it. */
+	outerPlanState(rows)->chgParam =
+		bms_add_member(outerPlanState(rows)->chgParam, scan->restart);
+	ExecReScan(rows);
+}
+
+static void
+lock_rows(LockRowsScan *scan)
+{
+	HASHCTL info = {.keysize = PLACE_SIZE, .entrysize = sizeof(LockedPlace)};
+	EState *estate = scan->css.ss.ps.state;
+	int64 outer_reach = reach;
+	bool complete = false;
+
+	scan->wanted = rows_wanted(scan);
+	info.hcxt = estate->es_query_cxt;
+	scan->places =
+		hash_create("places of rows", 64, &info, HASH_ELEM | HASH_STRINGS | HASH_CONTEXT);
+	reach = FIRST_REACH;
+	PG_TRY();
+	{
+		for (bool again = false; !complete; again = true)
+		{
+			bool fresh = again && !IsolationUsesXactSnapshot();
+
+			if (scan->started)
+				read_child_anew(scan);
+			scan->started = true;
+			/* Shards on this node are to be read as of now, too. */
+			if (fresh)
+				PushActiveSnapshot(GetTransactionSnapshot());
+			complete = collect(scan);
+			if (fresh)
+				PopActiveSnapshot();
+		}
+	}
+	PG_FINALLY();
+	{
+		reach = outer_reach;
+	}
+	PG_END_TRY();
+	hash_destroy(scan->places);
+	scan->places = NULL;
+}
+
+static TupleTableSlot *
+next(ScanState *node)
+{
+	LockRowsScan *scan = (LockRowsScan *) node;
+	TupleTableSlot *slot = node->ss_ScanTupleSlot;
+
+	if (!scan->done)
+	{
+		lock_rows(scan);
+		scan->done = true;
+	}
+	ExecClearTuple(slot);
+	if (!tuplestore_gettupleslot(scan->store, true, false, scan->store_slot))
+		return slot;
+	slot_getallattrs(scan->store_slot);
+	memcpy(slot->tts_values, scan->store_slot->tts_values,
+		   sizeof(Datum) * slot->tts_tupleDescriptor->natts);
+	memcpy(slot->tts_isnull, scan->store_slot->tts_isnull,
+		   sizeof(bool) * slot->tts_tupleDescriptor->natts);
+	return ExecStoreVirtualTuple(slot);
+}
+
+/* Second looks are the core's LockRows' business, which is below. */
+static bool
+recheck(ScanState *node, TupleTableSlot *slot)
+{
+	elog(ERROR, "rows locked on shards can't be looked at again");
+	return false;
+}
+
+static TupleTableSlot *
+exec(CustomScanState *node)
+{
+	return ExecScan(&node->ss, next, recheck);
+}
+
+static void
+begin(CustomScanState *node, EState *estate, int eflags)
+{
+	LockRowsScan *scan = (LockRowsScan *) node;
+	CustomScan *plan = (CustomScan *) node->ss.ps.plan;
+	MemoryContext old;
+
+	outerPlanState(scan) = ExecInitNode(outerPlan(plan), estate, 0);
+	scan->restart = linitial_int((List *) lsecond(plan->custom_private));
+	foreach_ptr (List, numbers, linitial(plan->custom_private))
+	{
+		Target *target = palloc(sizeof(Target));
+
+		target->column = linitial_int(numbers);
+		target->strength = (LockClauseStrength) lsecond_int(numbers);
+		target->wait = (LockWaitPolicy) lthird_int(numbers);
+		scan->targets = lappend(scan->targets, target);
+	}
+	if (plan->custom_exprs != NIL)
+		scan->count = ExecInitExpr(linitial(plan->custom_exprs), &node->ss.ps);
+	if (list_length(plan->custom_exprs) > 1)
+		scan->offset = ExecInitExpr(lsecond(plan->custom_exprs), &node->ss.ps);
+	old = MemoryContextSwitchTo(estate->es_query_cxt);
+	scan->batch_context = AllocSetContextCreate(estate->es_query_cxt, "rows to be locked",
+												ALLOCSET_DEFAULT_SIZES);
+	scan->store = tuplestore_begin_heap(false, false, work_mem);
+	tuplestore_set_eflags(scan->store, EXEC_FLAG_REWIND);
+	scan->store_slot = MakeSingleTupleTableSlot(
+		node->ss.ss_ScanTupleSlot->tts_tupleDescriptor, &TTSOpsMinimalTuple);
+	MemoryContextSwitchTo(old);
+}
+
+static void
+end(CustomScanState *node)
+{
+	LockRowsScan *scan = (LockRowsScan *) node;
+
+	ExecDropSingleTupleTableSlot(scan->store_slot);
+	tuplestore_end(scan->store);
+	ExecEndNode(outerPlanState(scan));
+}
+
+/* The same rows again, unless what they depend on has changed. */
+static void
+rescan(CustomScanState *node)
+{
+	LockRowsScan *scan = (LockRowsScan *) node;
+
+	ExecScanReScan(&node->ss);
+	if (!scan->done)
+		return;
+	if (node->ss.ps.chgParam == NULL)
+		tuplestore_rescan(scan->store);
+	else
+		scan->done = false;
+}
+
+static const CustomExecMethods exec_methods = {
+	.CustomName = "Citus Lock Rows",
+	.BeginCustomScan = begin,
+	.ExecCustomScan = exec,
+	.EndCustomScan = end,
+	.ReScanCustomScan = rescan,
+};
+
+static Node *
+create(CustomScan *plan)
+{
+	LockRowsScan *scan =
+		(LockRowsScan *) newNode(sizeof(LockRowsScan), T_CustomScanState);
+
+	scan->css.methods = &exec_methods;
+	return (Node *) scan;
+}
+
+static const CustomScanMethods scan_methods = {
+	.CustomName = "Citus Lock Rows",
+	.CreateCustomScanState = create,
+};
+
+void
+lock_rows_register(void)
+{
+	plan_register_methods(PLAN_LOCK_ROWS, &scan_methods);
+}
