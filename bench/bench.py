@@ -66,6 +66,8 @@ def summary(measures):
 
 def main():
     options = parse_arguments()
+    if not any(chosen(dataset, options) for dataset in DATASETS):
+        raise Failed(f"no workload has \"{options.only}\" in its name")
     systems = [System(*text.split("=", 1)) for text in options.system]
     results = report.Results(systems, options)
     for dataset in DATASETS:

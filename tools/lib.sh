@@ -78,10 +78,10 @@ build() {
 }
 
 # Builds and installs what the sources say, in a build directory of this user, so that a
-# read-only or foreign checkout works as well.
+# read-only or foreign checkout works as well; one for each PostgreSQL.
 build_and_install() {
 	step "Building the extension"
-	BUILD_DIR=${XDG_CACHE_HOME:-${HOME:-/tmp}/.cache}/pando/build
+	BUILD_DIR=${XDG_CACHE_HOME:-${HOME:-/tmp}/.cache}/pando/build$(tr / - <<<"$BIN")
 	copy_sources "$BUILD_DIR"
 	build "$BUILD_DIR"
 	local make_install="make -s -C $BUILD_DIR PG_CONFIG=$PG_CONFIG install"

@@ -9,7 +9,7 @@ my $root = $ENV{PANDO_ROOT} // '../..';
 my $top = tempdir(CLEANUP => 1);
 chmod 0777, $top;
 my $dir = $top . '/cluster';
-my $port = 20000 + int(rand(5000)) * 4;
+my $port = 20000 + int(rand(3000)) * 4;
 
 sub pando
 {
