@@ -14,6 +14,7 @@
 #include "pando/compat/compat.h"
 
 #include "access/sysattr.h"
+#include "catalog/pg_collation.h"
 #include "catalog/pg_type.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
@@ -121,6 +122,49 @@ quals_of_group(const CutGroup *group, List *quals)
 	return result;
 }
 
+typedef struct RecordSearch
+{
+	Relids relids;
+	int depth;
+} RecordSearch;
+
+static bool
+record_walker(Node *node, void *context)
+{
+	RecordSearch *search = context;
+
+	if (node == NULL)
+		return false;
+	if (IsA(node, Var))
+	{
+		Var *var = (Var *) node;
+
+		return (int) var->varlevelsup == search->depth && var->varattno > 0 &&
+			   (var->vartype == RECORDOID || var->vartype == RECORDARRAYOID) &&
+			   bms_is_member(var->varno, search->relids);
+	}
+	if (IsA(node, Query))
+	{
+		bool found;
+
+		search->depth++;
+		found = query_tree_walker((Query *) node, record_walker, context,
+								  QTW_IGNORE_JOINALIASES);
+		search->depth--;
+		return found;
+	}
+	return expression_tree_walker(node, record_walker, context);
+}
+
+/* Does the level refer to a column of the group that can't be one of a fragment's? */
+static bool
+yields_records(Query *query, const CutGroup *group)
+{
+	RecordSearch search = {.relids = group->relids};
+
+	return query_tree_walker(query, record_walker, &search, QTW_IGNORE_JOINALIASES);
+}
+
 /* Fills the group's distribution. Only one that has all it refers to can be evaluated. */
 static void
 judge_group(Cutting *cutting, CutGroup *group, List *quals)
@@ -128,7 +172,8 @@ judge_group(Cutting *cutting, CutGroup *group, List *quals)
 	Query *part;
 
 	group->distribution.kind = DIST_COORDINATOR;
-	if (!bms_is_subset(group->lateral, group->relids))
+	if (!bms_is_subset(group->lateral, group->relids) ||
+		yields_records(cutting->query, group))
 		return;
 	part = part_make(cutting->query, group->items, quals_of_group(group, quals));
 	group->distribution = distribution_of_query(part);
@@ -405,28 +450,41 @@ fragment_var(Cutting *cutting, Cut *cut, Node *expr, const char *name)
 				   exprTypmod(expr), exprCollation(expr), cutting->depth);
 }
 
-/* A column that is true in every row of the relation, and not in NULL-extended ones. */
+/* Is true in every row of the relation, and not in rows that an outer join added. */
+static Expr *
+is_present(const RangeTblEntry *rte, Index varno)
+{
+	NullTest *test = makeNode(NullTest);
+	CoerceViaIO *text;
+
+	test->nulltesttype = IS_NOT_NULL;
+	test->location = -1;
+	if (rte->rtekind == RTE_RELATION)
+	{
+		test->arg = (Expr *) makeVar(varno, SelfItemPointerAttributeNumber, TIDOID, -1,
+									 InvalidOid, 0);
+		return (Expr *) test;
+	}
+	/* A row of NULLs only is NULL as well, but as text it is not. */
+	text = makeNode(CoerceViaIO);
+	text->arg = (Expr *) makeVar(varno, InvalidAttrNumber, RECORDOID, -1, InvalidOid, 0);
+	text->resulttype = TEXTOID;
+	text->resultcollid = DEFAULT_COLLATION_OID;
+	text->coerceformat = COERCE_EXPLICIT_CAST;
+	text->location = -1;
+	test->arg = (Expr *) text;
+	return (Expr *) test;
+}
+
 static Node *
 presence(Cutting *cutting, Cut *cut, Index varno)
 {
 	RangeTblEntry *rte = rt_fetch(varno, cut->part->rtable);
-	NullTest *test;
 
-	if (rte->rtekind != RTE_RELATION)
-	{
-		if (IsA(linitial(cut->group->items), JoinExpr))
-			ereport(ERROR,
-					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-					 errmsg("a whole-row reference to a subquery in an outer join of "
-							"distributed tables is not supported yet")));
+	if (rte->rtekind != RTE_RELATION && !IsA(linitial(cut->group->items), JoinExpr))
 		return (Node *) fragment_var(cutting, cut, makeBoolConst(true, false), "present");
-	}
-	test = makeNode(NullTest);
-	test->arg = (Expr *) makeVar(varno, SelfItemPointerAttributeNumber, TIDOID, -1,
-								 InvalidOid, 0);
-	test->nulltesttype = IS_NOT_NULL;
-	test->location = -1;
-	return (Node *) fragment_var(cutting, cut, (Node *) test, "present");
+	return (Node *) fragment_var(cutting, cut, (Node *) is_present(rte, varno),
+								 "present");
 }
 
 /* The value, NULL in rows where an outer join left the relation out. */

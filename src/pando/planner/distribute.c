@@ -279,9 +279,12 @@ become_fragment(Query *query, Query *part, const Distribution *distribution,
 static bool
 level_peel(Query *query, bool skips)
 {
-	Distribution distribution = distribution_of_query(query);
+	Distribution distribution;
 	Query *part;
 
+	if (has_record_columns(query->targetList, true))
+		return false;
+	distribution = distribution_of_query(query);
 	if (distribution_has_shards(&distribution))
 	{
 		part = copyObject(query);

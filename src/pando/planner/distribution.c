@@ -189,7 +189,13 @@ place_of_cte(Level *level, RangeTblEntry *rte, Index varno)
 		result = definer->recursive_result;
 	}
 	else if (cte->cterecursive)
+	{
+		bool paths = cte->search_clause != NULL || cte->cycle_clause != NULL;
+
+		hazard_in_paths += paths;
 		result = analyse_recursive(cte, definer);
+		hazard_in_paths -= paths;
+	}
 	else
 		result = level_analyse((Query *) cte->ctequery, definer);
 	return place_of_result(result, place_lowered(result->place, rte->ctelevelsup), varno,
@@ -714,6 +720,7 @@ distribution_of_query(Query *query)
 	Output *result;
 	Place *place;
 
+	hazard_in_paths = 0;
 	query = query_without_join_columns(query);
 	result = level_analyse(query, NULL);
 	place = result->place;
@@ -748,6 +755,12 @@ distribution_of_query(Query *query)
 	{
 		distribution.kind = DIST_COORDINATOR;
 		distribution.reason = "ORDER BY over rows of several shards";
+	}
+	if (distribution_has_shards(&distribution) && query->commandType == CMD_SELECT &&
+		has_record_columns(query->targetList, false))
+	{
+		distribution.kind = DIST_COORDINATOR;
+		distribution.reason = "a column of type record";
 	}
 	if (distribution.kind != DIST_COORDINATOR && query_refers_outside(query, false))
 	{

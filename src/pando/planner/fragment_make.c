@@ -328,7 +328,7 @@ fragment_planned_stmt(Query *original, Fragment *fragment)
 	scan->scan.plan.plan_width = fragment->width;
 	plan_add_relations(stmt, original);
 	add_subplans(stmt, fragment);
-	plan_mark_locks(stmt, list_make1(fragment));
+	plan_mark_locks(stmt, original, list_make1(fragment));
 	return stmt;
 }
 
@@ -364,7 +364,7 @@ residual_planned_stmt(Query *original, Query *residual, int cursor_options,
 	stmt = plan_locally(residual, NULL, cursor_options, params);
 	rescan_mark_fragments(stmt);
 	plan_put_locks(stmt);
-	plan_mark_locks(stmt, fragment_scope());
+	plan_mark_locks(stmt, original, fragment_scope());
 	plan_add_relations(stmt, original);
 	foreach_ptr (Fragment, fragment, fragment_scope())
 		add_subplans(stmt, fragment);

@@ -72,6 +72,8 @@ stable_is_hazard(Oid function)
 	return hazard;
 }
 
+int hazard_in_paths = 0;
+
 typedef struct HazardScan
 {
 	bool has_vars; /* of the expression node being looked at */
@@ -120,6 +122,22 @@ depends_on_rows(Node *node)
 	return rows_walker(node, NULL);
 }
 
+/* The field names of a row are lost in text unless they are those of a plain ROW(). */
+static bool
+has_field_names(const RowExpr *row)
+{
+	int number = 0;
+
+	if (row->row_typeid != RECORDOID)
+		return false;
+	foreach_ptr (String, name, row->colnames)
+	{
+		if (strcmp(strVal(name), psprintf("f%d", ++number)) != 0)
+			return true;
+	}
+	return false;
+}
+
 static bool
 hazard_walker(Node *node, void *context)
 {
@@ -139,6 +157,14 @@ hazard_walker(Node *node, void *context)
 					 ((Var *) node)->vartype != RECORDOID)
 				scan->reason = "whole-row reference"; /* a shard's row type is another */
 			return scan->reason != NULL;
+		case T_RowExpr:
+			/* Rows of the paths of SEARCH and CYCLE are only compared. */
+			if (hazard_in_paths == 0 && has_field_names((RowExpr *) node))
+			{
+				scan->reason = "a row with field names";
+				return true;
+			}
+			break;
 		case T_CurrentOfExpr:
 			scan->reason = "WHERE CURRENT OF";
 			return true;
@@ -177,6 +203,20 @@ expression_hazard(Node *node)
 
 	hazard_walker(node, &scan);
 	return scan.reason;
+}
+
+bool
+has_record_columns(List *target_list, bool junk_too)
+{
+	foreach_ptr (TargetEntry, entry, target_list)
+	{
+		Oid type = exprType((Node *) entry->expr);
+
+		if ((junk_too || !entry->resjunk) &&
+			(type == RECORDOID || type == RECORDARRAYOID))
+			return true;
+	}
+	return false;
 }
 
 static bool

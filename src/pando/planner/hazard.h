@@ -13,6 +13,15 @@
  */
 extern const char *expression_hazard(Node *node);
 
+/* Above zero: within a WITH query to which SEARCH DEPTH FIRST or CYCLE added a path. */
+extern int hazard_in_paths;
+
+/*
+ * Anonymous rows among the columns? They would lose their field names on the way, and an
+ * array of them can't be read at all.
+ */
+extern bool has_record_columns(List *target_list, bool junk_too);
+
 /* Volatile functions of any kind, those that may run anywhere included; no sublinks'
  * queries. */
 extern bool expression_varies(Node *node);

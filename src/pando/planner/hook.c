@@ -130,6 +130,18 @@ plan_query(Query *query, const char *source, int cursor_options, ParamListInfo p
  * Set-returning SQL functions that read distributed tables.
  */
 
+/* In text a subquery's columns have its own names, a function's are said after it. */
+static void
+name_columns(Query *body, const RangeTblEntry *rte)
+{
+	foreach_ptr (TargetEntry, entry, body->targetList)
+	{
+		if (!entry->resjunk && entry->resno <= list_length(rte->eref->colnames))
+			entry->resname =
+				pstrdup(strVal(list_nth(rte->eref->colnames, entry->resno - 1)));
+	}
+}
+
 static bool
 inline_walker(Node *node, PlannerInfo *root)
 {
@@ -149,6 +161,7 @@ inline_walker(Node *node, PlannerInfo *root)
 			body = inline_set_returning_function(root, rte);
 			if (body)
 			{
+				name_columns(body, rte);
 				rte->rtekind = RTE_SUBQUERY;
 				rte->subquery = body;
 				rte->security_barrier = false;

@@ -464,24 +464,23 @@ plan_put_locks(PlannedStmt *stmt)
 }
 
 void
-plan_mark_locks(PlannedStmt *stmt, List *fragments)
+plan_mark_locks(PlannedStmt *stmt, const Query *original, List *fragments)
 {
+	bool locks = original->rowMarks != NIL;
 	PlanRowMark *mark;
 
-	if (stmt->rowMarks != NIL)
-		return;
 	foreach_ptr (Fragment, fragment, fragments)
-	{
-		if (!fragment->locks)
-			continue;
-		/* The executor passes over marks of parents. */
-		mark = makeNode(PlanRowMark);
-		mark->rti = mark->prti = 1;
-		mark->markType = ROW_MARK_EXCLUSIVE;
-		mark->allMarkTypes = 1 << ROW_MARK_EXCLUSIVE;
-		mark->strength = LCS_FORUPDATE;
-		mark->isParent = true;
-		stmt->rowMarks = list_make1(mark);
+		locks |= fragment->locks;
+	if (!locks)
 		return;
-	}
+	/* The executor passes over marks of parents; the first one names the command. */
+	mark = makeNode(PlanRowMark);
+	mark->rti = mark->prti = 1;
+	mark->markType = ROW_MARK_EXCLUSIVE;
+	mark->allMarkTypes = 1 << ROW_MARK_EXCLUSIVE;
+	mark->strength = original->rowMarks != NIL
+						 ? linitial_node(RowMarkClause, original->rowMarks)->strength
+						 : LCS_FORUPDATE;
+	mark->isParent = true;
+	stmt->rowMarks = lcons(mark, stmt->rowMarks);
 }

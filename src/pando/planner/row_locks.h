@@ -42,7 +42,7 @@ extern Node *limit_with_reach(Node *limit);
 /* After planning: nodes that lock rows at their places, above LockRows nodes. */
 extern void plan_put_locks(PlannedStmt *stmt);
 
-/* Tells the core that a plan locks rows, if one of its fragments does. */
-extern void plan_mark_locks(PlannedStmt *stmt, List *fragments);
+/* Tells the core that a plan locks rows, if the original or one of its fragments does. */
+extern void plan_mark_locks(PlannedStmt *stmt, const Query *original, List *fragments);
 
 #endif

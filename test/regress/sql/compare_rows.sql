@@ -1,0 +1,46 @@
+-- Rows as values: SEARCH and CYCLE paths, aliases of joins, whole rows of subqueries in outer
+-- joins; field names and NULL rows are kept.
+SET client_min_messages = warning;
+SELECT public.compare($$
+WITH RECURSIVE t AS (SELECT k, id, parent FROM tree WHERE parent IS NULL UNION ALL SELECT c.k, c.id, c.parent FROM tree c JOIN t ON c.parent = t.id AND c.k = t.k) SEARCH DEPTH FIRST BY id SET o SELECT * FROM t ORDER BY k, o /* ordered */;
+WITH RECURSIVE t AS (SELECT k, id, parent FROM tree WHERE parent IS NULL UNION ALL SELECT c.k, c.id, c.parent FROM tree c JOIN t ON c.parent = t.id AND c.k = t.k) SEARCH BREADTH FIRST BY id SET o SELECT * FROM t ORDER BY k, o /* ordered */;
+WITH RECURSIVE t AS (SELECT k, id, parent FROM tree WHERE parent IS NULL UNION ALL SELECT c.k, c.id, c.parent FROM tree c JOIN t ON c.parent = t.id AND c.k = t.k) SEARCH BREADTH FIRST BY k, id SET o SELECT k, id FROM t ORDER BY o /* ordered */;
+WITH RECURSIVE t AS (SELECT k, id, parent FROM tree WHERE parent IS NULL UNION ALL SELECT c.k, c.id, c.parent FROM tree c JOIN t ON c.parent = t.id AND c.k = t.k) SEARCH DEPTH FIRST BY k, id SET o SELECT k, id FROM t WHERE k = 2 ORDER BY o /* ordered */;
+WITH RECURSIVE t AS (SELECT k, id, parent FROM tree WHERE k = 2 AND parent IS NULL UNION ALL SELECT c.k, c.id, c.parent FROM tree c JOIN t ON c.parent = t.id AND c.k = 2) SEARCH BREADTH FIRST BY id SET o SELECT * FROM t ORDER BY o /* ordered */;
+WITH RECURSIVE t AS (SELECT k, id, parent FROM tree WHERE k = 2 AND parent IS NULL UNION ALL SELECT c.k, c.id, c.parent FROM tree c JOIN t ON c.parent = t.id AND c.k = 2) SEARCH DEPTH FIRST BY id SET o SELECT o FROM t ORDER BY o /* ordered */;
+WITH RECURSIVE t AS (SELECT k, id, parent FROM tree WHERE k = 2 AND parent IS NULL UNION ALL SELECT c.k, c.id, c.parent FROM tree c JOIN t ON c.parent = t.id AND c.k = 2) SEARCH DEPTH FIRST BY id SET o SELECT t FROM t ORDER BY o /* ordered */;
+WITH RECURSIVE t(k, id, parent) AS (SELECT k, id, parent FROM tree WHERE id = 5 UNION ALL SELECT c.k, c.id, c.parent FROM tree c JOIN t ON c.id = 1 + (t.id % 10) AND c.k = t.k) CYCLE id SET cyc USING path SELECT * FROM t;
+WITH RECURSIVE t(k, id, parent) AS (SELECT k, id, parent FROM tree WHERE id = 5 UNION ALL SELECT c.k, c.id, c.parent FROM tree c JOIN t ON c.id = 1 + (t.id % 10) AND c.k = t.k) CYCLE k, id SET cyc TO 'Y' DEFAULT 'N' USING path SELECT k, id, cyc FROM t;
+WITH RECURSIVE t(k, id, parent) AS (SELECT k, id, parent FROM tree WHERE id = 5 AND k = 1 UNION ALL SELECT c.k, c.id, c.parent FROM tree c JOIN t ON c.id = 1 + (t.id % 10) AND c.k = t.k) CYCLE k, id SET cyc TO 'Y' DEFAULT 'N' USING path SELECT * FROM t;
+WITH RECURSIVE t(id, parent) AS (SELECT id, parent FROM tree WHERE id = 5 AND k=1 UNION ALL SELECT c.id, c.parent FROM tree c JOIN t ON c.id = 1 + (t.id % 10) AND c.k=2) SEARCH BREADTH FIRST BY id SET o CYCLE id SET cyc USING path SELECT * FROM t ORDER BY o, 1 LIMIT 20 /* ordered */;
+WITH RECURSIVE t(id, parent) AS (SELECT id, parent FROM tree WHERE id = 5 AND k=1 UNION ALL SELECT c.id, c.parent FROM tree c JOIN t ON c.id = 1 + (t.id % 10) AND c.k=2) SEARCH DEPTH FIRST BY id SET o CYCLE id SET cyc USING path SELECT * FROM t ORDER BY o, 1 LIMIT 20 /* ordered */;
+WITH RECURSIVE t(id, parent) AS (SELECT 5, 4 UNION ALL SELECT c.id, c.parent FROM tree c JOIN t ON c.id = 1 + (t.id % 10) AND c.k=2) SEARCH BREADTH FIRST BY id, parent SET o CYCLE id SET cyc USING path SELECT * FROM t JOIN r USING (id) ORDER BY o, 1 LIMIT 20 /* ordered */;
+SELECT * FROM (WITH RECURSIVE t AS (SELECT k, id, parent FROM tree WHERE parent IS NULL UNION ALL SELECT c.k, c.id, c.parent FROM tree c JOIN t ON c.parent = t.id AND c.k = t.k) SEARCH BREADTH FIRST BY id SET o SELECT k, id, o FROM t) q JOIN a USING (k, id);
+SELECT j FROM a JOIN b USING (k, id) AS j ORDER BY j LIMIT 5;
+SELECT ROW(k, x), count(*) FROM a GROUP BY 1;
+SELECT array_agg(ROW(k, id) ORDER BY id) FROM a WHERE k = 3;
+SELECT row_to_json(r) FROM (SELECT q AS r FROM (SELECT k, id FROM a) q OFFSET 0) z, loc WHERE loc.id = 3;
+SELECT DISTINCT ROW(k, x) FROM a;
+SELECT (q.r).f1 FROM (SELECT ROW(k, id) r FROM a OFFSET 0) q;
+SELECT ROW(k,x) FROM a UNION SELECT ROW(k,x) FROM b;
+SELECT count(*) FROM (SELECT ROW(k,x) FROM a UNION SELECT ROW(k,x) FROM b) q;
+SELECT to_jsonb(q) FROM (SELECT k, j FROM (a JOIN b USING (k, id) AS j)) q WHERE k = 4;
+WITH RECURSIVE t(k, id, parent) AS (SELECT k, id, parent FROM tree WHERE id = 5 UNION ALL SELECT c.k, c.id, c.parent FROM tree c JOIN t ON c.id = 1 + (t.id % 10) AND c.k = t.k) CYCLE id SET cyc USING path SELECT count(*) FROM t WHERE k = 3 AND cardinality(path) > 2;
+SELECT f.* FROM a, LATERAL (SELECT a.k, ROW(a.id, a.x) AS r) f WHERE a.id < 9;
+SELECT r.id, f.* FROM r, f_rows(r.x) f;
+SELECT * FROM f_rows(3);
+SELECT f.u FROM f_rows(3) f(u,v);
+SELECT q FROM b LEFT JOIN (SELECT k, id FROM a) q ON b.k = q.k;
+SELECT q FROM b LEFT JOIN (SELECT k, id FROM a) q ON b.x = q.k;
+SELECT q FROM b LEFT JOIN (SELECT x, id FROM a) q ON b.x = q.x;
+SELECT q, t FROM d t LEFT JOIN (SELECT x, id FROM a WHERE x IS NULL) q ON t.x = q.x;
+SELECT q FROM b FULL JOIN (SELECT k, x, id FROM a) q ON b.k = q.k;
+SELECT q FROM b LEFT JOIN (SELECT k, x FROM a UNION SELECT k, x FROM c) q ON b.k = q.k;
+SELECT b.id, q FROM b LEFT JOIN (SELECT DISTINCT k, x FROM a) q ON b.k = q.k AND q.x = 3;
+WITH q AS MATERIALIZED (SELECT DISTINCT k, x FROM a) SELECT b.id, q, row_to_json(q) FROM b LEFT JOIN q ON b.k = q.k AND q.x = 3;
+SELECT b.id, v FROM b LEFT JOIN (VALUES (1,2),(3,4)) v(k,l) ON b.k = v.k;
+SELECT b.id, g FROM b LEFT JOIN generate_series(1,3) g ON b.k = g;
+SELECT b.id, q, q.k FROM b LEFT JOIN LATERAL (SELECT a.k, a.id, b.x FROM a WHERE a.k = b.k AND a.id = b.id) q ON true;
+SELECT to_jsonb(q), q IS NULL FROM b LEFT JOIN LATERAL (SELECT a.k, a.x FROM a WHERE a.k = b.k AND a.id = b.id) q ON true;
+SELECT u, b.id FROM b LEFT JOIN (b AS v JOIN (SELECT k, id FROM a) u USING (k)) ON b.k = v.k AND b.id = v.id;
+$$);
