@@ -39,18 +39,27 @@ sub writes
 	return "BEGIN; INSERT INTO r VALUES ($run); INSERT INTO t SELECT k, $run FROM unnest('{$keys[0], $keys[1]}'::int[]) k";
 }
 
+# The same on one node alone, which is another than the one that it is begun on.
+sub writes_once { my ($run) = @_; return "BEGIN; INSERT INTO t VALUES ($keys[1], $run)"; }
+
 # Steps in the order in which a transaction comes to them: point, what leads there, and whether
-# the transaction is to be there if the node that runs it dies at it.
+# the transaction is to be there if the node that began it dies at it (undef: it may be).
+# Points "node-..." stop the other node.
 my @steps = (
-	[ 'commit-before-prepare',      sub { writes($_[0]) . '; COMMIT' }, 0 ],
-	[ 'commit-after-prepare',       sub { writes($_[0]) . '; COMMIT' }, 0 ],
-	[ 'commit-after-record',        sub { writes($_[0]) . '; COMMIT' }, 0 ],
-	[ 'commit-before-second-phase', sub { writes($_[0]) . '; COMMIT' }, 1 ],
-	[ 'commit-during-second-phase', sub { writes($_[0]) . '; COMMIT' }, 1 ],
+	[ 'commit-before-plain-commit', sub { writes_once($_[0]) . '; COMMIT' }, 0 ],
+	[ 'commit-during-plain-commit', sub { writes_once($_[0]) . '; COMMIT' }, undef ],
+	(map { [ $_, sub { writes($_[0]) . '; COMMIT' }, 0 ] } qw(
+		commit-before-prepare commit-during-prepare node-before-prepare node-after-prepare
+		commit-after-prepare commit-after-record)),
+	(map { [ $_, sub { writes($_[0]) . '; COMMIT' }, 1 ] } qw(
+		commit-before-second-phase commit-during-second-phase node-before-commit-prepared
+		node-after-commit-prepared commit-after-second-phase)),
 	# Rolled back by the client.
-	[ 'abort-before-rollback', sub { writes($_[0]) . '; ROLLBACK' }, 0 ],
-	# Rolled back because one node can't prepare while another already has.
-	[ 'abort-before-rollback', sub { writes($_[0]) . "; INSERT INTO t VALUES ($keys[1], $_[0]); COMMIT" }, 0 ]);
+	(map { [ $_, sub { writes($_[0]) . '; ROLLBACK' }, 0 ] } qw(
+		abort-before-rollback abort-during-rollback abort-after-rollback)),
+	# Rolled back because one node can't prepare while others already have.
+	(map { [ $_, sub { writes($_[0]) . "; INSERT INTO t VALUES ($keys[1], $_[0]); COMMIT" }, 0 ] } qw(
+		abort-before-rollback node-before-rollback-prepared node-after-rollback-prepared)));
 
 # Starts one transaction on a node and waits until it has come to its point.
 sub start_at
@@ -59,18 +68,21 @@ sub start_at
 	my $run = ++$last_run;
 	my $self = { node => $i, point => $point, run => $run, expected => $expected, out => '', err => '' };
 	my $text = $sql->($run);
-	$nodes[$i]->safe_psql('postgres', "SELECT pando.debug_point_arm('$point', 'wait')");
+	my $there = $point =~ /^node-/ ? 1 - $i : $i;
+	$nodes[$there]->safe_psql('postgres', "SELECT pando.debug_point_arm('$point', 'wait')");
 	$self->{handle} = IPC::Run::start(
 		[ 'psql', '-X', '-h', '127.0.0.1', '-p', $nodes[$i]->port, '-d', 'postgres', '-c', "/* run $run */ $text" ],
 		'<', \'', '>', \$self->{out}, '2>', \$self->{err}, IPC::Run::timeout(120));
-	my $waits = "SELECT pid FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND query LIKE '/* run $run */%'";
-	if (!$nodes[$i]->poll_query_until('postgres', "SELECT count(*) = 1 FROM ($waits) s"))
+	# Found by its text, or on the other node by its global pid.
+	my $mine = "FROM pg_stat_activity WHERE query LIKE '/* run $run */%' AND state = 'active'";
+	$nodes[$i]->poll_query_until('postgres', "SELECT count(*) = 1 $mine");
+	$self->{pid} = $nodes[$i]->safe_psql('postgres', "SELECT pid $mine");
+	$mine = "FROM pg_stat_activity WHERE application_name = 'citus_internal gpid=' || ($i + 1) * 10000000000 + $self->{pid}" if $there != $i;
+	if (!$nodes[$there]->poll_query_until('postgres', "SELECT count(*) = 1 $mine AND wait_event = 'PgSleep'"))
 	{
-		fail("$point is reached on node $i");
 		$self->{handle}->pump_nb;
-		diag($self->{out}, $self->{err});
+		BAIL_OUT("$point is not reached on node $there: $self->{out} $self->{err}");
 	}
-	$self->{pid} = $nodes[$i]->safe_psql('postgres', $waits);
 	return $self;
 }
 
@@ -165,14 +177,16 @@ sub check
 	my ($what, $failing, $run, $rows) = @_;
 	my $text = "$run->{point} (" . ($run->{node} ? 'worker' : 'coordinator') . "), $what";
 	my $found = $rows->{ $run->{run} } // '';
-	my $there = $found eq 't2r1r1r1';
+	my $once = $run->{point} =~ /plain-commit/;
+	my $there = $found eq ($once ? 't1' : 't2r1r1r1');
 	ok($there || $found eq '', "$text: whole or not at all") or diag("$found\n$run->{out}\n$run->{err}");
 	if ($failing < 0 || $failing == $run->{node} && $what =~ /SIGKILL of a backend|postmaster|stop/)
 	{
+		return if !defined $run->{expected};
 		is($there ? 1 : 0, $run->{expected}, "$text: the outcome");
 	}
 	elsif ($run->{out} =~ /^COMMIT$/m) { ok($there, "$text: what was said to be committed is there"); }
-	elsif ($run->{err} !~ /server closed the connection|terminating connection because of crash/)
+	elsif (!$once && $run->{err} !~ /server closed the connection|terminating connection because of crash/)
 	{
 		ok(!$there, "$text: what failed is not there") or diag($run->{err});
 	}
@@ -213,17 +227,51 @@ sub round
 # An error at a step before the decision undoes everything; after it, it is only a warning.
 foreach my $i (0, 1)
 {
+	my @runs;
 	foreach my $step (@steps)
 	{
 		my ($point, $sql, $expected) = @$step;
 		my $run = ++$last_run;
-		$nodes[$i]->safe_psql('postgres', "SELECT pando.debug_point_arm('$point', 'error')");
+		my $there = $point =~ /^node-/ ? 1 - $i : $i;
+		$expected = 1 if $point eq 'node-after-prepare';    # only a warning
+		$nodes[$there]->safe_psql('postgres', "SELECT pando.debug_point_arm('$point', 'error')");
 		my ($result, $out, $err) = $nodes[$i]->psql('postgres', $sql->($run));
-		$nodes[$i]->safe_psql('postgres', 'SELECT pando.debug_point_clear()');
-		like($err, qr/debug point "$point" reached/, "$point: an error on node $i");
-		check('error', -1, { node => $i, point => $point, run => $run, expected => $expected, out => $out, err => $err }, rows_of_runs());
-		ok($cluster->settled, "$point: nothing stays prepared after an error");
+		$nodes[$there]->safe_psql('postgres', 'SELECT pando.debug_point_clear()');
+		like($err, qr/debug point "$point" reached|duplicate key/, "$point: an error on node $there");
+		push @runs, { node => $i, point => $point, run => $run, expected => $expected, out => $out, err => $err };
 	}
+	ok($cluster->settled, "nothing stays prepared after errors on node $i");
+	my $rows = rows_of_runs();
+	check('error', -1, $_, $rows) foreach @runs;
+}
+
+# The recovery of what the coordinator left behind is interrupted itself.
+sub recovery_round
+{
+	my ($point, $kind, $i) = @_;
+	my $what = "$point, $kind on " . ($i ? 'a worker' : 'the coordinator');
+	my @runs = map { start_at(0, @$_) } grep { $_->[0] =~ /^commit-(before-second-phase|after-prepare)$/ } reverse @steps;
+	$failures{'SIGKILL of a backend'}->(0, @runs);
+	eval { $_->{handle}->finish } foreach @runs;
+	$nodes[0]->poll_query_until('postgres', 'SELECT true');
+	$cluster->sql("SELECT pando.debug_point_arm('$point', 'wait')");
+	my ($out, $err) = ('', '');
+	my $handle = IPC::Run::start(
+		[ 'psql', '-X', '-h', '127.0.0.1', '-p', $nodes[0]->port, '-d', 'postgres', '-c', 'SELECT recover_prepared_transactions()' ],
+		'<', \'', '>', \$out, '2>', \$err, IPC::Run::timeout(60));
+	my $waiting = "FROM pg_stat_activity WHERE wait_event = 'PgSleep'";
+	ok($nodes[0]->poll_query_until('postgres', "SELECT count(*) > 0 $waiting"), "$what: reached");
+	$failures{$kind}->($i, { node => 0, pid => $cluster->sql("SELECT min(pid) $waiting") });
+	eval { $handle->finish };
+	fail("$what: it hangs") if $@ =~ /timeout/;
+	$_->poll_query_until('postgres', 'SELECT true') foreach @nodes;
+	clear_points();
+	$nodes[0]->psql('postgres', 'SELECT recover_prepared_transactions()') foreach 1, 2;
+	is($cluster->prepared_count, 0, "$what: another one settles everything");
+	is($cluster->sql('SELECT count(*) FROM pg_dist_transaction'), '0', "$what: and leaves no record");
+	my $rows = rows_of_runs();
+	check($what, -1, $_, $rows) foreach @runs;
+	return;
 }
 
 my $only = $ENV{PANDO_TEST_FAILURE} // '';
@@ -231,6 +279,16 @@ foreach my $kind (sort keys %failures)
 {
 	next if $only ne '' && $kind !~ /$only/;
 	round($kind, $_) foreach 0, 1;
+}
+
+$nodes[0]->append_conf('postgresql.conf', "citus.recover_2pc_interval = -1");
+$nodes[0]->reload;
+foreach my $point (qw(recovery-after-list recovery-before-settle recovery-after-settle recovery-before-forget))
+{
+	next if $only ne '' && $only ne 'recovery';
+	recovery_round($point, 'SIGKILL of a backend', 0);
+	recovery_round($point, 'SIGKILL of the postmaster', 1);
+	recovery_round($point, 'connections break', 1);
 }
 
 $cluster->stop;

@@ -20,7 +20,7 @@
 
 #include "pando/base/debug_point.h"
 
-#define MAX_ARMED 16
+#define MAX_ARMED 32
 
 PG_FUNCTION_INFO_V1(debug_point_arm);
 PG_FUNCTION_INFO_V1(debug_point_clear);
