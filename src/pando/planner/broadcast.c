@@ -74,14 +74,28 @@ broadcast_leave(List *outer)
  * What may be replaced.
  */
 
-/* A query that is complete in itself, with columns that can be sent. */
+static bool
+reads_walker(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, Query))
+		return query_tree_walker((Query *) node, reads_walker, context,
+								 QTW_IGNORE_JOINALIASES);
+	return is_broadcast_read(node) || expression_tree_walker(node, reads_walker, context);
+}
+
+/*
+ * A query that is complete in itself, with columns that can be sent. A plan of its own
+ * knows no other results than its own.
+ */
 static bool
 is_candidate(Query *query)
 {
 	if (query->commandType != CMD_SELECT || query->rowMarks != NIL ||
 		query->hasModifyingCTE)
 		return false;
-	if (query_refers_outside(query, true))
+	if (query_refers_outside(query, true) || reads_walker((Node *) query, NULL))
 		return false;
 	foreach_ptr (TargetEntry, entry, query->targetList)
 	{

@@ -55,6 +55,9 @@ extern RangeTblEntry *unused_rte(void);
  */
 extern void level_drop_unused_ctes(Query *query);
 
+/* The same at all levels, in place. */
+extern void query_drop_unused_ctes(Query *query);
+
 /* Has a table of the level policies, so that filters must not be evaluated in any order?
  */
 extern bool level_has_row_security(Query *query);

@@ -169,6 +169,28 @@ level_drop_unused_ctes(Query *query)
 	} while (list_length(query->cteList) < before);
 }
 
+static bool
+unused_ctes_walker(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, Query))
+	{
+		/* From inside to outside: what is dropped may have been the last use of another.
+		 */
+		query_tree_walker((Query *) node, unused_ctes_walker, context, 0);
+		level_drop_unused_ctes((Query *) node);
+		return false;
+	}
+	return expression_tree_walker(node, unused_ctes_walker, context);
+}
+
+void
+query_drop_unused_ctes(Query *query)
+{
+	unused_ctes_walker((Node *) query, NULL);
+}
+
 /* ------------------------------------------------------------------------------------
  * DISTINCT, ORDER BY and LIMIT over one fragment.
  */

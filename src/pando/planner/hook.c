@@ -24,6 +24,7 @@
 #include "utils/guc.h"
 
 #include "pando/metadata/table.h"
+#include "pando/planner/cut.h"
 #include "pando/planner/distribute.h"
 #include "pando/planner/distribution.h"
 #include "pando/planner/fragment_make.h"
@@ -197,6 +198,12 @@ static PlannedStmt *
 plan_found(Query *query, const char *source, int cursor_options, ParamListInfo params,
 		   DistRelations found)
 {
+	/* PostgreSQL doesn't plan them either. */
+	if (found.any && found.with_queries)
+	{
+		query_drop_unused_ctes(query);
+		found = query_dist_relations(query);
+	}
 	if (!found.any)
 		return plan_locally(query, source, cursor_options, params);
 	return plan_query(query, source, cursor_options, params);

@@ -84,6 +84,7 @@ look_at_query(Query *query, DistRelations *found)
 	}
 	foreach_ptr (CommonTableExpr, cte, query->cteList)
 	{
+		found->with_queries = true;
 		look_at_query((Query *) cte->ctequery, found);
 	}
 	/* Only sublinks can hide more relations in expressions. */

@@ -16,6 +16,7 @@ typedef struct DistRelations
 	bool any;
 	bool sharded;		/* hash or single-shard tables */
 	bool modified;		/* one of any kind is the target of a write */
+	bool with_queries;	/* WITH, at any level */
 	bool sql_functions; /* calls a user's SQL function in FROM: may be inlined */
 } DistRelations;
 

@@ -111,4 +111,9 @@ SELECT a.id, b.id FROM a LEFT JOIN b ON a.k = b.k AND a.id = b.id AND EXISTS (SE
 SELECT a.id, b.id FROM a LEFT JOIN b ON a.k = b.k AND a.id = b.id AND b.x IN (SELECT x FROM r);
 SELECT /* ordered */ id FROM a ORDER BY (SELECT count(*) FROM b WHERE b.k = a.k), id LIMIT 10;
 SELECT /* ordered */ id FROM a ORDER BY (SELECT count(*) FROM b WHERE b.x = a.x), id LIMIT 10;
+WITH q AS (SELECT x, sum(id) AS s FROM a GROUP BY x) SELECT c.k, q.s FROM c, q WHERE c.k = q.x AND q.s = (SELECT max(s) FROM q);
+WITH q AS (SELECT count(*) AS n FROM e), w AS (SELECT e.k, e.x FROM e JOIN q q1 ON e.x <> q1.n JOIN q q2 ON e.k < q2.n) SELECT b.x, w.x FROM b JOIN w ON b.id = w.x;
+WITH q AS MATERIALIZED (SELECT * FROM s1 JOIN loc USING (id)), q2 AS (SELECT count(*) FROM q) SELECT count(*) FROM a;
+WITH q AS MATERIALIZED (SELECT * FROM a JOIN d ON a.x = d.x) SELECT r.id FROM r;
+SELECT a.k FROM a JOIN (WITH q AS MATERIALIZED (SELECT s2.x FROM s2 RIGHT JOIN r2 ON s2.id = r2.rid LIMIT 3) SELECT k FROM b WHERE x = 2) s USING (k);
 $$);
