@@ -31,3 +31,30 @@ CREATE OR REPLACE FUNCTION pando.last_explain(OUT milliseconds float8, OUT plan 
 LANGUAGE C STRICT VOLATILE AS 'MODULE_PATHNAME', 'last_explain';
 COMMENT ON FUNCTION pando.last_explain()
 IS 'plan of the last statement that ran under pando.explain_task';
+
+CREATE OR REPLACE FUNCTION pando.exchange_rows_support(internal)
+RETURNS internal
+LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'exchange_rows_support';
+
+CREATE OR REPLACE FUNCTION pando.exchange_rows(files text)
+RETURNS SETOF record
+LANGUAGE C STRICT STABLE PARALLEL SAFE
+SUPPORT pando.exchange_rows_support
+AS 'MODULE_PATHNAME', 'exchange_rows';
+COMMENT ON FUNCTION pando.exchange_rows(text)
+IS 'rows that an exchange of the running transaction brought to this node';
+
+CREATE OR REPLACE FUNCTION pando.exchange_send(
+	query text, name text, binary_values boolean, key integer, keep_nulls boolean,
+	first_hashes integer[], parts integer[], groups integer[])
+RETURNS bigint[]
+LANGUAGE C STRICT VOLATILE AS 'MODULE_PATHNAME', 'exchange_send';
+COMMENT ON FUNCTION pando.exchange_send(text, text, boolean, integer, boolean, integer[],
+	integer[], integer[])
+IS 'sends a query''s rows to other nodes by hash; returns rows by part, then bytes';
+
+CREATE OR REPLACE FUNCTION pando.exchange_append(name text, pieces bytea)
+RETURNS void
+LANGUAGE C STRICT VOLATILE AS 'MODULE_PATHNAME', 'exchange_append';
+COMMENT ON FUNCTION pando.exchange_append(text, bytea)
+IS 'takes rows of an exchange; called by other nodes';

@@ -124,6 +124,28 @@ write_bytes(File file, const char *path, off_t *offset, const char *data, int le
 	}
 }
 
+File
+result_file_open(const char *name, bool create, off_t *size)
+{
+	char *path = result_path(name);
+	File file = PathNameOpenTemporaryFile(path, O_RDWR);
+
+	if (file <= 0 && create && errno == ENOENT)
+		file = create_file(path);
+	if (file <= 0)
+		ereport(ERROR, (errcode_for_file_access(),
+						errmsg("could not open file \"%s\": %m", path)));
+	*size = FileSize(file);
+	pfree(path);
+	return file;
+}
+
+void
+result_file_write(File file, off_t *offset, const char *data, int length)
+{
+	write_bytes(file, FilePathName(file), offset, data, length);
+}
+
 static void
 forget_files(XactMoment moment, bool committed)
 {
@@ -172,8 +194,8 @@ typedef struct ResultWriter
 	uint64 rows;
 } ResultWriter;
 
-static void
-check_size(uint64 bytes)
+void
+result_check_size(uint64 bytes)
 {
 	if (executor_max_result_size < 0 || bytes <= (uint64) executor_max_result_size * 1024)
 		return;
@@ -221,7 +243,7 @@ writer_receive(TupleTableSlot *slot, DestReceiver *self)
 	slot_getallattrs(slot);
 	encode_row(writer->encoder, &writer->buffer, slot->tts_values, slot->tts_isnull);
 	writer->rows++;
-	check_size(writer->offset + writer->buffer.len);
+	result_check_size(writer->offset + writer->buffer.len);
 	if (writer->buffer.len >= BUFFER_SIZE)
 		flush_writer(writer);
 	MemoryContextSwitchTo(old);
@@ -383,7 +405,7 @@ result_append(PG_FUNCTION_ARGS)
  * Reading.
  */
 
-typedef struct ResultReader
+struct ResultReader
 {
 	char *path;
 	File file;
@@ -392,7 +414,8 @@ typedef struct ResultReader
 	int size;
 	int start; /* of what is not used yet */
 	int end;
-} ResultReader;
+	bool parts; /* rows alone: neither header nor trailer */
+};
 
 static bool
 open_reader(ResultReader *reader, const char *name)
@@ -433,6 +456,12 @@ reader_need(ResultReader *reader, int length)
 				 errmsg("intermediate result file \"%s\" is cut off", reader->path)));
 }
 
+static bool
+reader_at_end(ResultReader *reader)
+{
+	return reader->start == reader->end && reader->offset >= FileSize(reader->file);
+}
+
 /* Length of the next row, which is made available whole; 0 at the end. */
 static int
 next_row_length(ResultReader *reader)
@@ -440,6 +469,8 @@ next_row_length(ResultReader *reader)
 	int length = sizeof(uint16);
 	uint16 count;
 
+	if (reader->parts && reader_at_end(reader))
+		return 0;
 	reader_need(reader, length);
 	memcpy(&count, reader->data + reader->start, sizeof(count));
 	count = pg_ntoh16(count);
@@ -456,6 +487,44 @@ next_row_length(ResultReader *reader)
 		reader_need(reader, length);
 	}
 	return length;
+}
+
+ResultReader *
+result_reader_open(const char *name)
+{
+	ResultReader *reader = palloc(sizeof(ResultReader));
+
+	if (!open_reader(reader, name))
+		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_OBJECT),
+						errmsg("result \"%s\" does not exist", name)));
+	reader->parts = true;
+	return reader;
+}
+
+char *
+result_reader_next(ResultReader *reader, int *length)
+{
+	char *row;
+
+	*length = next_row_length(reader);
+	row = reader->data + reader->start;
+	reader->start += *length;
+	return *length > 0 ? row : NULL;
+}
+
+uint64
+result_reader_size(const ResultReader *reader)
+{
+	return FileSize(reader->file);
+}
+
+void
+result_reader_close(ResultReader *reader)
+{
+	FileClose(reader->file);
+	pfree(reader->data);
+	pfree(reader->path);
+	pfree(reader);
 }
 
 static void

@@ -10,6 +10,7 @@
 
 #include "pando/compat/compat.h"
 #include "nodes/pg_list.h"
+#include "storage/fd.h"
 #include "tcop/dest.h"
 
 /*
@@ -26,6 +27,24 @@ extern void result_send(const char *name, List *nodes);
 
 /* Removes this node's file before the end of the transaction. */
 extern void result_remove(const char *name);
+
+/*
+ * The parts of an exchanged result (split.h) are files that have rows alone. They are
+ * removed at the end of the transaction that creates them. Opening gives the size.
+ */
+extern File result_file_open(const char *name, bool create, off_t *size);
+extern void result_file_write(File file, off_t *offset, const char *data, int length);
+
+/* Raises when citus.max_intermediate_result_size is exceeded. */
+extern void result_check_size(uint64 bytes);
+
+/* Reads such a file row by row: one row of binary COPY data, valid until the next call;
+ * NULL at the end. */
+typedef struct ResultReader ResultReader;
+extern ResultReader *result_reader_open(const char *name);
+extern char *result_reader_next(ResultReader *reader, int *length);
+extern uint64 result_reader_size(const ResultReader *reader);
+extern void result_reader_close(ResultReader *reader);
 
 /* Registers the removal at the end of transactions; once, when the library is loaded. */
 extern void result_init(void);

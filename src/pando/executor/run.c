@@ -365,18 +365,28 @@ next_sorted(FragmentRun *run, Datum *values, bool *nulls)
  * From start to end.
  */
 
+/* Makes the tasks, and what they will read. */
+void
+run_prepare(FragmentRun *run)
+{
+	MemoryContext old = MemoryContextSwitchTo(run->context);
+
+	run_prepare_tasks(run);
+	if (run->fragment->subplans != NIL)
+		subplans_run(run);
+	MemoryContextSwitchTo(old);
+}
+
 /* Does everything up to the first row; a write is done when this returns. */
 void
 run_start(FragmentRun *run)
 {
 	MemoryContext old = MemoryContextSwitchTo(run->context);
 
-	run_prepare_tasks(run);
+	run_prepare(run);
 	counter_add(list_length(run->tasks) > 1 ? COUNTER_QUERY_MULTI : COUNTER_QUERY_SINGLE);
 	if (run->desc != NULL)
 		run->decoder = decoder_create(run->desc, run->binary);
-	if (run->fragment->subplans != NIL)
-		subplans_run(run);
 	if (run->fragment->command == CMD_SELECT)
 		reads_assign(run, run->tasks);
 	else

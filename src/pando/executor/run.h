@@ -81,7 +81,9 @@ typedef struct SubRun
 	double milliseconds;
 	uint64 bytes;
 	uint64 rows;
-	int nremote; /* nodes that it was sent to */
+	int nremote;	/* nodes that it was sent to */
+	bool binary;	/* exchange: the format of the values */
+	List **sources; /* exchange: groups that made each part (int lists) */
 } SubRun;
 
 typedef struct Flight Flight;
@@ -145,6 +147,7 @@ struct Flight
 /* run.c */
 extern FragmentRun *run_create(PlanState *planstate, Fragment *fragment, bool whole,
 							   const RunExplain *explain);
+extern void run_prepare(FragmentRun *run);
 extern void run_start(FragmentRun *run);
 extern bool run_next(FragmentRun *run, Datum *values, bool *nulls);
 extern void run_end(FragmentRun *run, bool may_cancel);
@@ -156,6 +159,8 @@ extern Datum run_value(FragmentRun *run, Expr *expr, bool *isnull);
 extern const char *value_literal(const RunValues *values, int i);
 extern void values_texts(RunValues *values);
 extern char *task_text(FragmentRun *run, Task *task, bool inline_values);
+extern List *tasks_of_node(List *tasks, const DistNode *node, List **rest);
+extern List *tasks_as_unions(FragmentRun *run, List *tasks);
 extern bool task_next_placement(FragmentRun *run, Task *task);
 extern Task *task_create(FragmentRun *run, int shard_index);
 
@@ -173,6 +178,7 @@ extern void flights_wait(FragmentRun *run);
 extern void flights_connect(FragmentRun *run);
 extern void flights_forget(void *run);
 extern void reads_assign(FragmentRun *run, List *tasks);
+extern void task_avoid_lost_node(FragmentRun *run, Task *task);
 
 /* write.c */
 extern void write_run(FragmentRun *run);

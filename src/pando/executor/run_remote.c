@@ -29,9 +29,6 @@
 /* More rows than this from one task are worth a COPY. */
 #define COPY_ROWS 10000.0
 
-/* The core's analysis of a UNION goes as deep as it has parts. */
-#define MAX_UNION 500
-
 #define CONNECT_WAIT_MS 2
 
 typedef enum StepKind
@@ -162,29 +159,6 @@ goes_as_union(const Flight *flight)
 }
 
 static void
-append_union(Flight *flight, StringInfo sql, List *tasks)
-{
-	FragmentRun *run = flight->run;
-	bool first = true;
-
-	add_step(flight, STEP_TASK, linitial(tasks));
-	if (run->binary)
-		appendStringInfoString(sql, "COPY (");
-	foreach_ptr (Task, task, tasks)
-	{
-		char *text = task_text(run, task, true);
-
-		/* What locks rows may stand in a subquery only. */
-		appendStringInfo(
-			sql, run->fragment->locks ? "%s(SELECT * FROM (%s) AS locked)" : "%s(%s)",
-			first ? "" : " UNION ALL ", text);
-		pfree(text);
-		first = false;
-	}
-	appendStringInfoString(sql, run->binary ? ") TO STDOUT (FORMAT binary);" : ";");
-}
-
-static void
 send_texts(Flight *flight)
 {
 	StringInfoData sql;
@@ -192,11 +166,14 @@ send_texts(Flight *flight)
 	initStringInfo(&sql);
 	if (goes_as_union(flight))
 	{
-		for (int start = 0; start < list_length(flight->tasks); start += MAX_UNION)
+		foreach_ptr (char, text, tasks_as_unions(flight->run, flight->tasks))
 		{
-			List *some = list_copy_tail(flight->tasks, start);
-
-			append_union(flight, &sql, list_truncate(some, MAX_UNION));
+			add_step(flight, STEP_TASK, linitial(flight->tasks));
+			appendStringInfo(&sql,
+							 flight->run->binary ? "COPY (%s) TO STDOUT (FORMAT binary);"
+												 : "%s;",
+							 text);
+			pfree(text);
 		}
 	}
 	else
@@ -605,8 +582,8 @@ group_is_lost(int32 group)
 }
 
 /* A node that is known to be away is passed over if there is another copy. */
-static void
-avoid_lost_node(FragmentRun *run, Task *task)
+void
+task_avoid_lost_node(FragmentRun *run, Task *task)
 {
 	while (!task->local && !run->fragment->first_copy &&
 		   task->nplacements - task->tried > 1 &&
@@ -623,7 +600,7 @@ reads_assign(FragmentRun *run, List *tasks)
 
 	foreach_ptr (Task, task, tasks)
 	{
-		avoid_lost_node(run, task);
+		task_avoid_lost_node(run, task);
 		if (task->local)
 			run->local_tasks = lappend(run->local_tasks, task);
 		else
@@ -632,16 +609,9 @@ reads_assign(FragmentRun *run, List *tasks)
 	while (waiting != NIL)
 	{
 		const DistNode *node = ((Task *) linitial(waiting))->node;
-		List *together = NIL;
 		List *others = NIL;
+		List *together = tasks_of_node(waiting, node, &others);
 
-		foreach_ptr (Task, task, waiting)
-		{
-			if (task->node->group == node->group)
-				together = lappend(together, task);
-			else
-				others = lappend(others, task);
-		}
 		(void) flight_start(run, node, together, false);
 		waiting = others;
 	}

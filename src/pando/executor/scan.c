@@ -17,6 +17,8 @@
 #include "pando/executor/scan.h"
 #include "pando/transaction/xact.h"
 
+static const CustomExecMethods exec_methods;
+
 typedef struct FragmentScan
 {
 	CustomScanState css;
@@ -62,6 +64,18 @@ start_run(FragmentScan *scan)
 	/* A write in WITH doesn't count. */
 	if (scan->fragment->command != CMD_SELECT && top)
 		estate->es_processed += scan->run->processed;
+}
+
+FragmentRun *
+scan_prepare_run(PlanState *planstate)
+{
+	FragmentScan *scan = (FragmentScan *) planstate;
+	RunExplain explain = explain_options(planstate);
+
+	Assert(castNode(CustomScanState, planstate)->methods == &exec_methods);
+	scan->run = run_create(planstate, scan->fragment, false, &explain);
+	run_prepare(scan->run);
+	return scan->run;
 }
 
 static bool

@@ -6,6 +6,14 @@
 
 #include "pando/compat/compat.h"
 
+#include "pando/executor/run.h"
+
+/*
+ * The run of a started node, with its tasks made and what they read in place, for
+ * somebody who executes the tasks himself.
+ */
+extern FragmentRun *scan_prepare_run(PlanState *planstate);
+
 /* Registers the node's methods; once, when the library is loaded. */
 extern void scan_register(void);
 

@@ -10,10 +10,10 @@
 
 #include "access/xact.h"
 #include "executor/executor.h"
-#include "portability/instr_time.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 
+#include "pando/executor/exchange.h"
 #include "pando/executor/explain_worker.h"
 #include "pando/executor/intermediate.h"
 #include "pando/executor/subplan.h"
@@ -86,18 +86,15 @@ reading_nodes(FragmentRun *run, bool *here)
 	return nodes;
 }
 
+/* The rows go into a file of this node, which is sent to the others. */
 static void
-run_subplan(FragmentRun *run, const SubResult *sub, List *nodes, bool here)
+broadcast_run(FragmentRun *run, const SubResult *sub, QueryDesc *query, SubRun *ran,
+			  List *nodes, bool here)
 {
-	SubRun *ran = palloc0(sizeof(SubRun));
 	char *name = psprintf("%s%d", run->result_prefix, sub->number);
 	DestReceiver *writer = result_writer_create(name);
-	QueryDesc *query;
-	instr_time start;
-	instr_time now;
 
-	INSTR_TIME_SET_CURRENT(start);
-	query = subplan_query(run, sub, writer, explain_instrument(&run->explain), 0);
+	query->dest = writer;
 	PushActiveSnapshot(query->snapshot);
 	ExecutorRun(query, ForwardScanDirection, 0, true);
 	ExecutorFinish(query);
@@ -108,14 +105,26 @@ run_subplan(FragmentRun *run, const SubResult *sub, List *nodes, bool here)
 	result_send(name, nodes);
 	if (!here)
 		result_remove(name);
-	INSTR_TIME_SET_CURRENT(now);
-	INSTR_TIME_SUBTRACT(now, start);
-
-	ran->number = sub->number;
-	ran->milliseconds = INSTR_TIME_GET_MILLISEC(now);
 	ran->bytes = result_writer_bytes(writer);
 	ran->rows = result_writer_rows(writer);
 	ran->nremote = list_length(nodes);
+}
+
+static void
+run_subplan(FragmentRun *run, const SubResult *sub, List *nodes, bool here)
+{
+	SubRun *ran = palloc0(sizeof(SubRun));
+	QueryDesc *query;
+	instr_time start;
+
+	INSTR_TIME_SET_CURRENT(start);
+	query = subplan_query(run, sub, None_Receiver, explain_instrument(&run->explain), 0);
+	ran->number = sub->number;
+	if (sub->exchange)
+		exchange_run(run, sub, query, ran);
+	else
+		broadcast_run(run, sub, query, ran, nodes, here);
+	ran->milliseconds = elapsed_ms(start);
 	if (run->explain.analyze)
 		ran->query = query;
 	else

@@ -14,8 +14,12 @@
 
 #include "pando/base/literal.h"
 #include "pando/base/name.h"
+#include "pando/executor/exchange.h"
 #include "pando/executor/run.h"
 #include "pando/transaction/xact.h"
+
+/* The core's analysis of a UNION goes as deep as it has parts. */
+#define MAX_UNION 500
 
 /* ------------------------------------------------------------------------------------
  * Values.
@@ -290,6 +294,31 @@ relation_shard_name(FragmentRun *run, Oid relid, int shard_index)
 	return name_shard_qualified(relid, table->shards[index].id);
 }
 
+/* What reads the results, by number; for tasks that run together. */
+static List *
+result_arguments(FragmentRun *run, List *tasks)
+{
+	List *arguments = NIL;
+
+	foreach_ptr (SubResult, sub, run->fragment->subplans)
+	{
+		char *name = psprintf("%s%d", run->result_prefix, sub->number);
+		SubRun *ran = NULL;
+
+		foreach_ptr (SubRun, candidate, run->subruns)
+		{
+			if (candidate->number == sub->number)
+				ran = candidate;
+		}
+		if (sub->exchange)
+			name = exchange_files(sub, ran, name, tasks);
+		while (list_length(arguments) < sub->number)
+			arguments = lappend(arguments, NULL);
+		list_nth_cell(arguments, sub->number - 1)->ptr_value = name;
+	}
+	return arguments;
+}
+
 /* The task's statement, with its values inline or as $1.. */
 char *
 task_text(FragmentRun *run, Task *task, bool inline_values)
@@ -309,7 +338,53 @@ task_text(FragmentRun *run, Task *task, bool inline_values)
 	if (run->fragment->insert_columns != NIL)
 		rows = insert_rows_text(run, task, inline_values);
 	return template_text(run->fragment->template, names, literals, rows,
-						 run->result_prefix);
+						 result_arguments(run, list_make1(task)));
+}
+
+/* Reads as one statement, or a few where there are very many: List of char *. */
+List *
+tasks_as_unions(FragmentRun *run, List *tasks)
+{
+	List *result = NIL;
+	StringInfoData sql;
+	int count = 0;
+
+	foreach_ptr (Task, task, tasks)
+	{
+		char *text = task_text(run, task, true);
+
+		if (list_length(tasks) == 1)
+			return list_make1(text);
+		if (count % MAX_UNION == 0)
+			initStringInfo(&sql);
+		/* What locks rows may stand in a subquery only. */
+		appendStringInfo(&sql,
+						 run->fragment->locks ? "%s(SELECT * FROM (%s) AS locked)"
+											  : "%s(%s)",
+						 count % MAX_UNION == 0 ? "" : " UNION ALL ", text);
+		pfree(text);
+		count++;
+		if (count % MAX_UNION == 0 || count == list_length(tasks))
+			result = lappend(result, sql.data);
+	}
+	return result;
+}
+
+/* Those of the tasks that are the node's; *rest: the others. */
+List *
+tasks_of_node(List *tasks, const DistNode *node, List **rest)
+{
+	List *result = NIL;
+
+	*rest = NIL;
+	foreach_ptr (Task, task, tasks)
+	{
+		if (task->node->group == node->group)
+			result = lappend(result, task);
+		else
+			*rest = lappend(*rest, task);
+	}
+	return result;
 }
 
 /* Values and tasks, in the run's context; reads have their placements. */

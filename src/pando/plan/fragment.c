@@ -47,7 +47,7 @@ typedef enum Field
 	FIELD_SORT_NULLS_FIRST,
 	FIELD_INSERT_COLUMNS,
 	FIELD_INSERT_ROWS,
-	FIELD_SUBPLANS, /* List of (Integer, PlannedStmt) */
+	FIELD_SUBPLANS, /* List of (int list, PlannedStmt) */
 	FIELDS
 } Field;
 
@@ -60,7 +60,10 @@ subplans_pack(const List *subplans)
 
 	foreach_ptr (SubResult, sub, subplans)
 	{
-		packed = lappend(packed, list_make2(makeInteger(sub->number), sub->plan));
+		List *numbers = list_make5_int(sub->number, sub->exchange, sub->column,
+									   sub->keep_nulls, sub->from_nodes);
+
+		packed = lappend(packed, list_make2(numbers, sub->plan));
 	}
 	return packed;
 }
@@ -73,8 +76,13 @@ subplans_unpack(const List *packed)
 	foreach_ptr (List, pair, packed)
 	{
 		SubResult *sub = palloc(sizeof(SubResult));
+		List *numbers = linitial(pair);
 
-		sub->number = intVal(linitial(pair));
+		sub->number = list_nth_int(numbers, 0);
+		sub->exchange = list_nth_int(numbers, 1) != 0;
+		sub->column = list_nth_int(numbers, 2);
+		sub->keep_nulls = list_nth_int(numbers, 3) != 0;
+		sub->from_nodes = list_nth_int(numbers, 4) != 0;
 		sub->plan = lsecond_node(PlannedStmt, pair);
 		subplans = lappend(subplans, sub);
 	}

@@ -71,13 +71,20 @@ typedef struct Fragment
 } Fragment;
 
 /*
- * A subplan whose rows become an intermediate result, read in tasks through
- * read_intermediate_result('<id>', 'binary'), where <id> is the template's slot
- * TEMPLATE_RESULT number `number`.
+ * A subplan whose rows become an intermediate result before the fragment runs. The
+ * template's slot TEMPLATE_RESULT with its number is the argument of the function that
+ * reads it: read_intermediate_result() of rows that this node sends to all that read
+ * them, pando.exchange_rows() of an exchange.
  */
 typedef struct SubResult
 {
-	int number; /* 1-based */
+	int number;		 /* 1-based */
+	bool exchange;	 /* rows go from node to node */
+	int column;		 /* exchange: output column by whose hash they find the shard group of
+					  * the fragment's anchor that reads them; 0: all go everywhere */
+	bool keep_nulls; /* of column; else rows without a value are left out */
+	bool
+		from_nodes; /* exchange: the plan is nothing but one fragment, whose nodes send */
 	PlannedStmt *plan;
 } SubResult;
 

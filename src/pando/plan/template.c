@@ -352,7 +352,7 @@ template_is_result_placeholder(const char *text)
 
 char *
 template_text(const Template *tmpl, List *relation_names, List *param_literals,
-			  const char *rows, const char *result_prefix)
+			  const char *rows, List *results)
 {
 	StringInfoData text;
 	ListCell *kind;
@@ -384,8 +384,8 @@ template_text(const Template *tmpl, List *relation_names, List *param_literals,
 				appendStringInfoString(&text, rows);
 				break;
 			case TEMPLATE_RESULT:
-				appendStringInfoString(
-					&text, quote_literal_cstr(psprintf("%s%d", result_prefix, n)));
+				appendStringInfoString(&text,
+									   quote_literal_cstr(list_nth(results, n - 1)));
 				break;
 		}
 	}

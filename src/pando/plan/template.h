@@ -21,7 +21,7 @@ typedef enum TemplatePiece
 	TEMPLATE_RELATION, /* number: index into Fragment.relations */
 	TEMPLATE_PARAM,	   /* number: $number */
 	TEMPLATE_ROWS,	   /* the rows of a VALUES list */
-	TEMPLATE_RESULT	   /* number: name of an intermediate result, as a quoted literal */
+	TEMPLATE_RESULT	   /* number: what reads an intermediate result, a quoted literal */
 } TemplatePiece;
 
 /* Parallel lists, so that PostgreSQL's copyObject can copy it. */
@@ -50,11 +50,11 @@ extern bool template_is_result_placeholder(const char *text);
 /*
  * The text of one task. relation_names: char *, qualified and quoted, one per slot
  * number. param_literals: char * per parameter to put the values inline, or NIL to leave
- * $n. rows: text of the VALUES rows or NULL. result_prefix: prepended to result numbers.
+ * $n. rows: text of the VALUES rows or NULL. results: char * by number of the result,
+ * from 1.
  */
 extern char *template_text(const Template *tmpl, List *relation_names,
-						   List *param_literals, const char *rows,
-						   const char *result_prefix);
+						   List *param_literals, const char *rows, List *results);
 
 extern List *template_pack(const Template *tmpl);
 extern Template *template_unpack(List *packed);

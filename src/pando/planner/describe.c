@@ -83,6 +83,19 @@ query_distribution(PG_FUNCTION_ARGS)
 	PG_RETURN_TEXT_P(cstring_to_text_with_len(out.data, out.len));
 }
 
+static List *
+result_names(const Fragment *fragment)
+{
+	List *names = NIL;
+	int last = 0;
+
+	foreach_ptr (SubResult, sub, fragment->subplans)
+		last = Max(last, sub->number);
+	for (int number = 1; number <= last; number++)
+		names = lappend(names, psprintf("result_%d", number));
+	return names;
+}
+
 static void
 append_fragments(StringInfo out)
 {
@@ -99,8 +112,9 @@ append_fragments(StringInfo out)
 		if (fragment->choice == SHARDS_BY_KEY)
 			append_keys(out, fragment->keys);
 		number++;
-		appendStringInfo(out, ": %s",
-						 template_text(fragment->template, names, NIL, NULL, "result_"));
+		appendStringInfo(
+			out, ": %s",
+			template_text(fragment->template, names, NIL, NULL, result_names(fragment)));
 	}
 }
 

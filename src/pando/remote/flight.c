@@ -238,12 +238,21 @@ pipeline_forget_all(Session *session)
 static bool
 send_statement(Session *session, const Flight *flight, const Prepared *prepared)
 {
+	int *formats = NULL;
+
+	if (flight->lengths != NULL)
+	{
+		formats = palloc(sizeof(int) * flight->nparams);
+		for (int i = 0; i < flight->nparams; i++)
+			formats[i] = flight->lengths[i] > 0;
+	}
 	if (prepared != NULL)
 		return PQsendQueryPrepared(session->conn, prepared->name, flight->nparams,
-								   flight->values, NULL, NULL,
+								   flight->values, flight->lengths, formats,
 								   flight->binary_results) == 1;
 	return PQsendQueryParams(session->conn, flight->sql, flight->nparams, flight->types,
-							 flight->values, NULL, NULL, flight->binary_results) == 1;
+							 flight->values, flight->lengths, formats,
+							 flight->binary_results) == 1;
 }
 
 static bool
@@ -328,7 +337,16 @@ flight_copy(Flight *flight)
 		Oid *types = palloc0(sizeof(Oid) * flight->nparams);
 
 		for (int i = 0; i < flight->nparams; i++)
-			values[i] = flight->values[i] ? pstrdup(flight->values[i]) : NULL;
+		{
+			if (flight->lengths != NULL && flight->lengths[i] > 0)
+				values[i] = memcpy(palloc(flight->lengths[i]), flight->values[i],
+								   flight->lengths[i]);
+			else
+				values[i] = flight->values[i] ? pstrdup(flight->values[i]) : NULL;
+		}
+		if (flight->lengths != NULL)
+			flight->lengths = memcpy(palloc(sizeof(int) * flight->nparams),
+									 flight->lengths, sizeof(int) * flight->nparams);
 		if (flight->types != NULL)
 			memcpy(types, flight->types, sizeof(Oid) * flight->nparams);
 		flight->values = values;
@@ -390,6 +408,23 @@ session_send_params(Session *session, const char *sql, int nparams, const Oid *t
 					 .binary_results = binary_results,
 					 .reuse = reuse};
 
+	flight_start(session, &flight);
+}
+
+void
+session_send_bytes(Session *session, const char *sql, const char *text, const char *bytes,
+				   int length)
+{
+	const char *values[2] = {text, bytes};
+	const int lengths[2] = {0, length};
+	Flight flight = {.kind = FLIGHT_PARAMS,
+					 .sql = sql,
+					 .nparams = 2,
+					 .values = values,
+					 .lengths = lengths,
+					 .reuse = true};
+
+	Assert(length > 0);
 	flight_start(session, &flight);
 }
 

@@ -114,6 +114,13 @@ extern void session_send_params(Session *session, const char *sql, int nparams,
 								bool binary_results, bool reuse);
 
 /*
+ * The same for a statement that stays prepared, with $1 as text and $2 as a bytea's
+ * bytes, which are not copied when the session is connected.
+ */
+extern void session_send_bytes(Session *session, const char *sql, const char *text,
+							   const char *bytes, int length);
+
+/*
  * Puts the flight just sent in somebody's care: the next session_send_*() calls
  * holder->drain() first if the flight is still under way. The holder lets go when its
  * flight is over, or before its memory goes; cancelling and closing the session do it,

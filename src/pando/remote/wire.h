@@ -38,6 +38,8 @@ typedef struct Flight
 	int nparams;
 	const Oid *types;
 	const char *const *values;
+	const int *lengths; /* of values that are bytes in binary format, 0 elsewhere; or NULL
+						 */
 	bool binary_results;
 	bool reuse;
 } Flight;

@@ -287,10 +287,16 @@ abort_all(void)
 static void
 refuse_prepare(void)
 {
-	if (members != NIL)
+	bool wrote = false;
+
+	foreach_ptr (Member, member, members)
+		wrote |= member->session->wrote;
+	if (members != NIL && (wrote || !identity_is_node_session()))
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("cannot PREPARE a transaction that has used other nodes")));
+	/* A part of another node's transaction has sent rows of an exchange. */
+	commit_plainly(false);
 }
 
 static void

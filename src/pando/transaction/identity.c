@@ -51,6 +51,13 @@ static uint64 my_number = 0;
 static shmem_request_hook_type next_request_hook = NULL;
 static shmem_startup_hook_type next_startup_hook = NULL;
 
+bool
+identity_is_node_session(void)
+{
+	return application_name != NULL &&
+		   strncmp(application_name, NAME_PREFIX, sizeof(NAME_PREFIX) - 1) == 0;
+}
+
 static Size
 shared_size(void)
 {

@@ -64,6 +64,7 @@ extern char *two_phase_prefix(void);
 extern void identity_init(void);
 extern uint64 identity_transaction_number(void);
 extern void identity_transaction_end(void);
+extern bool identity_is_node_session(void);
 extern bool identity_is_running(int pid, uint64 number);
 extern bool identity_is_of_past(uint64 number);
 extern bool identity_cancel_victim(int pid);

@@ -1,0 +1,283 @@
+/*
+ * exchange.c: exchanges: results whose rows go from node to node.
+ *
+ * The readers' tasks say where each part goes. When the rows are a fragment's, each of
+ * its nodes runs its tasks and splits their rows (split.h), all at once; other rows are
+ * split here. Which node made which part is known then, so that a reader can name its
+ * files, and a missing one is an error.
+ */
+#include "pando/compat/compat.h"
+
+#include "executor/executor.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+#include "utils/memutils.h"
+#include "utils/snapmgr.h"
+
+#include "pando/executor/decode.h"
+#include "pando/executor/exchange.h"
+#include "pando/executor/scan.h"
+#include "pando/executor/split.h"
+#include "pando/metadata/table.h"
+#include "pando/transaction/xact.h"
+
+/* ------------------------------------------------------------------------------------
+ * Where the parts go.
+ */
+
+static void
+add_target(SplitSpec *spec, int part, int32 group)
+{
+	for (int i = 0; i < spec->ntargets; i++)
+	{
+		if (spec->targets[i].part == part && spec->targets[i].group == group)
+			return;
+	}
+	spec->targets =
+		spec->targets == NULL
+			? palloc(sizeof(SplitTarget))
+			: repalloc(spec->targets, sizeof(SplitTarget) * (spec->ntargets + 1));
+	spec->targets[spec->ntargets].part = part;
+	spec->targets[spec->ntargets++].group = group;
+}
+
+static void
+add_targets(SplitSpec *spec, FragmentRun *run)
+{
+	bool write = run->fragment->command != CMD_SELECT;
+
+	foreach_ptr (Task, task, run->tasks)
+	{
+		int part = spec->column > 0 ? task->shard_index : 0;
+
+		if (task->nplacements == 0)
+			add_target(spec, part, node_local_group());
+		for (int i = 0; i < task->nplacements; i++)
+		{
+			if (write || i == task->placement)
+				add_target(spec, part, task->placements[i].group);
+		}
+	}
+}
+
+static void
+make_spec(SplitSpec *spec, FragmentRun *run, const SubResult *sub, TupleDesc desc)
+{
+	memset(spec, 0, sizeof(SplitSpec));
+	spec->name = psprintf("%s%d", run->result_prefix, sub->number);
+	spec->binary = columns_travel_binary(desc);
+	spec->column = sub->column;
+	spec->keep_nulls = sub->keep_nulls;
+	spec->nparts = sub->column > 0 ? run->anchor->nshards : 1;
+	spec->min_hash = palloc(sizeof(int32) * spec->nparts);
+	spec->min_hash[0] = PG_INT32_MIN;
+	for (int i = 0; sub->column > 0 && i < spec->nparts; i++)
+		spec->min_hash[i] = run->anchor->shards[i].min_hash;
+	add_targets(spec, run);
+}
+
+static int
+other_groups(const SplitSpec *spec)
+{
+	Bitmapset *groups = NULL;
+
+	for (int i = 0; i < spec->ntargets; i++)
+	{
+		if (spec->targets[i].group != node_local_group())
+			groups = bms_add_member(groups, spec->targets[i].group);
+	}
+	return bms_num_members(groups);
+}
+
+/* ------------------------------------------------------------------------------------
+ * Sending.
+ */
+
+/* What a node made: rows by part, and the bytes of all. */
+static void
+note_parts(SubRun *ran, const SplitSpec *spec, int32 group, const int64 *rows,
+		   int64 bytes)
+{
+	for (int i = 0; i < spec->nparts; i++)
+	{
+		ran->rows += rows[i];
+		if (rows[i] > 0 && !list_member_int(ran->sources[i], group))
+			ran->sources[i] = lappend_int(ran->sources[i], group);
+	}
+	ran->bytes += bytes;
+}
+
+/* The result of pando.exchange_send(): rows by part, then bytes. */
+static void
+note_answer(SubRun *ran, const SplitSpec *spec, int32 group, const char *answer)
+{
+	int64 *rows = palloc0(sizeof(int64) * (spec->nparts + 1));
+	const char *p = answer;
+
+	for (int i = 0; i <= spec->nparts; i++)
+	{
+		char *end;
+
+		rows[i] = strtoll(p + 1, &end, 10);
+		if (end == p + 1)
+			elog(ERROR, "unexpected answer to an exchange: %s", answer);
+		p = end;
+	}
+	note_parts(ran, spec, group, rows, rows[spec->nparts]);
+	pfree(rows);
+}
+
+typedef struct Sending
+{
+	Session *session;
+	int32 group;
+} Sending;
+
+static void
+finish_sending(const Sending *sending, SubRun *ran, const SplitSpec *spec)
+{
+	List *sessions = list_make1(sending->session);
+
+	for (;;)
+	{
+		PGresult *result = session_result(sending->session);
+
+		if (result == NULL && sending->session->state == SESSION_IDLE)
+			break;
+		if (result == NULL && sending->session->state == SESSION_DEAD)
+			session_raise_lost(sending->session, ERROR);
+		if (result == NULL)
+		{
+			(void) session_wait_any(sessions, -1);
+			continue;
+		}
+		if (PQresultStatus(result) == PGRES_FATAL_ERROR)
+			session_raise(sending->session, result, ERROR);
+		if (PQntuples(result) == 1)
+			note_answer(ran, spec, sending->group, PQgetvalue(result, 0, 0));
+		session_result_free(result);
+	}
+	list_free(sessions);
+}
+
+static Sending *
+start_sending(FragmentRun *source, const DistNode *node, List *tasks,
+			  const SplitSpec *spec)
+{
+	Sending *sending = palloc(sizeof(Sending));
+	StringInfoData sql;
+
+	initStringInfo(&sql);
+	foreach_ptr (char, text, tasks_as_unions(source, tasks))
+		appendStringInfo(&sql, "%s;", split_command(spec, text));
+	sending->session = xact_session(node, XACT_SNAPSHOT);
+	sending->group = node->group;
+	session_send_simple(sending->session, sql.data);
+	pfree(sql.data);
+	return sending;
+}
+
+static void
+send_here(FragmentRun *source, List *tasks, SubRun *ran, const SplitSpec *spec)
+{
+	foreach_ptr (char, text, tasks_as_unions(source, tasks))
+	{
+		DestReceiver *splitter = splitter_create(spec);
+		LocalQuery *query = local_open(text, 0, NULL, NULL, false, 0);
+
+		local_run(query, splitter);
+		local_close(query);
+		note_parts(ran, spec, node_local_group(), splitter_rows(splitter),
+				   splitter_bytes(splitter));
+	}
+}
+
+/* The tasks of a fragment send their rows. */
+static void
+send_tasks(FragmentRun *source, SubRun *ran, const SplitSpec *spec)
+{
+	List *here = NIL;
+	List *sendings = NIL;
+	List *waiting = NIL;
+
+	foreach_ptr (Task, task, source->tasks)
+	{
+		task_avoid_lost_node(source, task);
+		if (task->local)
+			here = lappend(here, task);
+		else
+			waiting = lappend(waiting, task);
+	}
+	while (waiting != NIL)
+	{
+		const DistNode *node = ((Task *) linitial(waiting))->node;
+		List *rest = NIL;
+
+		sendings =
+			lappend(sendings, start_sending(source, node,
+											tasks_of_node(waiting, node, &rest), spec));
+		waiting = rest;
+	}
+	if (here != NIL)
+		send_here(source, here, ran, spec);
+	foreach_ptr (Sending, sending, sendings)
+		finish_sending(sending, ran, spec);
+}
+
+static void
+send_rows(QueryDesc *query, SubRun *ran, const SplitSpec *spec)
+{
+	DestReceiver *splitter = splitter_create(spec);
+
+	query->dest = splitter;
+	PushActiveSnapshot(query->snapshot);
+	ExecutorRun(query, ForwardScanDirection, 0, true);
+	ExecutorFinish(query);
+	PopActiveSnapshot();
+	note_parts(ran, spec, node_local_group(), splitter_rows(splitter),
+			   splitter_bytes(splitter));
+}
+
+void
+exchange_run(FragmentRun *run, const SubResult *sub, QueryDesc *query, SubRun *ran)
+{
+	SplitSpec spec;
+
+	make_spec(&spec, run, sub, query->tupDesc);
+	ran->sources = palloc0(sizeof(List *) * spec.nparts);
+	ran->binary = spec.binary;
+	if (sub->from_nodes)
+	{
+		FragmentRun *source = scan_prepare_run(query->planstate);
+
+		send_tasks(source, ran, &spec);
+	}
+	else
+		send_rows(query, ran, &spec);
+	ran->nremote = other_groups(&spec);
+}
+
+/* ------------------------------------------------------------------------------------
+ * Reading.
+ */
+
+char *
+exchange_files(const SubResult *sub, const SubRun *ran, const char *name, List *tasks)
+{
+	StringInfoData files;
+
+	initStringInfo(&files);
+	appendStringInfo(&files, "%s:%c:", name, ran && ran->binary ? 'b' : 't');
+	if (ran == NULL)
+		return files.data;
+	foreach_ptr (Task, task, tasks)
+	{
+		int part = sub->column > 0 ? task->shard_index : 0;
+
+		foreach_int(group, ran->sources[part])
+			appendStringInfo(&files, "%d_%d,", part, group);
+		if (sub->column == 0)
+			break;
+	}
+	return files.data;
+}

@@ -1,0 +1,137 @@
+/*
+ * exchange_read.c: reading the parts of an exchange on a node.
+ */
+#include "pando/compat/compat.h"
+
+#include "fmgr.h"
+#include "funcapi.h"
+#include "miscadmin.h"
+#include "nodes/nodeFuncs.h"
+#include "nodes/supportnodes.h"
+#include "utils/builtins.h"
+#include "utils/memutils.h"
+
+#include "pando/executor/decode.h"
+#include "pando/executor/intermediate.h"
+
+PG_FUNCTION_INFO_V1(exchange_rows);
+PG_FUNCTION_INFO_V1(exchange_rows_support);
+
+/* Taken apart: the result's name, whether values are binary, and the files' endings. */
+static char *
+parse_files(char *argument, bool *binary, char **endings)
+{
+	char *format = strchr(argument, ':');
+	char *list = format != NULL ? strchr(format + 1, ':') : NULL;
+
+	if (list == NULL)
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+						errmsg("\"%s\" does not name an exchange", argument)));
+	*format = '\0';
+	*binary = format[1] == 'b';
+	*endings = list + 1;
+	return argument;
+}
+
+/* The name of the next file, NULL after the last. */
+static char *
+next_file(const char *name, char **endings)
+{
+	int length = strcspn(*endings, ",");
+	char *file;
+
+	if (length == 0)
+		return NULL;
+	file = psprintf("%s_%.*s", name, length, *endings);
+	*endings += length + ((*endings)[length] == ',');
+	return file;
+}
+
+static void
+read_file(const char *name, RowDecoder *decoder, ReturnSetInfo *rsinfo,
+		  MemoryContext row_context)
+{
+	ResultReader *reader = result_reader_open(name);
+	TupleDesc desc = rsinfo->setDesc;
+	Datum *values = palloc(sizeof(Datum) * (desc->natts + 1));
+	bool *nulls = palloc(sizeof(bool) * (desc->natts + 1));
+	char *row;
+	int length;
+
+	while ((row = result_reader_next(reader, &length)) != NULL)
+	{
+		MemoryContext old = MemoryContextSwitchTo(row_context);
+
+		CHECK_FOR_INTERRUPTS();
+		(void) decode_copy_row(decoder, row, length, values, nulls);
+		tuplestore_putvalues(rsinfo->setResult, desc, values, nulls);
+		MemoryContextSwitchTo(old);
+		MemoryContextReset(row_context);
+	}
+	result_reader_close(reader);
+}
+
+/* pando.exchange_rows(files text): see exchange_files(). */
+Datum
+exchange_rows(PG_FUNCTION_ARGS)
+{
+	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
+	MemoryContext row_context;
+	RowDecoder *decoder;
+	char *endings;
+	char *name;
+	char *file;
+	bool binary;
+
+	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
+	name = parse_files(text_to_cstring(PG_GETARG_TEXT_PP(0)), &binary, &endings);
+	decoder = decoder_create(rsinfo->setDesc, binary);
+	row_context = AllocSetContextCreate(CurrentMemoryContext, "exchanged row",
+										ALLOCSET_DEFAULT_SIZES);
+	while ((file = next_file(name, &endings)) != NULL)
+		read_file(file, decoder, rsinfo, row_context);
+	MemoryContextDelete(row_context);
+	PG_RETURN_NULL();
+}
+
+/* About how many rows the files have, from their sizes and one row. */
+static double
+estimate_rows(char *argument)
+{
+	double rows = 0;
+	double length = 0;
+	char *endings;
+	bool binary;
+	char *name = parse_files(argument, &binary, &endings);
+	char *file;
+
+	while ((file = next_file(name, &endings)) != NULL)
+	{
+		ResultReader *reader = result_reader_open(file);
+		int row_length;
+
+		if (length == 0 && result_reader_next(reader, &row_length) != NULL)
+			length = row_length;
+		if (length > 0)
+			rows += (double) result_reader_size(reader) / length;
+		result_reader_close(reader);
+	}
+	return Max(rows, 1);
+}
+
+/* Tells the planner how many rows there are. */
+Datum
+exchange_rows_support(PG_FUNCTION_ARGS)
+{
+	Node *request = (Node *) PG_GETARG_POINTER(0);
+	SupportRequestRows *rows = (SupportRequestRows *) request;
+	Node *argument;
+
+	if (!IsA(request, SupportRequestRows) || !is_funcclause(rows->node))
+		PG_RETURN_POINTER(NULL);
+	argument = linitial(((FuncExpr *) rows->node)->args);
+	if (!IsA(argument, Const) || ((Const *) argument)->constisnull)
+		PG_RETURN_POINTER(NULL);
+	rows->rows = estimate_rows(TextDatumGetCString(((Const *) argument)->constvalue));
+	PG_RETURN_POINTER(rows);
+}

@@ -1,0 +1,493 @@
+/*
+ * split.c: rows that go to other nodes by the hash of a column, or to several nodes.
+ *
+ * Each part has a buffer of rows. A full one goes into a file of this node, or, as a
+ * piece with its part's number, into the message for each node that reads it. A message
+ * is sent when it is long enough, while the node may still be busy with the one before:
+ * only a second full one waits.
+ */
+#include "pando/compat/compat.h"
+
+#include "catalog/pg_type.h"
+#include "executor/executor.h"
+#include "fmgr.h"
+#include "lib/stringinfo.h"
+#include "port/pg_bswap.h"
+#include "storage/fd.h"
+#include "tcop/tcopprot.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+#include "utils/memutils.h"
+#include "utils/snapmgr.h"
+
+#include "pando/executor/decode.h"
+#include "pando/executor/intermediate.h"
+#include "pando/executor/split.h"
+#include "pando/metadata/node.h"
+#include "pando/metadata/table.h"
+#include "pando/transaction/xact.h"
+
+PG_FUNCTION_INFO_V1(exchange_send);
+PG_FUNCTION_INFO_V1(exchange_append);
+
+#define BUFFERS_SIZE (2 * 1024 * 1024) /* of all parts together */
+#define MESSAGE_SIZE (512 * 1024)
+
+typedef struct Receiver
+{
+	int32 group;
+	Session *session; /* NULL: nothing sent yet */
+	bool under_way;
+	StringInfoData message;
+} Receiver;
+
+typedef struct Part
+{
+	StringInfoData rows;
+	int nreceivers;
+	Receiver **receivers; /* other nodes */
+	bool here;
+	char *path; /* name of the file here */
+	File file;	/* 0: none yet */
+	off_t size;
+} Part;
+
+typedef struct Splitter
+{
+	DestReceiver pub;
+	SplitSpec spec;
+	Part *parts;
+	List *receivers; /* Receiver * */
+	int buffer_size;
+	ResourceOwner owner;
+	RowEncoder *encoder;
+	FmgrInfo *hash;
+	Oid collation;
+	MemoryContext context;
+	MemoryContext row_context;
+	int64 *rows;
+	int64 bytes;
+} Splitter;
+
+/* ------------------------------------------------------------------------------------
+ * Messages: (part int32, length int32, rows)...
+ */
+
+static void
+receiver_wait(Receiver *receiver)
+{
+	if (receiver->under_way)
+		session_result_free(session_finish(receiver->session));
+	receiver->under_way = false;
+}
+
+static void
+receiver_send(Splitter *splitter, Receiver *receiver)
+{
+	if (receiver->message.len == 0)
+		return;
+	receiver_wait(receiver);
+	receiver->session = xact_session(node_by_group(receiver->group), XACT_READ);
+	session_send_bytes(receiver->session, "SELECT pando.exchange_append($1, $2)",
+					   splitter->spec.name, receiver->message.data,
+					   receiver->message.len);
+	receiver->under_way = true;
+	/* What a session that is being opened has to send was copied, too. */
+	resetStringInfo(&receiver->message);
+}
+
+static void
+append_piece(StringInfo message, int part, int32 group, const StringInfoData *rows)
+{
+	const uint32 head[3] = {pg_hton32(part), pg_hton32(group), pg_hton32(rows->len)};
+
+	appendBinaryStringInfo(message, (const char *) head, sizeof(head));
+	appendBinaryStringInfo(message, rows->data, rows->len);
+}
+
+static char *
+part_name(const char *result, int part, int32 group)
+{
+	return psprintf("%s_%d_%d", result, part, group);
+}
+
+static void
+write_here(Splitter *splitter, Part *part, int number)
+{
+	if (part->file == 0)
+	{
+		ResourceOwner owner = CurrentResourceOwner;
+
+		/* The query may end in another resource owner than it began. */
+		CurrentResourceOwner = splitter->owner;
+		part->file =
+			result_file_open(part_name(splitter->spec.name, number, node_local_group()),
+							 true, &part->size);
+		CurrentResourceOwner = owner;
+	}
+	result_file_write(part->file, &part->size, part->rows.data, part->rows.len);
+}
+
+static void
+flush_part(Splitter *splitter, int number)
+{
+	Part *part = &splitter->parts[number];
+
+	if (part->rows.len == 0)
+		return;
+	if (part->here)
+		write_here(splitter, part, number);
+	for (int i = 0; i < part->nreceivers; i++)
+	{
+		Receiver *receiver = part->receivers[i];
+
+		append_piece(&receiver->message, number, node_local_group(), &part->rows);
+		if (receiver->message.len >= MESSAGE_SIZE)
+			receiver_send(splitter, receiver);
+	}
+	resetStringInfo(&part->rows);
+}
+
+/* ------------------------------------------------------------------------------------
+ * The receiver of rows.
+ */
+
+static Receiver *
+receiver_of_group(Splitter *splitter, int32 group)
+{
+	Receiver *receiver;
+
+	foreach_ptr (Receiver, found, splitter->receivers)
+	{
+		if (found->group == group)
+			return found;
+	}
+	receiver = palloc0(sizeof(Receiver));
+	receiver->group = group;
+	initStringInfo(&receiver->message);
+	splitter->receivers = lappend(splitter->receivers, receiver);
+	return receiver;
+}
+
+static void
+prepare_parts(Splitter *splitter)
+{
+	const SplitSpec *spec = &splitter->spec;
+
+	splitter->parts = palloc0(sizeof(Part) * spec->nparts);
+	splitter->rows = palloc0(sizeof(int64) * spec->nparts);
+	splitter->buffer_size = Max(BUFFERS_SIZE / spec->nparts, 4096);
+	for (int i = 0; i < spec->ntargets; i++)
+	{
+		const SplitTarget *target = &spec->targets[i];
+		Part *part = &splitter->parts[target->part];
+
+		if (target->group == node_local_group())
+			part->here = true;
+		else
+		{
+			if (part->receivers == NULL)
+				part->receivers = palloc(sizeof(Receiver *) * spec->ntargets);
+			part->receivers[part->nreceivers++] =
+				receiver_of_group(splitter, target->group);
+		}
+		if (part->rows.data == NULL)
+			initStringInfo(&part->rows);
+	}
+}
+
+static void
+splitter_startup(DestReceiver *self, int operation, TupleDesc desc)
+{
+	Splitter *splitter = (Splitter *) self;
+	MemoryContext old = MemoryContextSwitchTo(splitter->context);
+
+	prepare_parts(splitter);
+	splitter->encoder = encoder_create(desc, splitter->spec.binary);
+	if (splitter->spec.column > 0)
+	{
+		Form_pg_attribute column = TupleDescAttr(desc, splitter->spec.column - 1);
+
+		splitter->hash = &hashable_type(column->atttypid)->hash_proc_finfo;
+		splitter->collation = column->attcollation;
+	}
+	MemoryContextSwitchTo(old);
+}
+
+static int
+part_of_hash(const SplitSpec *spec, int32 hash)
+{
+	int low = 0;
+	int high = spec->nparts - 1;
+
+	while (low < high)
+	{
+		int middle = (low + high + 1) / 2;
+
+		if (hash < spec->min_hash[middle])
+			high = middle - 1;
+		else
+			low = middle;
+	}
+	return low;
+}
+
+/* -1: nobody wants the row. */
+static int
+part_of_row(Splitter *splitter, TupleTableSlot *slot)
+{
+	int column = splitter->spec.column - 1;
+
+	if (column < 0)
+		return 0;
+	if (slot->tts_isnull[column])
+		return splitter->spec.keep_nulls ? 0 : -1;
+	return part_of_hash(&splitter->spec, DatumGetInt32(FunctionCall1Coll(
+											 splitter->hash, splitter->collation,
+											 slot->tts_values[column])));
+}
+
+static bool
+splitter_receive(TupleTableSlot *slot, DestReceiver *self)
+{
+	Splitter *splitter = (Splitter *) self;
+	MemoryContext old = MemoryContextSwitchTo(splitter->row_context);
+	Part *part;
+	int number;
+
+	slot_getallattrs(slot);
+	number = part_of_row(splitter, slot);
+	part = number >= 0 ? &splitter->parts[number] : NULL;
+	if (part != NULL && part->rows.data != NULL)
+	{
+		int before = part->rows.len;
+
+		encode_row(splitter->encoder, &part->rows, slot->tts_values, slot->tts_isnull);
+		splitter->rows[number]++;
+		splitter->bytes += part->rows.len - before;
+		result_check_size(splitter->bytes);
+		if (part->rows.len >= splitter->buffer_size)
+			flush_part(splitter, number);
+	}
+	MemoryContextSwitchTo(old);
+	MemoryContextReset(splitter->row_context);
+	return true;
+}
+
+static void
+splitter_shutdown(DestReceiver *self)
+{
+	Splitter *splitter = (Splitter *) self;
+
+	for (int i = 0; i < splitter->spec.nparts; i++)
+	{
+		flush_part(splitter, i);
+		if (splitter->parts[i].file != 0)
+			FileClose(splitter->parts[i].file);
+	}
+	foreach_ptr (Receiver, receiver, splitter->receivers)
+		receiver_send(splitter, receiver);
+	foreach_ptr (Receiver, receiver, splitter->receivers)
+		receiver_wait(receiver);
+}
+
+static void
+splitter_destroy(DestReceiver *self)
+{
+}
+
+DestReceiver *
+splitter_create(const SplitSpec *spec)
+{
+	Splitter *splitter = palloc0(sizeof(Splitter));
+
+	splitter->pub.rStartup = splitter_startup;
+	splitter->pub.receiveSlot = splitter_receive;
+	splitter->pub.rShutdown = splitter_shutdown;
+	splitter->pub.rDestroy = splitter_destroy;
+	splitter->pub.mydest = DestNone;
+	splitter->spec = *spec;
+	splitter->owner = CurrentResourceOwner;
+	splitter->context = CurrentMemoryContext;
+	splitter->row_context = AllocSetContextCreate(CurrentMemoryContext, "pando split row",
+												  ALLOCSET_DEFAULT_SIZES);
+	return &splitter->pub;
+}
+
+const int64 *
+splitter_rows(DestReceiver *splitter)
+{
+	return ((Splitter *) splitter)->rows;
+}
+
+int64
+splitter_bytes(DestReceiver *splitter)
+{
+	return ((Splitter *) splitter)->bytes;
+}
+
+/* ------------------------------------------------------------------------------------
+ * On the node that has the rows.
+ */
+
+char *
+split_command(const SplitSpec *spec, const char *query)
+{
+	StringInfoData sql;
+
+	initStringInfo(&sql);
+	appendStringInfo(&sql, "SELECT pando.exchange_send(%s, %s, %s, %d, %s, '{",
+					 quote_literal_cstr(query), quote_literal_cstr(spec->name),
+					 spec->binary ? "true" : "false", spec->column,
+					 spec->keep_nulls ? "true" : "false");
+	for (int i = 0; i < spec->nparts; i++)
+		appendStringInfo(&sql, "%s%d", i > 0 ? "," : "", spec->min_hash[i]);
+	appendStringInfoString(&sql, "}', '{");
+	for (int i = 0; i < spec->ntargets; i++)
+		appendStringInfo(&sql, "%s%d", i > 0 ? "," : "", spec->targets[i].part);
+	appendStringInfoString(&sql, "}', '{");
+	for (int i = 0; i < spec->ntargets; i++)
+		appendStringInfo(&sql, "%s%d", i > 0 ? "," : "", spec->targets[i].group);
+	appendStringInfoString(&sql, "}')");
+	return sql.data;
+}
+
+static int32 *
+int_array(ArrayType *array, int *count)
+{
+	if (ARR_NDIM(array) > 1 || ARR_ELEMTYPE(array) != INT4OID || ARR_HASNULL(array))
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+						errmsg("expected a list of integers")));
+	*count = ArrayGetNItems(ARR_NDIM(array), ARR_DIMS(array));
+	return (int32 *) ARR_DATA_PTR(array);
+}
+
+static void
+check_spec(const SplitSpec *spec)
+{
+	bool good = spec->nparts > 0;
+
+	for (int i = 0; i < spec->ntargets; i++)
+		good &= spec->targets[i].part >= 0 && spec->targets[i].part < spec->nparts;
+	if (!good)
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+						errmsg("the parts of an exchange are not valid")));
+}
+
+/* Runs a query with the rights of the role that runs, like COPY (query) TO. */
+static void
+run_query(const char *sql, int column, DestReceiver *dest)
+{
+	List *parsed = pg_parse_query(sql);
+	List *queries;
+	PlannedStmt *plan;
+	QueryDesc *query;
+
+	if (list_length(parsed) != 1)
+		ereport(ERROR, (errcode(ERRCODE_SYNTAX_ERROR), errmsg("expected one statement")));
+	queries = pg_analyze_and_rewrite_fixedparams(linitial_node(RawStmt, parsed), sql,
+												 NULL, 0, NULL);
+	if (list_length(queries) != 1 ||
+		linitial_node(Query, queries)->commandType != CMD_SELECT)
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+						errmsg("only rows of a SELECT can be exchanged")));
+	plan = pg_plan_query(linitial(queries), sql, CURSOR_OPT_PARALLEL_OK, NULL);
+	PushCopiedSnapshot(GetActiveSnapshot());
+	UpdateActiveSnapshotCommandId();
+	query = CreateQueryDesc(plan, sql, GetActiveSnapshot(), InvalidSnapshot, dest, NULL,
+							NULL, 0);
+	ExecutorStart(query, 0);
+	if (column < 0 || column > query->tupDesc->natts)
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+						errmsg("the rows have no column %d", column)));
+	ExecutorRun(query, ForwardScanDirection, 0, true);
+	ExecutorFinish(query);
+	ExecutorEnd(query);
+	FreeQueryDesc(query);
+	PopActiveSnapshot();
+}
+
+/*
+ * pando.exchange_send(query, name, binary, key, keep_nulls, parts' first hash values,
+ * targets' parts, targets' groups): splits the query's rows; returns their number by part
+ * and, last, their bytes.
+ */
+Datum
+exchange_send(PG_FUNCTION_ARGS)
+{
+	SplitSpec spec = {.name = text_to_cstring(PG_GETARG_TEXT_PP(1)),
+					  .binary = PG_GETARG_BOOL(2),
+					  .column = PG_GETARG_INT32(3),
+					  .keep_nulls = PG_GETARG_BOOL(4)};
+	int ngroups;
+	int32 *parts;
+	int32 *groups;
+	DestReceiver *splitter;
+	Datum *numbers;
+
+	spec.min_hash = int_array(PG_GETARG_ARRAYTYPE_P(5), &spec.nparts);
+	parts = int_array(PG_GETARG_ARRAYTYPE_P(6), &spec.ntargets);
+	groups = int_array(PG_GETARG_ARRAYTYPE_P(7), &ngroups);
+	spec.targets = palloc(sizeof(SplitTarget) * (spec.ntargets + 1));
+	for (int i = 0; i < spec.ntargets; i++)
+	{
+		spec.targets[i].part = parts[i];
+		spec.targets[i].group = i < ngroups ? groups[i] : 0;
+	}
+	check_spec(&spec);
+	splitter = splitter_create(&spec);
+	run_query(text_to_cstring(PG_GETARG_TEXT_PP(0)), spec.column, splitter);
+
+	numbers = palloc(sizeof(Datum) * (spec.nparts + 1));
+	for (int i = 0; i < spec.nparts; i++)
+		numbers[i] = Int64GetDatum(splitter_rows(splitter)[i]);
+	numbers[spec.nparts] = Int64GetDatum(splitter_bytes(splitter));
+	PG_RETURN_ARRAYTYPE_P(construct_array(numbers, spec.nparts + 1, INT8OID,
+										  sizeof(int64), FLOAT8PASSBYVAL,
+										  TYPALIGN_DOUBLE));
+}
+
+/* ------------------------------------------------------------------------------------
+ * On the node that will read them.
+ */
+
+static uint32
+take_number(const char **data, const char *end)
+{
+	uint32 number;
+
+	if (end - *data < (ptrdiff_t) sizeof(number))
+		ereport(ERROR, (errcode(ERRCODE_DATA_CORRUPTED),
+						errmsg("a piece of an exchange is cut off")));
+	memcpy(&number, *data, sizeof(number));
+	*data += sizeof(number);
+	return pg_ntoh32(number);
+}
+
+/* pando.exchange_append(name text, pieces bytea): what another node has sent. */
+Datum
+exchange_append(PG_FUNCTION_ARGS)
+{
+	char *name = text_to_cstring(PG_GETARG_TEXT_PP(0));
+	bytea *pieces = PG_GETARG_BYTEA_PP(1);
+	const char *data = VARDATA_ANY(pieces);
+	const char *end = data + VARSIZE_ANY_EXHDR(pieces);
+
+	while (data < end)
+	{
+		int part = (int) take_number(&data, end);
+		int32 group = (int32) take_number(&data, end);
+		uint32 length = take_number(&data, end);
+		off_t size;
+		File file;
+
+		if (length > end - data)
+			ereport(ERROR, (errcode(ERRCODE_DATA_CORRUPTED),
+							errmsg("a piece of an exchange is cut off")));
+		file = result_file_open(part_name(name, part, group), true, &size);
+		result_file_write(file, &size, data, length);
+		FileClose(file);
+		data += length;
+	}
+	PG_RETURN_VOID();
+}
