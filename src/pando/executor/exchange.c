@@ -251,6 +251,7 @@ exchange_run(FragmentRun *run, const SubResult *sub, QueryDesc *query, SubRun *r
 		FragmentRun *source = scan_prepare_run(query->planstate);
 
 		send_tasks(source, ran, &spec);
+		ExecutorFinish(query);
 	}
 	else
 		send_rows(query, ran, &spec);

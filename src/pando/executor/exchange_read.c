@@ -132,6 +132,9 @@ exchange_rows_support(PG_FUNCTION_ARGS)
 	argument = linitial(((FuncExpr *) rows->node)->args);
 	if (!IsA(argument, Const) || ((Const *) argument)->constisnull)
 		PG_RETURN_POINTER(NULL);
+	/* Before the exchange has run there is nothing to look at. */
+	if (strchr(TextDatumGetCString(((Const *) argument)->constvalue), ':') == NULL)
+		PG_RETURN_POINTER(NULL);
 	rows->rows = estimate_rows(TextDatumGetCString(((Const *) argument)->constvalue));
 	PG_RETURN_POINTER(rows);
 }

@@ -49,7 +49,6 @@ static const BoolSetting bool_settings[] = {
 	{"citus.enable_local_reference_table_foreign_keys", true},
 	{"citus.enable_manual_changes_to_shards", false},
 	{"citus.enable_metadata_sync", true},
-	{"citus.enable_repartition_joins", false},
 	{"citus.enable_repartitioned_insert_select", true},
 	{"citus.enable_router_execution", true},
 	{"citus.enable_single_hash_repartition_joins", false},

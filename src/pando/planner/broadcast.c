@@ -140,13 +140,13 @@ read_call(int number)
 	return call;
 }
 
-/* read_intermediate_result('...', 'binary') AS (columns of the query) */
-static List *
-read_functions(int number, Query *query)
+/* function(...) AS (columns of the query) */
+List *
+broadcast_read_functions(Node *call, Query *query)
 {
 	RangeTblFunction *function = makeNode(RangeTblFunction);
 
-	function->funcexpr = (Node *) read_call(number);
+	function->funcexpr = call;
 	foreach_ptr (TargetEntry, entry, query->targetList)
 	{
 		Node *expr = (Node *) entry->expr;
@@ -180,7 +180,7 @@ add_replaced(Trial *trial, Query *query)
 static void
 become_read(RangeTblEntry *rte, int number, Query *query)
 {
-	rte->functions = read_functions(number, query);
+	rte->functions = broadcast_read_functions((Node *) read_call(number), query);
 	rte->rtekind = RTE_FUNCTION;
 	rte->subquery = NULL;
 	rte->ctename = NULL;
@@ -583,54 +583,80 @@ write_broadcast(Query *query)
  * Reads in a query.
  */
 
-static SubResult *
-result_of_call(Node *function)
+/* The constant that a call would read, NULL when it reads no result. */
+static char *
+read_of_call(Node *function)
 {
 	FuncExpr *call = (FuncExpr *) function;
 	Const *name;
 
-	if (results == NIL || !IsA(function, FuncExpr) || list_length(call->args) != 2 ||
-		!call->funcretset)
+	if (!IsA(function, FuncExpr) || !call->funcretset || call->args == NIL ||
+		list_length(call->args) > 2)
 		return NULL;
 	name = linitial(call->args);
 	if (!IsA(name, Const) || name->consttype != TEXTOID || name->constisnull)
 		return NULL;
+	return TextDatumGetCString(name->constvalue);
+}
+
+SubResult *
+broadcast_result_of_call(Node *function)
+{
+	char *name = results != NIL ? read_of_call(function) : NULL;
+
+	if (name == NULL)
+		return NULL;
 	foreach_ptr (SubResult, result, results)
 	{
-		if (strcmp(TextDatumGetCString(name->constvalue),
-				   template_result_placeholder(result->number)) == 0)
+		if (strcmp(name, template_result_placeholder(result->number)) == 0)
 			return result;
 	}
 	return NULL;
+}
+
+/* -1: it does not read a result of this scope that has a plan. */
+double
+broadcast_read_rows(Node *function)
+{
+	SubResult *result = broadcast_result_of_call(function);
+
+	return result != NULL && result->plan != NULL ? result->plan->planTree->plan_rows
+												  : -1;
 }
 
 /* While a trial is judged its results have no plans yet, so the name alone must do. */
 bool
 is_broadcast_read(Node *function)
 {
-	FuncExpr *call = (FuncExpr *) function;
-	Const *name;
+	char *name = read_of_call(function);
 
-	if (!IsA(function, FuncExpr) || list_length(call->args) != 2 || !call->funcretset)
-		return false;
-	name = linitial(call->args);
-	if (!IsA(name, Const) || name->consttype != TEXTOID || name->constisnull)
+	if (name == NULL)
 		return false;
 	for (int number = 1; number <= list_length(results) + CANDIDATES_MAX; number++)
 	{
-		if (strcmp(TextDatumGetCString(name->constvalue),
-				   template_result_placeholder(number)) == 0)
+		if (strcmp(name, template_result_placeholder(number)) == 0)
 			return true;
 	}
 	return false;
 }
 
-double
-broadcast_read_rows(Node *function)
+void
+broadcast_add_result(SubResult *result)
 {
-	SubResult *result = result_of_call(function);
+	result->number = list_length(results) + 1;
+	results = lappend(results, result);
+}
 
-	return result != NULL ? result->plan->planTree->plan_rows : -1;
+int
+broadcast_mark(void)
+{
+	return list_length(results);
+}
+
+void
+broadcast_forget(int mark)
+{
+	results = list_truncate(results, mark);
 }
 
 static bool
@@ -642,7 +668,7 @@ results_walker(Node *node, void *context)
 		return false;
 	if (IsA(node, FuncExpr))
 	{
-		SubResult *result = result_of_call(node);
+		SubResult *result = broadcast_result_of_call(node);
 
 		if (result != NULL)
 			*found = list_append_unique_ptr(*found, result);

@@ -9,6 +9,7 @@
 #include "pando/compat/compat.h"
 #include "nodes/parsenodes.h"
 #include "nodes/pg_list.h"
+#include "pando/plan/fragment.h"
 
 /*
  * A scope for the results of one residual: what enter returns is given to leave. An error
@@ -29,6 +30,18 @@ extern bool level_broadcast(Query *query);
  * that the change can be made on the target's shards.
  */
 extern bool write_broadcast(Query *query);
+
+/* The FROM functions list of a call that yields a query's columns. */
+extern List *broadcast_read_functions(Node *call, Query *query);
+
+/* The result of the scope that a function call reads, NULL: none. */
+extern SubResult *broadcast_result_of_call(Node *function);
+
+/* Adds a result, which gets the next number; one that is not needed after all, and all
+ * after it, is forgotten again. */
+extern void broadcast_add_result(SubResult *result);
+extern int broadcast_mark(void);
+extern void broadcast_forget(int mark);
 
 /* Is it a read of a result of this scope, which fragment_from_query() callers must add?
  */

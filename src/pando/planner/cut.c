@@ -24,38 +24,13 @@
 #include "pando/metadata/table.h"
 #include "pando/plan/row_place.h"
 #include "pando/planner/cut.h"
+#include "pando/planner/cutting.h"
 #include "pando/planner/hazard.h"
 #include "pando/planner/join_tree.h"
 #include "pando/planner/local.h"
 #include "parser/parse_relation.h"
 #include "parser/parsetree.h"
 #include "rewrite/rewriteManip.h"
-
-typedef struct CutGroup
-{
-	List *items;
-	Relids relids;
-	Relids lateral; /* FROM items that the group's items refer to sideways */
-	List *quals;	/* those with sublinks that were found to fit */
-	Distribution distribution;
-	bool secured; /* row-level security: other filters must not leak */
-} CutGroup;
-
-typedef struct Cut
-{
-	CutGroup *group;
-	Query *part;
-	Index varno; /* of the fragment in the residual: one that a cut item had */
-} Cut;
-
-typedef struct Cutting
-{
-	Query *query;
-	List *cuts;		  /* Cut * */
-	List *consumed;	  /* qualifications that a fragment has taken, by pointer */
-	bool outer_joins; /* fragments' columns may be NULL-extended */
-	int depth;		  /* of the redirecting pass */
-} Cutting;
 
 static Node *cut_from(Cutting *cutting, List *from, List *above);
 
@@ -98,8 +73,8 @@ lateral_of_item(Query *query, Node *item)
 }
 
 /* May the qualification go into a part with these relations, sublinks aside? */
-static bool
-belongs_to(Node *qual, const CutGroup *group)
+bool
+cutting_belongs(Node *qual, const CutGroup *group)
 {
 	Relids relids = pull_varnos(NULL, qual);
 
@@ -116,7 +91,7 @@ quals_of_group(const CutGroup *group, List *quals)
 
 	foreach (cell, quals)
 	{
-		if (!checkExprHasSubLink(lfirst(cell)) && belongs_to(lfirst(cell), group))
+		if (!checkExprHasSubLink(lfirst(cell)) && cutting_belongs(lfirst(cell), group))
 			result = lappend(result, lfirst(cell));
 	}
 	return result;
@@ -179,8 +154,8 @@ judge_group(Cutting *cutting, CutGroup *group, List *quals)
 	group->distribution = distribution_of_query(part);
 }
 
-static CutGroup *
-group_of_item(Cutting *cutting, Node *item, List *quals)
+CutGroup *
+cutting_group(Cutting *cutting, Node *item, List *quals)
 {
 	CutGroup *group = palloc0(sizeof(CutGroup));
 	int varno = -1;
@@ -216,8 +191,8 @@ connected(const CutGroup *a, const CutGroup *b, List *quals)
 	return false;
 }
 
-static CutGroup *
-merged_group(Cutting *cutting, CutGroup *a, CutGroup *b, List *quals)
+CutGroup *
+cutting_merged(Cutting *cutting, CutGroup *a, CutGroup *b, List *quals)
 {
 	CutGroup *group;
 
@@ -231,8 +206,8 @@ merged_group(Cutting *cutting, CutGroup *a, CutGroup *b, List *quals)
 	return distribution_has_shards(&group->distribution) ? group : NULL;
 }
 
-static List *
-merge_groups(Cutting *cutting, List *groups, List *quals)
+List *
+cutting_merge(Cutting *cutting, List *groups, List *quals)
 {
 	bool progress = true;
 
@@ -252,7 +227,7 @@ merge_groups(Cutting *cutting, List *groups, List *quals)
 
 				if (lfirst(a) == lfirst(b))
 					continue;
-				merged = merged_group(cutting, lfirst(a), lfirst(b), quals);
+				merged = cutting_merged(cutting, lfirst(a), lfirst(b), quals);
 				if (merged == NULL)
 					continue;
 				lfirst(a) = merged;
@@ -278,7 +253,7 @@ add_sublink_quals(Cutting *cutting, CutGroup *group, List *quals)
 		Distribution before = group->distribution;
 		List *without = group->quals;
 
-		if (!checkExprHasSubLink(lfirst(cell)) || !belongs_to(lfirst(cell), group))
+		if (!checkExprHasSubLink(lfirst(cell)) || !cutting_belongs(lfirst(cell), group))
 			continue;
 		group->quals = lappend(list_copy(group->quals), lfirst(cell));
 		judge_group(cutting, group, quals);
@@ -317,8 +292,8 @@ needs_other_node(Cutting *cutting, const CutGroup *group)
 }
 
 /* The residual's FROM item for a group that becomes a fragment. */
-static Node *
-cut_group(Cutting *cutting, CutGroup *group, List *quals)
+Node *
+cutting_cut(Cutting *cutting, CutGroup *group, List *quals)
 {
 	Cut *cut = palloc0(sizeof(Cut));
 	RangeTblRef *ref = makeNode(RangeTblRef);
@@ -333,8 +308,8 @@ cut_group(Cutting *cutting, CutGroup *group, List *quals)
 	return (Node *) ref;
 }
 
-static List *
-not_consumed(Cutting *cutting, List *quals)
+List *
+cutting_not_consumed(Cutting *cutting, List *quals)
 {
 	List *result = NIL;
 	ListCell *cell;
@@ -365,7 +340,7 @@ cut_outer_join(Cutting *cutting, JoinExpr *join, List *above)
 							type == JOIN_LEFT	 ? quals
 							: type == JOIN_RIGHT ? above
 												 : NIL);
-	result->quals = quals_as_node(not_consumed(cutting, quals));
+	result->quals = quals_as_node(cutting_not_consumed(cutting, quals));
 	/* An outer join without a condition is one on true. */
 	if (result->quals == NULL)
 		result->quals = makeBoolConst(true, false);
@@ -381,10 +356,10 @@ cut_item(Cutting *cutting, CutGroup *group, List *quals)
 		!is_left_whole(cutting->query, group))
 	{
 		add_sublink_quals(cutting, group, quals);
-		return cut_group(cutting, group, quals);
+		return cutting_cut(cutting, group, quals);
 	}
 	if (needs_other_node(cutting, group))
-		return cut_group(cutting, group, quals);
+		return cutting_cut(cutting, group, quals);
 	if (IsA(item, JoinExpr))
 		return cut_outer_join(cutting, (JoinExpr *) item, quals);
 	return copyObject(item);
@@ -406,11 +381,11 @@ cut_from(Cutting *cutting, List *from, List *above)
 	foreach (cell, from)
 		join_tree_flatten(lfirst(cell), &items, &quals);
 	foreach (cell, items)
-		groups = lappend(groups, group_of_item(cutting, lfirst(cell), quals));
-	groups = merge_groups(cutting, groups, quals);
+		groups = lappend(groups, cutting_group(cutting, lfirst(cell), quals));
+	groups = cutting_merge(cutting, groups, quals);
 	foreach (cell, groups)
 		result = lappend(result, cut_item(cutting, lfirst(cell), quals));
-	quals = not_consumed(cutting, list_copy_tail(quals, list_length(above)));
+	quals = cutting_not_consumed(cutting, list_copy_tail(quals, list_length(above)));
 	if (list_length(result) == 1 && quals == NIL)
 		return linitial(result);
 	return (Node *) makeFromExpr(result, quals_as_node(quals));
@@ -641,15 +616,23 @@ join_type_walker(Node *node, void *context)
 
 	if (node == NULL)
 		return false;
-	if (IsA(node, JoinExpr))
+	if (IsA(node, JoinExpr) && ((JoinExpr *) node)->rtindex > 0)
 		rt_fetch(((JoinExpr *) node)->rtindex, query->rtable)->jointype =
 			((JoinExpr *) node)->jointype;
 	return expression_tree_walker(node, join_type_walker, context);
 }
 
+static RangeTblEntry *
+fragment_of_cut(Cut *cut)
+{
+	Distribution distribution = distribution_of_query(cut->part);
+
+	return part_fragment(cut->part, &distribution);
+}
+
 /* Puts the new join tree in place and makes the fragments. */
-static void
-finish_cutting(Cutting *cutting, Node *tree)
+void
+cutting_finish(Cutting *cutting, Node *tree)
 {
 	Query *query = cutting->query;
 
@@ -661,15 +644,13 @@ finish_cutting(Cutting *cutting, Node *tree)
 					   QTW_DONT_COPY_QUERY | QTW_IGNORE_JOINALIASES);
 	foreach_ptr (Cut, cut, cutting->cuts)
 	{
-		Distribution distribution = distribution_of_query(cut->part);
-
 		list_nth_cell(query->rtable, cut->varno - 1)->ptr_value =
-			part_fragment(cut->part, &distribution);
+			cut->replace != NULL ? cut->replace(cut) : fragment_of_cut(cut);
 	}
 }
 
-static void
-start_cutting(Cutting *cutting, Query *query)
+void
+cutting_start(Cutting *cutting, Query *query)
 {
 	cutting->query = query;
 	cutting->outer_joins = has_outer_join_walker((Node *) query->jointree, NULL);
@@ -681,10 +662,10 @@ level_cut_from(Query *query)
 	Cutting cutting = {0};
 	Node *tree;
 
-	start_cutting(&cutting, query);
+	cutting_start(&cutting, query);
 	tree = cut_from(&cutting, list_make1(query->jointree), NIL);
 	if (cutting.cuts != NIL)
-		finish_cutting(&cutting, tree);
+		cutting_finish(&cutting, tree);
 }
 
 void
@@ -693,9 +674,9 @@ level_cut_whole(Query *query)
 	Cutting cutting = {0};
 	CutGroup *group = palloc0(sizeof(CutGroup));
 
-	start_cutting(&cutting, query);
+	cutting_start(&cutting, query);
 	group->items = query->jointree->fromlist;
 	group->relids = get_relids_in_jointree((Node *) query->jointree, false);
 	group->quals = quals_flat(query->jointree->quals);
-	finish_cutting(&cutting, cut_group(&cutting, group, NIL));
+	cutting_finish(&cutting, cutting_cut(&cutting, group, NIL));
 }

@@ -25,6 +25,7 @@
 #include "pando/planner/cut.h"
 #include "pando/planner/distribute.h"
 #include "pando/planner/distribution.h"
+#include "pando/planner/exchange.h"
 #include "pando/planner/flatten.h"
 #include "pando/planner/fragment_make.h"
 #include "pando/planner/hazard.h"
@@ -410,6 +411,8 @@ distribute_select(Query *query, bool skips)
 	bool broadcast;
 
 	if (level_peel(query, skips))
+		return;
+	if (level_exchange(query) && level_peel(query))
 		return;
 	broadcast = level_broadcast(query);
 	level_drop_unused_ctes(query);

@@ -24,6 +24,7 @@
 #include "pando/planner/broadcast.h"
 #include "pando/planner/distribution.h"
 #include "pando/planner/equality.h"
+#include "pando/planner/exchange.h"
 #include "pando/planner/flatten.h"
 #include "pando/planner/hazard.h"
 #include "pando/planner/join_tree.h"
@@ -301,6 +302,10 @@ place_of_item(Level *level, Index varno)
 		case RTE_CTE:
 			return place_of_cte(level, rte, varno);
 		case RTE_FUNCTION:
+			place = exchange_place(rte, varno);
+			if (place != NULL)
+				return place;
+			/* FALLTHROUGH */
 		case RTE_VALUES:
 		case RTE_TABLEFUNC:
 			if (sublinks_of((Node *) rte->functions) != NIL ||
@@ -481,6 +486,14 @@ Place *
 level_place(Level *level)
 {
 	return place_closed(place_of_from(level, list_make1(level->query->jointree), NIL));
+}
+
+Place *
+place_of_rows(Query *query)
+{
+	Level level = {.query = query};
+
+	return level_place(&level);
 }
 
 static bool

@@ -19,6 +19,7 @@
 
 #include "pando/metadata/table.h"
 #include "pando/planner/estimate.h"
+#include "pando/planner/exchange.h"
 
 /* What a row needs on the wire beside its values. */
 #define ROW_OVERHEAD 8
@@ -33,7 +34,9 @@ best_path(Query *query)
 	/* As standard_planner() begins, for a plan without parallel workers. */
 	glob->parallelModeOK = false;
 	glob->maxParallelHazard = PROPARALLEL_UNSAFE;
-	root = subquery_planner(glob, copyObject(query), NULL, false, 0.0);
+	query = copyObject(query);
+	exchange_expand(query);
+	root = subquery_planner(glob, query, NULL, false, 0.0);
 	return fetch_upper_rel(root, UPPERREL_FINAL, NULL)->cheapest_total_path;
 }
 

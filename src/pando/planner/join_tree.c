@@ -8,7 +8,10 @@
 #include "optimizer/clauses.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/prep.h"
+#include "pando/planner/cut.h"
 #include "pando/planner/join_tree.h"
+#include "parser/parse_relation.h"
+#include "parser/parsetree.h"
 
 /* Nested AND lists as one; a copy of the list, not of the expressions. */
 List *
@@ -82,4 +85,66 @@ join_tree_flatten(Node *node, List **items, List **quals)
 		return;
 	}
 	*items = lappend(*items, node);
+}
+
+/* Columns of a join's side: their numbers in it, with their names and Vars. */
+static List *
+side_columns(Query *query, Node *side, List **names, List **vars)
+{
+	bool is_join = IsA(side, JoinExpr);
+	int rtindex =
+		is_join ? ((JoinExpr *) side)->rtindex : ((RangeTblRef *) side)->rtindex;
+	List *numbers = NIL;
+	int number = 0;
+
+	expandRTE(rt_fetch(rtindex, query->rtable), rtindex, 0, -1, false, names, vars);
+	foreach_ptr (Var, var, *vars)
+		numbers = lappend_int(numbers, is_join ? ++number : var->varattno);
+	return numbers;
+}
+
+static void
+renew_join(Query *query, Node *node)
+{
+	JoinExpr *join = (JoinExpr *) node;
+	RangeTblEntry *rte;
+	List *left_names;
+	List *right_names;
+	List *left_vars;
+	List *right_vars;
+
+	if (!IsA(node, JoinExpr))
+		return;
+	renew_join(query, join->larg);
+	renew_join(query, join->rarg);
+	rte = makeNode(RangeTblEntry);
+	rte->rtekind = RTE_JOIN;
+	rte->jointype = join->jointype;
+	rte->joinleftcols = side_columns(query, join->larg, &left_names, &left_vars);
+	rte->joinrightcols = side_columns(query, join->rarg, &right_names, &right_vars);
+	rte->joinaliasvars = list_concat(left_vars, right_vars);
+	rte->eref = makeAlias("unnamed_join", list_concat(left_names, right_names));
+	rte->inFromCl = true;
+	query->rtable = lappend(query->rtable, rte);
+	join->rtindex = list_length(query->rtable);
+	join->usingClause = NIL;
+	join->alias = join->join_using_alias = NULL;
+}
+
+/*
+ * New range table entries for all joins of the level, after their sides have changed. The
+ * deparser wants them to have the columns of both sides, and to come after both.
+ */
+void
+join_tree_renew(Query *query)
+{
+	ListCell *cell;
+
+	foreach (cell, query->rtable)
+	{
+		if (((RangeTblEntry *) lfirst(cell))->rtekind == RTE_JOIN)
+			lfirst(cell) = unused_rte();
+	}
+	foreach_ptr (Node, item, query->jointree->fromlist)
+		renew_join(query, item);
 }

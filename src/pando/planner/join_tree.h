@@ -8,6 +8,7 @@
 
 #include "pando/compat/compat.h"
 #include "nodes/nodes.h"
+#include "nodes/parsenodes.h"
 #include "nodes/pg_list.h"
 #include "nodes/primnodes.h"
 
@@ -22,5 +23,11 @@ extern JoinType join_type_reduced(JoinExpr *join, List *quals);
  * to quals all AND-ed qualifications that hold for the rows.
  */
 extern void join_tree_flatten(Node *node, List **items, List **quals);
+
+/*
+ * New range table entries for all joins of the level, whose FROM items are no FromExprs,
+ * after their sides have changed. Nothing may refer to the joins' columns.
+ */
+extern void join_tree_renew(Query *query);
 
 #endif

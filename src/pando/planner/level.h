@@ -46,6 +46,9 @@ extern Output *level_analyse_write(Level *level);
 /* The place of a level's FROM and WHERE. */
 extern Place *level_place(Level *level);
 
+/* The same for a query without a parent. */
+extern Place *place_of_rows(Query *query);
+
 /* The place with what its other expressions, its data-modifying WITH queries ask for. */
 extern Place *level_attach_expressions(Level *level, Place *place);
 extern Place *level_attach_writes(Level *level, Place *place);

@@ -121,7 +121,7 @@ binding_of(const Place *place, Node *expr)
 			return NULL;
 		return expr;
 	}
-	return key_value(expr, place->key_type);
+	return place->own_hash ? NULL : key_value(expr, place->key_type);
 }
 
 static void
@@ -205,6 +205,8 @@ place_restrict(Place *place, const Equalities *equalities, List *quals)
 	if (place->kind != PLACE_SHARDS || !OidIsValid(place->key_type))
 		return;
 	take_equalities(place, equalities);
+	if (place->own_hash)
+		return;
 	foreach (cell, quals)
 	{
 		List *values;

@@ -49,7 +49,9 @@ typedef struct Place
 	Oid key_type;	/* invalid for a single-shard table */
 	Oid key_family; /* hash operator family of the key */
 	Oid key_collation;
-	List *strict; /* expressions of the level */
+	bool own_hash; /* the key's type is not the anchor's: values don't tell a shard group
+					*/
+	List *strict;  /* expressions of the level */
 	List *weak;
 
 	const char *reason; /* COORDINATOR */
