@@ -412,7 +412,7 @@ distribute_select(Query *query, bool skips)
 
 	if (level_peel(query, skips))
 		return;
-	if (level_exchange(query) && level_peel(query))
+	if (level_exchange(query) && level_peel(query, skips))
 		return;
 	broadcast = level_broadcast(query);
 	level_drop_unused_ctes(query);

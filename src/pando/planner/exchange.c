@@ -916,6 +916,19 @@ all_results(List *results)
 	return results;
 }
 
+/* Rows are locked where they are, and by who reads them for the client. */
+static bool
+locks_rows(Query *query)
+{
+	foreach_ptr (RangeTblEntry, rte, query->rtable)
+	{
+		if (rte->rtekind == RTE_SUBQUERY &&
+			(rte->subquery->rowMarks != NIL || rte->subquery->hasForUpdate))
+			return true;
+	}
+	return query->rowMarks != NIL;
+}
+
 bool
 level_exchange(Query *query)
 {
@@ -925,7 +938,7 @@ level_exchange(Query *query)
 	int limit;
 
 	if (query->setOperations != NULL || query->jointree->fromlist == NIL ||
-		from_fits(query))
+		locks_rows(query) || from_fits(query))
 		return false;
 	work = copyObject(query);
 	limit = list_length(query->rtable);
