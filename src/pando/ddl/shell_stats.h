@@ -12,8 +12,7 @@
  */
 extern void shell_stats_gather(List *relids);
 
-/* Makes the planner believe a shell's size in pg_class, not its empty file; for ddl_init.
- */
+/* Registers the job that follows autovacuum; for ddl_init. */
 extern void shell_stats_init(void);
 
 #endif

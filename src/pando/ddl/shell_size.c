@@ -1,0 +1,272 @@
+/*
+ * shell_size.c: how large a distributed table is, all shards together.
+ *
+ * A shell's file is empty, so PostgreSQL would take the table for an empty one. What
+ * ANALYZE found is in the shell's pg_class row, and the planner is given that. Of a
+ * table that was never analysed PostgreSQL looks at the size of the file; we ask the
+ * nodes, seldom, for the sizes of the shards.
+ */
+#include "pando/compat/compat.h"
+
+#include <math.h>
+
+#include "access/htup_details.h"
+#include "access/xact.h"
+#include "catalog/pg_class.h"
+#include "optimizer/optimizer.h"
+#include "optimizer/plancat.h"
+#include "storage/bufpage.h"
+#include "utils/builtins.h"
+#include "utils/hsearch.h"
+#include "utils/lsyscache.h"
+#include "utils/syscache.h"
+#include "utils/timestamp.h"
+
+#include "pando/base/name.h"
+#include "pando/base/sql.h"
+#include "pando/ddl/handler.h"
+#include "pando/ddl/shell_size.h"
+#include "pando/metadata/node.h"
+#include "pando/metadata/table.h"
+#include "pando/transaction/xact.h"
+
+/* For so long what the nodes said of a table without statistics is used again. */
+#define SIZE_LIFETIME_MS 10000
+
+/* Bytes of an index entry beside its values, and of a page those in use. */
+#define INDEX_ENTRY_OVERHEAD 16
+#define INDEX_PAGE_BYTES (BLCKSZ * 0.9)
+
+/* ------------------------------------------------------------------------------------
+ * Asking the nodes.
+ */
+
+static char *
+sizes_command(List *relids, int32 group)
+{
+	StringInfoData sql;
+	const char *separator = "";
+	ListCell *cell;
+
+	initStringInfo(&sql);
+	appendStringInfoString(
+		&sql, "SELECT coalesce(string_agg(format('%s %s %s', now, pages, tuples), ',' "
+			  "ORDER BY n), '') FROM (VALUES ");
+	foreach (cell, relids)
+	{
+		appendStringInfo(&sql, "%s(%d, ARRAY[", separator, foreach_current_index(cell));
+		separator = "";
+		foreach_ptr (ShardMap, map, job_shard_maps(lfirst_oid(cell), group))
+		{
+			appendStringInfo(
+				&sql, "%s%s", separator,
+				quote_literal_cstr(name_shard_qualified(map->relid, map->shard_id)));
+			separator = ", ";
+		}
+		appendStringInfoString(&sql, "]::text[])");
+		separator = ", ";
+	}
+	appendStringInfo(
+		&sql,
+		") AS t(n, names), LATERAL (SELECT coalesce(sum(relpages), 0) AS pages, "
+		"coalesce(sum(greatest(reltuples, 0)), 0)::numeric AS tuples, "
+		"coalesce(sum(pg_catalog.pg_relation_size(oid)) / %d, 0)::bigint AS now FROM "
+		"pg_catalog.pg_class "
+		"WHERE oid IN (SELECT pg_catalog.to_regclass(name) FROM unnest(names) AS "
+		"name)) AS s",
+		BLCKSZ);
+	return sql.data;
+}
+
+/* How often a shard of the table is counted. */
+static int
+copies_of(Oid relid)
+{
+	const DistTable *table = dist_table(relid);
+
+	return table != NULL && table->nshards > 0 ? Max(table->shards[0].nplacements, 1) : 1;
+}
+
+void
+shell_sizes(List *relids, ShellSize *sizes)
+{
+	int count = list_length(relids);
+	ListCell *cell;
+
+	foreach_ptr (const DistNode, node, node_list(NODES_ALL))
+	{
+		char *command = sizes_command(relids, node->group);
+		char *position = node->group == node_local_group()
+							 ? sql_value("%s", command)
+							 : xact_value_from_node(node, command);
+
+		for (int i = 0; i < count && position != NULL && *position != '\0'; i++)
+		{
+			sizes[i].pages += strtod(position, &position);
+			sizes[i].pages_known += strtod(position, &position);
+			sizes[i].tuples += strtod(position, &position);
+			if (*position == ',')
+				position++;
+		}
+	}
+	foreach (cell, relids)
+	{
+		ShellSize *size = &sizes[foreach_current_index(cell)];
+		int copies = copies_of(lfirst_oid(cell));
+
+		size->pages /= copies;
+		size->pages_known /= copies;
+		size->tuples /= copies;
+	}
+}
+
+/* ------------------------------------------------------------------------------------
+ * Tables without statistics.
+ */
+
+typedef struct SizeEntry
+{
+	Oid relid;
+	TimestampTz taken;
+	ShellSize size;
+} SizeEntry;
+
+static HTAB *size_cache = NULL;
+
+static SizeEntry *
+size_entry(Oid relid)
+{
+	bool found;
+	SizeEntry *entry;
+
+	if (size_cache == NULL)
+	{
+		HASHCTL control = {.keysize = sizeof(Oid), .entrysize = sizeof(SizeEntry)};
+
+		size_cache = hash_create("sizes of shells", 16, &control, HASH_ELEM | HASH_BLOBS);
+	}
+	entry = hash_search(size_cache, &relid, HASH_ENTER, &found);
+	if (!found)
+		entry->taken = 0;
+	return entry;
+}
+
+/* Which tables can we ask about, without a new reason for the query to fail? */
+static bool
+can_ask(Oid relid)
+{
+	return copies_of(relid) == 1 && !IsInParallelMode() && IsTransactionState();
+}
+
+static ShellSize
+size_now(Oid relid)
+{
+	SizeEntry *entry = size_entry(relid);
+	TimestampTz now = GetCurrentTimestamp();
+	ShellSize size = {0};
+
+	if (TimestampDifferenceExceeds(entry->taken, now, SIZE_LIFETIME_MS))
+	{
+		shell_sizes(list_make1_oid(relid), &size);
+		entry = size_entry(relid);
+		entry->size = size;
+		entry->taken = now;
+	}
+	return entry->size;
+}
+
+/* Rows on that many pages, as PostgreSQL guesses it from the types of the columns. */
+static double
+tuples_by_width(Oid relid, double pages)
+{
+	int width = get_relation_data_width(relid, NULL);
+
+	width += MAXALIGN(SizeofHeapTupleHeader) + sizeof(ItemIdData);
+	return pages * ((BLCKSZ - SizeOfPageHeaderData) / width);
+}
+
+static void
+take_size_now(Oid relid, RelOptInfo *rel)
+{
+	ShellSize size = size_now(relid);
+
+	/* A table that was filled just now: PostgreSQL, too, counts on ten at least. */
+	rel->pages = (BlockNumber) Min(Max(size.pages, 10), (double) MaxBlockNumber);
+	if (size.pages_known > 0)
+		rel->tuples = rint(rel->pages * (size.tuples / size.pages_known));
+	else
+		rel->tuples = rint(tuples_by_width(relid, rel->pages));
+}
+
+/* ------------------------------------------------------------------------------------
+ * What the planner sees.
+ */
+
+static double
+index_entry_width(const RelOptInfo *rel, const IndexOptInfo *index)
+{
+	double width = INDEX_ENTRY_OVERHEAD;
+
+	for (int i = 0; i < index->ncolumns; i++)
+	{
+		int column = index->indexkeys[i];
+
+		width += column > 0 && rel->attr_widths[column - rel->min_attr] > 0
+					 ? rel->attr_widths[column - rel->min_attr]
+					 : 8;
+	}
+	return width;
+}
+
+/* As if the shell's indexes had all the shards' entries. */
+static void
+take_index_sizes(RelOptInfo *rel)
+{
+	foreach_ptr (IndexOptInfo, index, rel->indexlist)
+	{
+		double pages;
+
+		if (index->indpred != NIL)
+			continue;
+		pages = ceil(rel->tuples * index_entry_width(rel, index) / INDEX_PAGE_BYTES);
+		index->tuples = rel->tuples;
+		index->pages = (BlockNumber) Max(pages, 1);
+	}
+}
+
+static get_relation_info_hook_type next_relation_info_hook = NULL;
+
+static void
+shell_relation_info(PlannerInfo *root, Oid relid, bool inhparent, RelOptInfo *rel)
+{
+	HeapTuple tuple;
+	Form_pg_class form;
+	bool known;
+
+	if (next_relation_info_hook != NULL)
+		next_relation_info_hook(root, relid, inhparent, rel);
+	if (inhparent || dist_table(relid) == NULL ||
+		dist_table(relid)->kind == TABLE_MANAGED_LOCAL)
+		return;
+	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
+	if (!HeapTupleIsValid(tuple))
+		return;
+	form = (Form_pg_class) GETSTRUCT(tuple);
+	known = form->reltuples >= 0;
+	if (known)
+	{
+		rel->pages = form->relpages;
+		rel->tuples = form->reltuples;
+	}
+	ReleaseSysCache(tuple);
+	if (!known && can_ask(relid))
+		take_size_now(relid, rel);
+	take_index_sizes(rel);
+}
+
+void
+shell_size_init(void)
+{
+	next_relation_info_hook = get_relation_info_hook;
+	get_relation_info_hook = shell_relation_info;
+}
