@@ -16,6 +16,12 @@ COMMENT ON FUNCTION pg_catalog.recover_prepared_transactions() IS
 	'settle prepared transactions that this node began and did not end';
 REVOKE ALL ON FUNCTION pg_catalog.recover_prepared_transactions() FROM public;
 
+CREATE OR REPLACE FUNCTION pando.transaction_outcome(gid text)
+	RETURNS text LANGUAGE C STRICT VOLATILE AS 'MODULE_PATHNAME';
+COMMENT ON FUNCTION pando.transaction_outcome(text) IS
+	'running, committed or aborted: a transaction that this node began';
+REVOKE ALL ON FUNCTION pando.transaction_outcome(text) FROM public;
+
 -- Who waits for whom, over all nodes.
 
 CREATE OR REPLACE FUNCTION pando.backend_gpid(pid integer, application_name text)

@@ -127,16 +127,20 @@ run_due(TimestampTz *due, MemoryContext context)
 	foreach_ptr (const MaintenanceJob, job, maintenance_jobs())
 	{
 		int interval = job->interval();
+		bool wished = maintenance_take(job->wish);
 		long left;
 
 		if (interval >= 0)
 		{
+			if (wished)
+				due[i] = 0;
 			/* A shortened interval counts at once. */
 			if (due[i] > TimestampTzPlusMilliseconds(GetCurrentTimestamp(), interval))
 				due[i] = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), interval);
 			if (due[i] <= GetCurrentTimestamp())
 			{
 				run_job(job, context);
+				interval = job->interval();
 				due[i] = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), interval);
 			}
 			left = TimestampDifferenceMilliseconds(GetCurrentTimestamp(), due[i]);
@@ -144,7 +148,7 @@ run_due(TimestampTz *due, MemoryContext context)
 		}
 		i++;
 	}
-	return nap;
+	return maintenance_wished() ? 0 : nap;
 }
 
 static void
@@ -192,6 +196,7 @@ background_worker_main(Datum arg)
 		proc_exit(0);
 	BackgroundWorkerInitializeConnectionByOid(database, InvalidOid, 0);
 	pgstat_report_appname("pando maintenance worker");
+	maintenance_attach();
 	worker_loop();
 	proc_exit(0);
 }

@@ -25,6 +25,23 @@ catalog_transaction_by_group(int32 groupid)
 	return catalog_scan(&transaction_catalog, transaction_index, 1, &key);
 }
 
+bool
+catalog_transaction_exists(int32 groupid, const char *gid)
+{
+	CatalogKey keys[] = {KEY_INT4("groupid", groupid), KEY_TEXT("gid", gid)};
+
+	return catalog_scan(&transaction_catalog, transaction_index, lengthof(keys), keys) !=
+		   NIL;
+}
+
+bool
+catalog_transaction_is_recorded(const char *gid)
+{
+	CatalogKey key = KEY_TEXT("gid", gid);
+
+	return catalog_scan(&transaction_catalog, NULL, 1, &key) != NIL;
+}
+
 void
 catalog_transaction_insert(const TransactionRow *row)
 {

@@ -18,6 +18,10 @@ typedef struct TransactionRow
 } TransactionRow;
 
 extern List *catalog_transaction_by_group(int32 groupid);
+extern bool catalog_transaction_exists(int32 groupid, const char *gid);
+
+/* On whatever node; reads the whole table. */
+extern bool catalog_transaction_is_recorded(const char *gid);
 extern void catalog_transaction_insert(const TransactionRow *row);
 extern bool catalog_transaction_delete(int32 groupid, const char *gid);
 

@@ -13,6 +13,7 @@
 #include "access/xact.h"
 #include "miscadmin.h"
 #include "pando/base/debug_point.h"
+#include "pando/transaction/maintenance.h"
 #include "pando/transaction/member.h"
 #include "utils/memutils.h"
 #include "utils/timestamp.h"
@@ -252,7 +253,10 @@ start_rollback(Session *session)
 		return false;
 	resetStringInfo(&session->preamble);
 	if (PQtransactionStatus(session->conn) != PQTRANS_IDLE)
+	{
+		session->gid = NULL; /* PREPARE did not come to pass */
 		strlcpy(sql, "ROLLBACK", sizeof(sql));
+	}
 	else if (session->gid != NULL)
 		snprintf(sql, sizeof(sql), "ROLLBACK PREPARED '%s'", session->gid);
 	else
@@ -261,14 +265,16 @@ start_rollback(Session *session)
 	return true;
 }
 
-static void
+/* True when something may still be prepared on a node. */
+static bool
 abort_all(void)
 {
 	List *claimed = session_claimed_list();
 	List *sessions = NIL;
+	bool unsettled = false;
 
 	if (claimed == NIL)
-		return;
+		return false;
 	DEBUG_POINT_NO_ERROR("abort-before-rollback");
 	cancel_all(claimed);
 	foreach_ptr (Session, session, claimed)
@@ -280,8 +286,11 @@ abort_all(void)
 	/* A transaction that was never prepared is not worth a message. */
 	(void) settle(sessions, ROLLBACK_MS, DEBUG1);
 	DEBUG_POINT_NO_ERROR("abort-after-rollback");
+	foreach_ptr (Session, session, claimed)
+		unsettled |= session->gid != NULL;
 	foreach_ptr (Member, member, members)
 		member_settings_undone(member);
+	return unsettled;
 }
 
 static void
@@ -302,6 +311,8 @@ refuse_prepare(void)
 static void
 xact_callback(XactEvent event, void *arg)
 {
+	bool unsettled;
+
 	if (IsParallelWorker())
 		return;
 	switch (event)
@@ -313,8 +324,10 @@ xact_callback(XactEvent event, void *arg)
 			post_commit();
 			break;
 		case XACT_EVENT_ABORT:
-			abort_all();
+			unsettled = abort_all();
 			release_all();
+			if (unsettled)
+				maintenance_want(WISH_RECOVERY);
 			call_back(XACT_MOMENT_END, false);
 			break;
 		case XACT_EVENT_PRE_PREPARE:

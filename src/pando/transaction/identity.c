@@ -17,6 +17,7 @@
 #include "fmgr.h"
 #include "funcapi.h"
 #include "miscadmin.h"
+#include "pando/transaction/maintenance.h"
 #include "pando/transaction/member.h"
 #include "port/atomics.h"
 #include "storage/backendid.h"
@@ -36,7 +37,9 @@ typedef struct IdentitySlot
 {
 	pg_atomic_uint64 number; /* distributed transaction under way; 0: none */
 	pg_atomic_uint32 pid;
-	pg_atomic_uint32 victim; /* chosen to end a distributed deadlock */
+	pg_atomic_uint32 victim;	/* chosen to end a distributed deadlock */
+	pg_atomic_uint64 settling;	/* a committed one that recovery is to bring to nodes */
+	pg_atomic_uint64 unsettled; /* bits of its sessions, by their number */
 } IdentitySlot;
 
 typedef struct IdentityShared
@@ -91,6 +94,8 @@ identity_startup(void)
 			pg_atomic_init_u64(&shared->slots[i].number, 0);
 			pg_atomic_init_u32(&shared->slots[i].pid, 0);
 			pg_atomic_init_u32(&shared->slots[i].victim, 0);
+			pg_atomic_init_u64(&shared->slots[i].settling, 0);
+			pg_atomic_init_u64(&shared->slots[i].unsettled, 0);
 		}
 	}
 	LWLockRelease(AddinShmemInitLock);
@@ -169,6 +174,54 @@ identity_transaction_number(void)
 	return my_number;
 }
 
+/*
+ * Leaves this backend's transaction, committed here but not yet on the nodes of these
+ * sessions (a bit each), to recovery, and waits until that has reached them. False when
+ * it has not in time, or the backend is asked to end. Raises nothing.
+ */
+bool
+identity_await_settlement(uint64 sessions, int timeout_ms)
+{
+	IdentitySlot *slot = my_slot();
+	TimestampTz start = GetCurrentTimestamp();
+	bool done;
+
+	pg_atomic_write_u64(&slot->unsettled, sessions);
+	pg_atomic_write_u64(&slot->settling, my_number);
+	pg_memory_barrier();
+	pg_atomic_write_u64(&slot->number, 0);
+	maintenance_want(WISH_RECOVERY);
+	while (!(done = pg_atomic_read_u64(&slot->unsettled) == 0) && !ProcDiePending &&
+		   !TimestampDifferenceExceeds(start, GetCurrentTimestamp(), timeout_ms))
+		pg_usleep(10000);
+	pg_atomic_write_u64(&slot->settling, 0);
+	return done;
+}
+
+/* The bit of a session; the last one is for all whose number is too high. */
+uint64
+identity_session_bit(int session)
+{
+	return UINT64CONST(1) << Min(session, 63);
+}
+
+/* The node of that session has what was left to recovery. */
+void
+identity_settled(int pid, uint64 number, int session)
+{
+	if (session >= 63)
+		return;
+	for (int i = 0; i <= MaxBackends; i++)
+	{
+		IdentitySlot *slot = &shared->slots[i];
+
+		if (pg_atomic_read_u64(&slot->settling) == number &&
+			pg_atomic_read_u32(&slot->pid) == (uint32) pid)
+			(void) pg_atomic_fetch_and_u64(&slot->unsettled,
+										   ~identity_session_bit(session));
+	}
+}
+
 /* Is it the number of a transaction of before this server's start? */
 bool
 identity_is_of_past(uint64 number)
@@ -197,6 +250,13 @@ gpid_of_name(const char *name)
 	if (name == NULL || strncmp(name, NAME_PREFIX, strlen(NAME_PREFIX)) != 0)
 		return 0;
 	return strtoull(name + strlen(NAME_PREFIX), NULL, 10);
+}
+
+/* Is this backend's client another node? */
+bool
+identity_serves_node(void)
+{
+	return gpid_of_name(application_name) != 0;
 }
 
 /* Global pid of any backend of this server, given its application_name. */

@@ -10,8 +10,10 @@ void
 transaction_init(void)
 {
 	identity_init();
+	attention_init();
 	nesting_init();
 	finish_register();
 	maintenance_init();
 	deadlock_init();
+	doubt_init();
 }

@@ -28,16 +28,31 @@ maintenance_jobs(void)
 	return jobs;
 }
 
+#define FIRST_RETRY_MS 100
+#define LAST_RETRY_MS 10000
+
+static int retry_interval = 0; /* 0: all nodes answered */
+
 static int
 recovery_interval(void)
 {
-	return recover_interval;
+	if (recover_interval < 0 || retry_interval == 0)
+		return recover_interval;
+	return Min(retry_interval, recover_interval);
 }
 
 static void
 recovery_run(void)
 {
 	int settled = xact_recover();
+
+	/* A node that comes back soon is settled soon. */
+	if (recovery_unreached() == 0)
+		retry_interval = 0;
+	else if (retry_interval == 0)
+		retry_interval = FIRST_RETRY_MS;
+	else
+		retry_interval = Min(retry_interval * 2, LAST_RETRY_MS);
 
 	if (settled > 0)
 		ereport(LOG, (errmsg("settled %d prepared transactions of a crash or of a node "
@@ -52,6 +67,7 @@ maintenance_init(void)
 		.name = "recovery of prepared transactions",
 		.interval = recovery_interval,
 		.run = recovery_run,
+		.wish = WISH_RECOVERY,
 	};
 
 	DefineCustomIntVariable(

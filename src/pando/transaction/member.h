@@ -12,6 +12,7 @@
 #define PANDO_TRANSACTION_MEMBER_H
 
 #include "pando/compat/compat.h"
+#include "executor/execdesc.h"
 #include "nodes/parsenodes.h"
 #include "pando/transaction/xact.h"
 
@@ -66,22 +67,49 @@ extern uint64 identity_transaction_number(void);
 extern void identity_transaction_end(void);
 extern bool identity_is_node_session(void);
 extern bool identity_is_running(int pid, uint64 number);
+extern bool identity_serves_node(void);
 extern bool identity_is_of_past(uint64 number);
 extern bool identity_cancel_victim(int pid);
+extern bool identity_await_settlement(uint64 sessions, int timeout_ms);
+extern uint64 identity_session_bit(int session);
+extern void identity_settled(int pid, uint64 number, int session);
 
 /* run.c: sessions outside of the transaction, with the rights of this backend's user */
 extern Session *run_claim_plain(const DistNode *node);
 extern PGresult *run_outcome(Session *session, int elevel);
 extern List *run_quietly(List *nodes, const char *sql, int elevel);
 
+/* recovery.c */
+extern int recovery_unreached(void);
+
+/*
+ * A transaction that is prepared for longer than DOUBT_MS is in doubt: its node makes
+ * readers wait for it. A node looks at least once per DOUBT_SLACK_MS.
+ */
+#define DOUBT_MS 2000
+#define DOUBT_SLACK_MS 1000
+
+/* doubt.c */
+extern void doubt_init(void);
+extern void doubt_check_query(QueryDesc *query, bool renewable);
+extern bool doubt_check_relation(Oid relid);
+extern void doubt_before_begin(void);
+
+/* renew.c */
+extern bool renew_is_possible(const QueryDesc *query);
+extern void renew_snapshot(QueryDesc *query);
+
 /* prepared.c */
-extern bool prepared_is_ours(const char *gid);
+extern bool prepared_is_of_node(const char *gid);
 extern void prepared_before(const TransactionStmt *statement);
 extern void prepared_after(const TransactionStmt *statement);
 extern void prepared_done(void);
 
 /* deadlock.c */
 extern void deadlock_init(void);
+
+/* attention.c */
+extern void attention_init(void);
 
 /* maintenance.c */
 extern void maintenance_init(void);

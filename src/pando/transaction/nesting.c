@@ -12,7 +12,9 @@
  */
 #include "pando/compat/compat.h"
 
+#include "access/parallel.h"
 #include "access/xact.h"
+#include "catalog/namespace.h"
 #include "executor/executor.h"
 #include "libpq/libpq.h"
 #include "nodes/parsenodes.h"
@@ -20,6 +22,7 @@
 #include "tcop/dest.h"
 #include "tcop/pquery.h"
 #include "tcop/utility.h"
+#include "utils/snapmgr.h"
 
 static int depth = 0;
 static bool top_reads_only = false;
@@ -35,6 +38,8 @@ nesting_start(QueryDesc *query, int eflags)
 		top_reads_only = query->operation == CMD_SELECT &&
 						 !query->plannedstmt->hasModifyingCTE &&
 						 query->plannedstmt->rowMarks == NIL;
+	if ((eflags & EXEC_FLAG_EXPLAIN_ONLY) == 0 && !IsParallelWorker())
+		doubt_check_query(query, renew_is_possible(query));
 	depth++;
 	PG_TRY();
 	{
@@ -108,6 +113,20 @@ is_transparent(Node *statement)
 	}
 }
 
+/* COPY of a relation, without a query, when a transaction in doubt there was settled just
+ * now: it needs a newer snapshot. */
+static bool
+reads_past_doubt(Node *statement)
+{
+	CopyStmt *copy = (CopyStmt *) statement;
+	Oid relid;
+
+	if (!IsA(statement, CopyStmt) || copy->is_from || copy->relation == NULL)
+		return false;
+	relid = RangeVarGetRelid(copy->relation, AccessShareLock, true);
+	return OidIsValid(relid) && doubt_check_relation(relid);
+}
+
 static void
 nesting_utility(PlannedStmt *pstmt, const char *text, bool read_only_tree,
 				ProcessUtilityContext context, ParamListInfo params,
@@ -125,10 +144,17 @@ nesting_utility(PlannedStmt *pstmt, const char *text, bool read_only_tree,
 										 ? (TransactionStmt *) pstmt->utilityStmt
 										 : NULL;
 
-		if (statement != NULL && statement->gid != NULL)
+		if (statement != NULL)
 			prepared_before(statement);
-		run(pstmt, text, read_only_tree, context, params, environment, dest, qc);
-		if (statement != NULL && statement->gid != NULL)
+		if (reads_past_doubt(pstmt->utilityStmt))
+		{
+			PushActiveSnapshot(GetTransactionSnapshot());
+			run(pstmt, text, read_only_tree, context, params, environment, dest, qc);
+			PopActiveSnapshot();
+		}
+		else
+			run(pstmt, text, read_only_tree, context, params, environment, dest, qc);
+		if (statement != NULL)
 			prepared_after(statement);
 		return;
 	}

@@ -15,7 +15,7 @@
 
 /* Is it a name that a node of a cluster made? */
 bool
-prepared_is_ours(const char *gid)
+prepared_is_of_node(const char *gid)
 {
 	return gid != NULL && strncmp(gid, GID_PREFIX, strlen(GID_PREFIX)) == 0;
 }
@@ -24,7 +24,10 @@ prepared_is_ours(const char *gid)
 void
 prepared_before(const TransactionStmt *statement)
 {
-	if (!prepared_is_ours(statement->gid))
+	if (statement->kind == TRANS_STMT_BEGIN && statement->options != NIL &&
+		identity_serves_node())
+		doubt_before_begin();
+	if (!prepared_is_of_node(statement->gid))
 		return;
 	if (statement->kind == TRANS_STMT_PREPARE)
 		DEBUG_POINT("node-before-prepare");
@@ -38,7 +41,7 @@ prepared_before(const TransactionStmt *statement)
 void
 prepared_after(const TransactionStmt *statement)
 {
-	if (!prepared_is_ours(statement->gid))
+	if (!prepared_is_of_node(statement->gid))
 		return;
 	if (statement->kind == TRANS_STMT_COMMIT_PREPARED)
 		DEBUG_POINT("node-after-commit-prepared");

@@ -11,55 +11,75 @@
  * 4. delete the records that are in R and not in L: PREPARE came before the record, so
  *    what is not prepared any more has been committed.
  *
- * A node that can't be reached is named in a WARNING and left for the next time. The lock
- * on pg_dist_transaction lets one recovery run at a time and disturbs nobody else.
+ * A node that can't be reached is named in a WARNING and left for the next time. One
+ * recovery runs at a time.
  */
 #include "pando/compat/compat.h"
 
 #include "access/xact.h"
-#include "catalog/namespace.h"
-#include "catalog/pg_namespace.h"
 #include "fmgr.h"
 #include "miscadmin.h"
 #include "pando/base/debug_point.h"
-#include "pando/catalog/catalog.h"
 #include "pando/catalog/transaction.h"
 #include "pando/transaction/member.h"
-#include "storage/lmgr.h"
+#include "storage/lock.h"
 #include "utils/builtins.h"
+
+#define RECOVERY_LOCK                                                                    \
+	21 /* a class of advisory locks that users' functions don't make                     \
+		*/
+
+static int unreached = 0; /* nodes that the last recovery did not reach */
 
 /* One node under recovery. */
 typedef struct Recovery
 {
 	const DistNode *node;
 	Session *session;
-	List *records; /* TransactionRow *: R */
+	List *records;	/* TransactionRow *: R */
+	PGresult *list; /* L, once it is here */
 } Recovery;
 
-/* Was the record written? Looks at what is committed now. */
-static bool
-has_record(int32 group, const char *gid)
+/* What a name says: "<prefix><pid>_<number>_<session>". */
+typedef struct GidParts
 {
-	bool found = false;
+	int pid;
+	uint64 number;
+	int session;
+} GidParts;
 
-	foreach_ptr (TransactionRow, row, catalog_transaction_by_group(group))
-	{
-		if (strcmp(row->gid, gid) == 0)
-			found = true;
-	}
-	return found;
+/* False: not a name that we made. */
+static bool
+parse_gid(const char *gid, const char *prefix, GidParts *parts)
+{
+	unsigned long long number;
+
+	if (strncmp(gid, prefix, strlen(prefix)) != 0 ||
+		sscanf(gid + strlen(prefix), "%d_%llu_%d", &parts->pid, &number,
+			   &parts->session) != 3)
+		return false;
+	parts->number = number;
+	return true;
 }
 
-/* "<prefix><pid>_<number>_<session>": does its backend still run it? */
+/* Does its backend still run it? */
 static bool
 is_running(const char *gid, const char *prefix)
 {
-	int pid;
-	unsigned long long number;
+	GidParts parts;
 
-	if (sscanf(gid + strlen(prefix), "%d_%llu_", &pid, &number) != 2)
-		return true; /* not a name that we made */
-	return identity_is_running(pid, (uint64) number);
+	return !parse_gid(gid, prefix, &parts) ||
+		   identity_is_running(parts.pid, parts.number);
+}
+
+/* It is not prepared on its node any more: tells the backend that waits for it. */
+static void
+tell_settled(const char *gid, const char *prefix)
+{
+	GidParts parts;
+
+	if (parse_gid(gid, prefix, &parts))
+		identity_settled(parts.pid, parts.number, parts.session);
 }
 
 /* Commits or rolls back one; true when it is settled. */
@@ -99,20 +119,14 @@ is_listed(PGresult *list, const char *gid)
 	return false;
 }
 
+/* Steps 3 and 4 for one node. */
 static int
 recover_node(Recovery *recovery, const char *prefix)
 {
-	PGresult *list = run_outcome(recovery->session, WARNING);
+	PGresult *list = recovery->list;
+	int32 group = recovery->node->group;
 	int settled = 0;
 
-	if (list == NULL)
-		return 0;
-	if (PQresultStatus(list) != PGRES_TUPLES_OK)
-	{
-		session_raise(recovery->session, list, WARNING);
-		session_result_free(list);
-		return 0;
-	}
 	DEBUG_POINT("recovery-after-list");
 	for (int i = 0; i < PQntuples(list); i++)
 	{
@@ -121,7 +135,7 @@ recover_node(Recovery *recovery, const char *prefix)
 
 		if (is_running(gid, prefix))
 			continue;
-		commit = has_record(recovery->node->group, gid);
+		commit = catalog_transaction_exists(group, gid);
 		if (!settle_prepared(recovery->session, gid, commit))
 		{
 			if (recovery->session->state != SESSION_IDLE)
@@ -129,17 +143,105 @@ recover_node(Recovery *recovery, const char *prefix)
 			continue;
 		}
 		if (commit)
-			(void) catalog_transaction_delete(recovery->node->group, gid);
+		{
+			(void) catalog_transaction_delete(group, gid);
+			tell_settled(gid, prefix);
+		}
 		settled++;
 	}
 	DEBUG_POINT("recovery-before-forget");
 	foreach_ptr (TransactionRow, row, recovery->records)
 	{
-		if (strncmp(row->gid, prefix, strlen(prefix)) == 0 && !is_listed(list, row->gid))
-			(void) catalog_transaction_delete(recovery->node->group, row->gid);
+		if (strncmp(row->gid, prefix, strlen(prefix)) != 0 || is_listed(list, row->gid))
+			continue;
+		(void) catalog_transaction_delete(group, row->gid);
+		tell_settled(row->gid, prefix);
 	}
-	session_result_free(list);
 	return settled;
+}
+
+/* Steps 1 and 2: asks the node what is prepared there. */
+static Recovery *
+recovery_start(const DistNode *node, const char *prefix)
+{
+	Recovery *recovery = palloc0(sizeof(Recovery));
+
+	recovery->node = node;
+	recovery->records = catalog_transaction_by_group(node->group);
+	recovery->session = run_claim_plain(node);
+	if (recovery->session->state != SESSION_DEAD)
+		session_send_simple(
+			recovery->session,
+			psprintf("SELECT gid FROM pg_catalog.pg_prepared_xacts "
+					 "WHERE database = current_database() AND starts_with(gid, %s)",
+					 quote_literal_cstr(prefix)));
+	return recovery;
+}
+
+/* Takes what has come; true when the node's answer, or its loss, is there. */
+static bool
+recovery_answered(Recovery *recovery)
+{
+	Session *session = recovery->session;
+	PGresult *result;
+
+	while ((result = session_result(session)) != NULL)
+	{
+		if (PQresultStatus(result) == PGRES_TUPLES_OK && recovery->list == NULL)
+			recovery->list = result;
+		else
+		{
+			session_raise(session, result, WARNING);
+			session_result_free(result);
+		}
+	}
+	return session->state == SESSION_IDLE || session->state == SESSION_DEAD;
+}
+
+/* Goes through the nodes as they answer: one that hangs delays no other. */
+static int
+recover_all(List *recoveries, const char *prefix)
+{
+	int settled = 0;
+
+	while (recoveries != NIL)
+	{
+		List *waiting = NIL;
+		List *sessions = NIL;
+
+		foreach_ptr (Recovery, recovery, recoveries)
+		{
+			if (!recovery_answered(recovery))
+			{
+				waiting = lappend(waiting, recovery);
+				sessions = lappend(sessions, recovery->session);
+				continue;
+			}
+			if (recovery->list != NULL)
+				settled += recover_node(recovery, prefix);
+			else
+			{
+				unreached++;
+				if (recovery->session->state == SESSION_DEAD)
+					session_raise_lost(recovery->session, WARNING);
+			}
+			session_release(recovery->session);
+		}
+		recoveries = waiting;
+		if (sessions != NIL)
+			(void) session_wait_any(sessions, -1);
+	}
+	return settled;
+}
+
+/* One recovery at a time. Not a lock of the table, which vacuum needs. */
+static void
+lock_recovery(void)
+{
+	LOCKTAG tag;
+
+	SET_LOCKTAG_ADVISORY(tag, MyDatabaseId, 0, 0, RECOVERY_LOCK);
+	(void) LockAcquire(&tag, ExclusiveLock, false, false);
 }
 
 int
@@ -147,31 +249,18 @@ xact_recover(void)
 {
 	char *prefix = two_phase_prefix();
 	List *recoveries = NIL;
-	int settled = 0;
 
-	LockRelationOid(catalog_oid("pg_dist_transaction"), ShareUpdateExclusiveLock);
+	lock_recovery();
+	unreached = 0;
 	foreach_ptr (const DistNode, node, node_list(NODES_OTHER))
-	{
-		Recovery *recovery = palloc0(sizeof(Recovery));
+		recoveries = lappend(recoveries, recovery_start(node, prefix));
+	return recover_all(recoveries, prefix);
+}
 
-		recovery->node = node;
-		recovery->records = catalog_transaction_by_group(node->group);
-		recovery->session = run_claim_plain(node);
-		recoveries = lappend(recoveries, recovery);
-		if (recovery->session->state != SESSION_DEAD)
-			session_send_simple(
-				recovery->session,
-				psprintf("SELECT gid FROM pg_catalog.pg_prepared_xacts "
-						 "WHERE database = current_database() AND starts_with(gid, %s)",
-						 quote_literal_cstr(prefix)));
-	}
-	foreach_ptr (Recovery, recovery, recoveries)
-	{
-		settled += recover_node(recovery, prefix);
-		session_release(recovery->session);
-	}
-	list_free_deep(recoveries);
-	return settled;
+int
+recovery_unreached(void)
+{
+	return unreached;
 }
 
 /* A node with committed work of before a crash that it was not told of; NULL: none. */
@@ -182,12 +271,9 @@ node_in_doubt(const char *prefix)
 	{
 		foreach_ptr (TransactionRow, row, catalog_transaction_by_group(node->group))
 		{
-			int pid;
-			unsigned long long number;
+			GidParts parts;
 
-			if (strncmp(row->gid, prefix, strlen(prefix)) == 0 &&
-				sscanf(row->gid + strlen(prefix), "%d_%llu_", &pid, &number) == 2 &&
-				identity_is_of_past(number))
+			if (parse_gid(row->gid, prefix, &parts) && identity_is_of_past(parts.number))
 				return node;
 		}
 	}
@@ -227,4 +313,26 @@ Datum
 recover_prepared_transactions(PG_FUNCTION_ARGS)
 {
 	PG_RETURN_INT32(xact_recover());
+}
+
+PG_FUNCTION_INFO_V1(transaction_outcome);
+
+/*
+ * pando.transaction_outcome(gid): 'running', 'committed' or 'aborted' for a transaction
+ * that this node began; NULL for one that it knows nothing of. What is neither running
+ * nor recorded can't be recorded any more.
+ */
+Datum
+transaction_outcome(PG_FUNCTION_ARGS)
+{
+	char *gid = text_to_cstring(PG_GETARG_TEXT_PP(0));
+	char *prefix = two_phase_prefix();
+	GidParts parts;
+
+	if (!parse_gid(gid, prefix, &parts))
+		PG_RETURN_NULL();
+	if (identity_is_running(parts.pid, parts.number))
+		PG_RETURN_TEXT_P(cstring_to_text("running"));
+	PG_RETURN_TEXT_P(
+		cstring_to_text(catalog_transaction_is_recorded(gid) ? "committed" : "aborted"));
 }

@@ -23,6 +23,7 @@
 #include "utils/builtins.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
+#include "utils/timestamp.h"
 
 #define SECOND_PHASE_MS 30000
 
@@ -153,6 +154,59 @@ two_phase_prepare(void)
 	DEBUG_POINT("commit-after-record");
 }
 
+/*
+ * Waits for the answers. A cancel comes too late: the transaction is committed, and the
+ * client is to find it so on every node.
+ */
+static void
+settle_committed(List *sessions)
+{
+	TimestampTz start = GetCurrentTimestamp();
+	long left = SECOND_PHASE_MS;
+
+	while (left > 0 && !settle(sessions, left, WARNING) && !ProcDiePending)
+	{
+		QueryCancelPending = false;
+		left = SECOND_PHASE_MS -
+			   TimestampDifferenceMilliseconds(start, GetCurrentTimestamp());
+	}
+}
+
+/*
+ * What if some nodes did not say that they committed? Recovery does it over connections
+ * of its own, now if they can be reached. If not, this backend returns when the nodes
+ * themselves know to be in doubt, so that nobody reads past the transaction there.
+ */
+static void
+leave_to_recovery(List *sessions)
+{
+	uint64 unsettled = 0;
+	bool settled;
+
+	foreach_ptr (Session, session, sessions)
+	{
+		if (session->gid != NULL)
+			unsettled |= identity_session_bit(atoi(strrchr(session->gid, '_') + 1));
+	}
+	if (unsettled == 0)
+		return;
+	DEBUG_POINT_NO_ERROR("commit-before-settlement");
+	settled = identity_await_settlement(unsettled, DOUBT_MS + DOUBT_SLACK_MS);
+	foreach_ptr (Session, session, sessions)
+	{
+		if (session->gid == NULL)
+			continue;
+		if (!settled)
+			ereport(WARNING,
+					(errcode(ERRCODE_CONNECTION_FAILURE),
+					 errmsg("could not commit prepared transaction \"%s\" on the "
+							"remote node %s:%d yet",
+							session->gid, session->address.host, session->address.port),
+					 errdetail("The transaction is committed; that node will "
+							   "follow when it can be reached.")));
+	}
+}
+
 /* Second phase, after the local commit: must not raise, and needs nothing that could. */
 void
 two_phase_commit(void)
@@ -174,18 +228,7 @@ two_phase_commit(void)
 		}
 		sessions = lappend(sessions, session);
 	}
-	(void) settle(sessions, SECOND_PHASE_MS, WARNING);
-	foreach_ptr (Session, session, sessions)
-	{
-		if (session->gid == NULL)
-			continue;
-		ereport(WARNING,
-				(errcode(ERRCODE_CONNECTION_FAILURE),
-				 errmsg("could not commit prepared transaction \"%s\" on the "
-						"remote node %s:%d yet",
-						session->gid, session->address.host, session->address.port),
-				 errdetail("The transaction is committed; that node will "
-						   "follow when it can be reached.")));
-	}
+	settle_committed(sessions);
+	leave_to_recovery(sessions);
 	list_free(sessions);
 }

@@ -1,0 +1,146 @@
+# Who reads after a COMMIT sees all of it on every node, also when a node was away between
+# the two phases, and no lock outlives the trouble.
+use strict;
+use warnings;
+use Test::More;
+use Time::HiRes qw(sleep time);
+use lib '.';
+use PandoCluster;
+
+my $cluster = PandoCluster->new('doubt', workers => 2);
+my $coordinator = $cluster->coordinator;
+$cluster->sql(<<'END');
+CREATE TABLE t (k int PRIMARY KEY, run int);
+SELECT create_distributed_table('t', 'k');
+END
+
+# Keys on worker 1 and worker 2.
+my ($key1, $key2) = split /\|/, $cluster->sql(<<'END');
+SELECT min(k) FILTER (WHERE g = 1), min(k) FILTER (WHERE g = 2) FROM (
+	SELECT k, groupid g FROM generate_series(1, 100) k
+		JOIN pg_dist_placement p ON p.shardid = get_shard_id_for_distribution_column('t', k)) s
+END
+
+my $run = 0;
+my ($out, $err);
+
+# Starts a transaction over both workers on a node, to be stopped at the point.
+sub begin_write
+{
+	my ($node, $point) = @_;
+	$run++;
+	$node->safe_psql('postgres', "SELECT pando.debug_point_arm('$point', 'wait')");
+	($out, $err) = ('', '');
+	my $in = '';
+	my $handle = IPC::Run::start(
+		[ 'psql', '-X', '-h', '127.0.0.1', '-p', $node->port, '-d', 'postgres', '-v', 'ON_ERROR_STOP=1', '-c',
+		  "BEGIN; INSERT INTO t VALUES ($key1, $run) ON CONFLICT (k) DO UPDATE SET run = $run; INSERT INTO t VALUES ($key2, $run) ON CONFLICT (k) DO UPDATE SET run = $run; COMMIT" ],
+		'<', \$in, '>', \$out, '2>', \$err, IPC::Run::timeout(60));
+	$node->poll_query_until('postgres',
+		"SELECT count(*) = 1 FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND query LIKE 'BEGIN; INSERT INTO t%'")
+	  or die "$point was not reached";
+	return $handle;
+}
+
+sub pid_at_point
+{
+	return $_[0]->safe_psql('postgres', "SELECT pid FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND query LIKE 'BEGIN; INSERT INTO t%'");
+}
+
+sub seen_everywhere
+{
+	my ($what) = @_;
+	my $i = 0;
+	foreach my $node ($cluster->nodes)
+	{
+		is($node->safe_psql('postgres', "SELECT count(*) FROM t WHERE run = $run"), 2, "$what: seen through node " . $i++);
+	}
+	is($cluster->sql("BEGIN; SET LOCAL lock_timeout = '5s'; UPDATE t SET run = run; SELECT 'free'; COMMIT"), 'free', "$what: no lock is held");
+	is($cluster->prepared_count, 0, "$what: nothing stays prepared");
+	return;
+}
+
+# The node is restarted between PREPARE and COMMIT PREPARED.
+foreach my $initiator ($coordinator, $cluster->worker(2))
+{
+	my $handle = begin_write($initiator, 'commit-before-second-phase');
+	$cluster->worker(1)->restart;
+	$initiator->safe_psql('postgres', 'SELECT pando.debug_point_clear()');
+	ok($handle->finish, 'committed');
+	unlike($err, qr/WARNING.*could not commit prepared/, 'the node was told before COMMIT returned');
+	seen_everywhere('restarted');
+}
+
+# It stays away until COMMIT has returned.
+{
+	my $handle = begin_write($coordinator, 'commit-before-second-phase');
+	$cluster->worker(1)->stop('immediate');
+	$coordinator->safe_psql('postgres', 'SELECT pando.debug_point_clear()');
+	my $start = time;
+	ok($handle->finish, 'committed while a node is away');
+	cmp_ok(time - $start, '<', 15, 'COMMIT returned in time');
+	like($err, qr/could not commit prepared transaction/, 'with a warning');
+	$cluster->worker(1)->start;
+	seen_everywhere('away');
+}
+
+# The initiating backend hangs; the node alone knows to be in doubt: readers wait.
+foreach my $point ('commit-before-second-phase', 'commit-after-prepare')
+{
+	my $handle = begin_write($coordinator, $point);
+	sleep 3.5;
+	my ($out2, $err2, $in2) = ('', '', '');
+	my $reader = IPC::Run::start(
+		[ 'psql', '-XAt', '-h', '127.0.0.1', '-p', $cluster->worker(2)->port, '-d', 'postgres', '-c', "SELECT count(*) FROM t WHERE run = $run" ],
+		'<', \$in2, '>', \$out2, '2>', \$err2, IPC::Run::timeout(60));
+	sleep 1;
+	$reader->pump_nb;
+	is($out2, '', "$point: a reader waits for what is in doubt");
+	$coordinator->safe_psql('postgres', 'SELECT pando.debug_point_clear()');
+	$handle->finish;
+	$reader->finish;
+	is($out2, "2\n", "$point: and sees it") or diag($err2);
+	seen_everywhere($point);
+}
+
+# What the initiating server lost with its life is settled by the node that is in doubt, also if
+# that server's own recovery is switched off.
+foreach my $case ([ 'commit-after-record', 0 ], [ 'commit-before-second-phase', 2 ])
+{
+	my ($point, $rows) = @$case;
+	$coordinator->append_conf('postgresql.conf', "citus.recover_2pc_interval = -1");
+	$coordinator->reload;
+	my $handle = begin_write($coordinator, $point);
+	$coordinator->stop('immediate');
+	eval { $handle->finish };
+	$coordinator->start;
+	sleep 3;
+	is($cluster->worker(2)->safe_psql('postgres', "SELECT count(*) FROM t WHERE run = $run"), $rows, "$point, initiator crashed: the outcome");
+	is($cluster->prepared_count, 0, "$point, initiator crashed: nothing stays prepared");
+	$coordinator->append_conf('postgresql.conf', "citus.recover_2pc_interval = 60s");
+	$coordinator->reload;
+}
+
+# A cancel during the second phase comes too late, and does not cut it short.
+{
+	my $handle = begin_write($coordinator, 'commit-before-second-phase');
+	$coordinator->safe_psql('postgres', 'SELECT pg_cancel_backend(' . pid_at_point($coordinator) . ')');
+	$coordinator->safe_psql('postgres', 'SELECT pando.debug_point_clear()');
+	ok($handle->finish, 'a cancel in the second phase does nothing');
+	is($err, '', 'and says nothing');
+	seen_everywhere('cancel');
+}
+
+# A backend that is terminated there leaves the rest to recovery, which comes at once.
+{
+	my $handle = begin_write($coordinator, 'commit-before-second-phase');
+	$coordinator->safe_psql('postgres', 'SELECT pg_terminate_backend(' . pid_at_point($coordinator) . ')');
+	$coordinator->safe_psql('postgres', 'SELECT pando.debug_point_clear()');
+	eval { $handle->finish };
+	ok($coordinator->poll_query_until('postgres', "SELECT count(*) = 2 FROM t WHERE run = $run"), 'terminated: settled');
+	sleep 0.5;
+	seen_everywhere('terminated');
+}
+
+$cluster->stop;
+done_testing();
