@@ -22,6 +22,15 @@ COMMENT ON FUNCTION pando.transaction_outcome(text) IS
 	'running, committed or aborted: a transaction that this node began';
 REVOKE ALL ON FUNCTION pando.transaction_outcome(text) FROM public;
 
+-- The gate of multi-node commits; see gate.c. Everybody may close it, as everybody may want a
+-- snapshot of the cluster; not for longer than its lease.
+CREATE OR REPLACE FUNCTION pando.gate_close(lease_ms integer)
+	RETURNS void LANGUAGE C STRICT VOLATILE AS 'MODULE_PATHNAME';
+CREATE OR REPLACE FUNCTION pando.gate_check()
+	RETURNS boolean LANGUAGE C STRICT VOLATILE AS 'MODULE_PATHNAME';
+CREATE OR REPLACE FUNCTION pando.gate_open()
+	RETURNS boolean LANGUAGE C STRICT VOLATILE AS 'MODULE_PATHNAME';
+
 -- Who waits for whom, over all nodes.
 
 CREATE OR REPLACE FUNCTION pando.backend_gpid(pid integer, application_name text)

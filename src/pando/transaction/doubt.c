@@ -26,6 +26,7 @@
 #include "miscadmin.h"
 #include "nodes/execnodes.h"
 #include "pando/base/debug_point.h"
+#include "pando/metadata/table.h"
 #include "pando/transaction/maintenance.h"
 #include "pando/transaction/member.h"
 #include "port/atomics.h"
@@ -205,6 +206,16 @@ current_doubts(void)
 	return doubts;
 }
 
+/* Is anything in doubt in this database right now? If so it will be settled soon. */
+bool
+doubt_exists(void)
+{
+	if (!anything_prepared() || read_doubts() == NIL)
+		return false;
+	maintenance_want(WISH_DOUBTS);
+	return true;
+}
+
 /* ------------------------------------------------------------------------------------
  * Readers wait.
  */
@@ -263,13 +274,16 @@ raise_too_late(void)
 			 errhint("The transaction might succeed if retried.")));
 }
 
-/* Does the query only add rows to the relation? Then uniqueness is all that it minds, and
- * the server waits for what is undecided there. */
+/*
+ * Are rows read from it? A relation to which rows are only added minds nothing but
+ * uniqueness, and there the server waits for what is undecided. A shell table has no
+ * rows.
+ */
 static bool
-only_inserts(const PlannedStmt *plan, int rtindex)
+is_read(const RangeTblEntry *entry)
 {
-	return plan->commandType == CMD_INSERT &&
-		   list_member_int(plan->resultRelations, rtindex);
+	return entry->rtekind == RTE_RELATION && entry->requiredPerms != ACL_INSERT &&
+		   !(metadata_active() && dist_table(entry->relid) != NULL);
 }
 
 /* Called before a query starts; renewable: it can get a newer snapshot. */
@@ -277,14 +291,12 @@ void
 doubt_check_query(QueryDesc *query, bool renewable)
 {
 	bool waited = false;
-	int rtindex = 0;
 
 	if (!any_doubt() || RecoveryInProgress() || current_doubts() == NIL)
 		return;
 	foreach_ptr (RangeTblEntry, entry, query->plannedstmt->rtable)
 	{
-		rtindex++;
-		if (entry->rtekind == RTE_RELATION && !only_inserts(query->plannedstmt, rtindex))
+		if (is_read(entry))
 			waited |= TransactionIdIsValid(await_relation(entry->relid));
 	}
 	if (waited && !renewable)

@@ -215,6 +215,7 @@ pre_commit(void)
 static void
 release_all(void)
 {
+	gate_leave();
 	foreach_ptr (Session, session, session_claimed_list())
 	{
 		session->gid = NULL;
@@ -238,6 +239,7 @@ post_commit(void)
 		two_phase_commit();
 		DEBUG_POINT_NO_ERROR("commit-after-second-phase");
 	}
+	gate_leave();
 	release_locks();
 	release_all();
 	call_back(XACT_MOMENT_END, true);

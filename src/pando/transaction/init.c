@@ -16,4 +16,6 @@ transaction_init(void)
 	maintenance_init();
 	deadlock_init();
 	doubt_init();
+	gate_init();
+	cluster_snapshot_init();
 }

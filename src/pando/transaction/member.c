@@ -269,6 +269,55 @@ member_join(Member *member, bool single_snapshot)
 	member->alone = false;
 }
 
+/* The node's owner session as it is: what is sent next begins no transaction. */
+Session *
+member_plain(const DistNode *node)
+{
+	Member *member = member_by_group(node->group);
+
+	if (member == NULL)
+		member = member_add(node, true);
+	if (member->session->state == SESSION_DEAD)
+		session_raise_lost(member->session, ERROR);
+	return member->session;
+}
+
+/* Is a transaction under way on any node? */
+bool
+members_in_transaction(void)
+{
+	foreach_ptr (Member, member, members)
+	{
+		if (member->session->in_xact)
+			return true;
+	}
+	return false;
+}
+
+/* Ends the transactions on all nodes, which have done nothing: they may begin again. */
+void
+members_begin_anew(void)
+{
+	List *begun = NIL;
+
+	foreach_ptr (Member, member, members)
+	{
+		if (!member->session->in_xact)
+			continue;
+		session_send_simple(member->session, "ROLLBACK");
+		begun = lappend(begun, member);
+	}
+	foreach_ptr (Member, member, begun)
+	{
+		session_result_free(session_finish(member->session));
+		member->session->in_xact = false;
+		member->session->savepoint_depth = 0;
+		member->sent_level = 0;
+		member_settings_undone(member);
+	}
+	list_free(begun);
+}
+
 /* The node's owner session, joined to the transaction. */
 Session *
 member_acquire(const DistNode *node, bool write, bool single_snapshot)
@@ -286,8 +335,8 @@ member_acquire(const DistNode *node, bool write, bool single_snapshot)
 }
 
 /* Is the statement part of something larger? */
-static bool
-is_surrounded(void)
+bool
+members_are_surrounded(void)
 {
 	return IsTransactionBlock() || GetCurrentTransactionNestLevel() > 1 ||
 		   (MyXactFlags & XACT_FLAGS_PIPELINING) != 0 || !nesting_is_top();
@@ -307,7 +356,7 @@ xact_session(const DistNode *node, XactAccess access)
 	}
 	if (access != XACT_ALONE || xact_must_join())
 		return member_acquire(node, access == XACT_WRITE || access == XACT_ALONE,
-							  access == XACT_SNAPSHOT && !is_surrounded() &&
+							  access == XACT_SNAPSHOT && !members_are_surrounded() &&
 								  nesting_reads_only());
 
 	member = member_by_group(node->group);
@@ -336,7 +385,7 @@ something_written(void)
 bool
 xact_must_join(void)
 {
-	return is_surrounded() || something_written();
+	return members_are_surrounded() || something_written();
 }
 
 bool

@@ -44,6 +44,10 @@ extern void member_forget(Member *member);
 extern void member_settings(Member *member);
 extern void member_unpromise(Member *member);
 extern void member_settings_undone(Member *member);
+extern Session *member_plain(const DistNode *node);
+extern bool members_in_transaction(void);
+extern void members_begin_anew(void);
+extern bool members_are_surrounded(void);
 extern Session *member_acquire(const DistNode *node, bool write, bool single_snapshot);
 
 /* settings.c: the client's settings as SQL; the same pointer as long as nothing changes.
@@ -94,6 +98,24 @@ extern void doubt_init(void);
 extern void doubt_check_query(QueryDesc *query, bool renewable);
 extern bool doubt_check_relation(Oid relid);
 extern void doubt_before_begin(void);
+extern bool doubt_exists(void);
+
+/* gate.c */
+extern void gate_init(void);
+extern void gate_enter(void);
+extern void gate_leave(void);
+extern void gate_leave_unsettled(void);
+extern void gate_keep_closed(int lease_ms);
+extern bool gate_reopen(void);
+
+/* closing.c */
+extern void closing_begin(List *nodes, int lease_ms);
+extern bool closing_end(void);
+extern void closing_give_up(void);
+
+/* cluster_snapshot.c */
+extern void cluster_snapshot_init(void);
+extern void cluster_snapshot_before(QueryDesc *query, bool renewable);
 
 /* renew.c */
 extern bool renew_is_possible(const QueryDesc *query);

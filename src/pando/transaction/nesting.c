@@ -39,7 +39,12 @@ nesting_start(QueryDesc *query, int eflags)
 						 !query->plannedstmt->hasModifyingCTE &&
 						 query->plannedstmt->rowMarks == NIL;
 	if ((eflags & EXEC_FLAG_EXPLAIN_ONLY) == 0 && !IsParallelWorker())
-		doubt_check_query(query, renew_is_possible(query));
+	{
+		bool renewable = renew_is_possible(query);
+
+		doubt_check_query(query, renewable);
+		cluster_snapshot_before(query, renewable);
+	}
 	depth++;
 	PG_TRY();
 	{

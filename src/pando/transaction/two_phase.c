@@ -152,6 +152,8 @@ two_phase_prepare(void)
 	write_records();
 	PopActiveSnapshot();
 	DEBUG_POINT("commit-after-record");
+	gate_enter();
+	DEBUG_POINT("commit-inside-gate");
 }
 
 /*
@@ -192,6 +194,8 @@ leave_to_recovery(List *sessions)
 		return;
 	DEBUG_POINT_NO_ERROR("commit-before-settlement");
 	settled = identity_await_settlement(unsettled, DOUBT_MS + DOUBT_SLACK_MS);
+	if (!settled)
+		gate_leave_unsettled();
 	foreach_ptr (Session, session, sessions)
 	{
 		if (session->gid == NULL)
