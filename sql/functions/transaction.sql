@@ -31,6 +31,12 @@ CREATE OR REPLACE FUNCTION pando.gate_check()
 CREATE OR REPLACE FUNCTION pando.gate_open()
 	RETURNS boolean LANGUAGE C STRICT VOLATILE AS 'MODULE_PATHNAME';
 
+CREATE OR REPLACE FUNCTION pg_catalog.citus_create_restore_point(text)
+	RETURNS pg_lsn LANGUAGE C STRICT VOLATILE AS 'MODULE_PATHNAME';
+COMMENT ON FUNCTION pg_catalog.citus_create_restore_point(text) IS
+	'a named point in the WAL of all nodes, before or after each multi-node commit';
+REVOKE ALL ON FUNCTION pg_catalog.citus_create_restore_point(text) FROM public;
+
 -- Who waits for whom, over all nodes.
 
 CREATE OR REPLACE FUNCTION pando.backend_gpid(pid integer, application_name text)

@@ -381,6 +381,7 @@ finish_prepared(const char *gid, bool commit)
 {
 	DEBUG_POINT("doubt-before-settle");
 	StartTransactionCommand();
+	gate_enter(true);
 	FinishPreparedTransaction(gid, commit);
 	CommitTransactionCommand();
 	ereport(LOG, (errmsg("settled the prepared transaction \"%s\" that was in doubt: %s",

@@ -39,6 +39,7 @@
 #define NAP_MS 100
 #define CLOSE_WAIT_MS 8000
 #define MAX_LEASE_MS 30000
+#define SHUT UINT64CONST(1) /* in a lease: the gate is closed, nobody is waited for */
 
 typedef struct GateShared
 {
@@ -47,7 +48,7 @@ typedef struct GateShared
 	pg_atomic_uint64 blind_until; /* unsettled commits may not be known to nodes yet */
 	ConditionVariable opened;
 	ConditionVariable drained;
-	pg_atomic_uint64 leases[FLEXIBLE_ARRAY_MEMBER]; /* end; 0: not a closer */
+	pg_atomic_uint64 leases[FLEXIBLE_ARRAY_MEMBER]; /* end, with SHUT; 0: not a closer */
 } GateShared;
 
 static GateShared *shared = NULL;
@@ -102,9 +103,9 @@ gate_startup(void)
  * Committing.
  */
 
-/* Is there a closer whose lease still holds? */
+/* Is there a closer whose lease still holds? shut: one that waits for nobody any more. */
 static bool
-is_closed(void)
+is_closed(bool shut)
 {
 	uint64 now;
 
@@ -113,26 +114,31 @@ is_closed(void)
 	now = (uint64) GetCurrentTimestamp();
 	for (int i = 0; i <= MaxBackends; i++)
 	{
-		if (pg_atomic_read_u64(&shared->leases[i]) > now)
+		uint64 until = pg_atomic_read_u64(&shared->leases[i]);
+
+		if (until > now && (!shut || (until & SHUT) != 0))
 			return true;
 	}
 	return false;
 }
 
-/* Before a transaction becomes visible anywhere; waits while the gate is closed. */
+/*
+ * Before a transaction becomes visible anywhere; waits while the gate is closed. Does
+ * nothing when inside already. With first, it goes before those who still wait to close:
+ * for recovery, which somebody inside may be waiting for.
+ */
 void
-gate_enter(void)
+gate_enter(bool first)
 {
-	Assert(!inside);
-	for (;;)
+	while (!inside)
 	{
 		(void) pg_atomic_fetch_add_u32(&shared->inside, 1); /* a full barrier */
 		inside = true;
-		if (!is_closed())
+		if (!is_closed(first))
 			break;
 		gate_leave();
 		ConditionVariablePrepareToSleep(&shared->opened);
-		if (is_closed())
+		if (is_closed(first))
 			(void) ConditionVariableTimedSleep(&shared->opened, NAP_MS,
 											   PG_WAIT_EXTENSION);
 		ConditionVariableCancelSleep();
@@ -190,6 +196,14 @@ gate_exit(int code, Datum arg)
 	(void) gate_reopen();
 }
 
+/* Ends the lease that much later; barrier: before what follows is read. */
+static void
+set_lease(long ms, uint64 shut)
+{
+	pg_atomic_write_u64(my_lease(), (later(ms) & ~SHUT) | shut);
+	pg_memory_barrier();
+}
+
 static bool
 is_drained(void)
 {
@@ -209,14 +223,20 @@ gate_keep_closed(int lease_ms)
 	exit_registered = true;
 	(void) gate_reopen();
 	(void) pg_atomic_fetch_add_u32(&shared->closers, 1);
-	pg_atomic_write_u64(my_lease(), later(CLOSE_WAIT_MS + lease_ms));
-	pg_memory_barrier();
+	set_lease(CLOSE_WAIT_MS + lease_ms, 0);
 
 	PG_TRY();
 	{
 		ConditionVariablePrepareToSleep(&shared->drained);
-		while (!is_drained())
+		for (;;)
 		{
+			if (is_drained())
+			{
+				set_lease(lease_ms, SHUT);
+				if (is_drained())
+					break;
+				set_lease(CLOSE_WAIT_MS + lease_ms, 0);
+			}
 			if ((uint64) GetCurrentTimestamp() >= deadline)
 				ereport(ERROR,
 						(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
@@ -233,7 +253,6 @@ gate_keep_closed(int lease_ms)
 		PG_RE_THROW();
 	}
 	PG_END_TRY();
-	pg_atomic_write_u64(my_lease(), later(lease_ms));
 	DEBUG_POINT("gate-closed");
 }
 

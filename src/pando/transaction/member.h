@@ -102,7 +102,7 @@ extern bool doubt_exists(void);
 
 /* gate.c */
 extern void gate_init(void);
-extern void gate_enter(void);
+extern void gate_enter(bool first);
 extern void gate_leave(void);
 extern void gate_leave_unsettled(void);
 extern void gate_keep_closed(int lease_ms);

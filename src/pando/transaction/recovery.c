@@ -30,6 +30,7 @@
 		*/
 
 static int unreached = 0; /* nodes that the last recovery did not reach */
+static List *done = NIL;  /* TransactionRow *: step 4 */
 
 /* One node under recovery. */
 typedef struct Recovery
@@ -119,7 +120,7 @@ is_listed(PGresult *list, const char *gid)
 	return false;
 }
 
-/* Steps 3 and 4 for one node. */
+/* Step 3 for one node. What may be forgotten is noted. */
 static int
 recover_node(Recovery *recovery, const char *prefix)
 {
@@ -128,6 +129,7 @@ recover_node(Recovery *recovery, const char *prefix)
 	int settled = 0;
 
 	DEBUG_POINT("recovery-after-list");
+	gate_enter(true);
 	for (int i = 0; i < PQntuples(list); i++)
 	{
 		const char *gid = PQgetvalue(list, i, 0);
@@ -143,19 +145,16 @@ recover_node(Recovery *recovery, const char *prefix)
 			continue;
 		}
 		if (commit)
-		{
-			(void) catalog_transaction_delete(group, gid);
 			tell_settled(gid, prefix);
-		}
 		settled++;
 	}
-	DEBUG_POINT("recovery-before-forget");
+	gate_leave();
 	foreach_ptr (TransactionRow, row, recovery->records)
 	{
 		if (strncmp(row->gid, prefix, strlen(prefix)) != 0 || is_listed(list, row->gid))
 			continue;
-		(void) catalog_transaction_delete(group, row->gid);
 		tell_settled(row->gid, prefix);
+		done = lappend(done, row);
 	}
 	return settled;
 }
@@ -244,17 +243,40 @@ lock_recovery(void)
 	(void) LockAcquire(&tag, ExclusiveLock, false, false);
 }
 
+/*
+ * Step 4. A restore point must not come between COMMIT PREPARED on a node and this here,
+ * so the deletion is committed inside the gate; and not in a client's transaction, which
+ * may last.
+ */
+static void
+forget_done(void)
+{
+	if (done == NIL)
+		return;
+	DEBUG_POINT("recovery-before-forget");
+	gate_enter(true);
+	foreach_ptr (TransactionRow, row, done)
+		(void) catalog_transaction_delete(row->groupid, row->gid);
+}
+
 int
 xact_recover(void)
 {
 	char *prefix = two_phase_prefix();
 	List *recoveries = NIL;
 
+	int settled;
+
 	lock_recovery();
 	unreached = 0;
+	done = NIL;
 	foreach_ptr (const DistNode, node, node_list(NODES_OTHER))
 		recoveries = lappend(recoveries, recovery_start(node, prefix));
-	return recover_all(recoveries, prefix);
+	settled = recover_all(recoveries, prefix);
+	if (!IsTransactionBlock())
+		forget_done();
+	done = NIL;
+	return settled;
 }
 
 int

@@ -152,7 +152,7 @@ two_phase_prepare(void)
 	write_records();
 	PopActiveSnapshot();
 	DEBUG_POINT("commit-after-record");
-	gate_enter();
+	gate_enter(false);
 	DEBUG_POINT("commit-inside-gate");
 }
 
