@@ -425,10 +425,11 @@ settle_doubts(void)
 
 static int retry_interval = NEVER_MS;
 
+/* Off together with recovery: a server that was restored must not ask its old cluster. */
 static int
 doubts_interval(void)
 {
-	return retry_interval;
+	return maintenance_recovers() ? retry_interval : -1;
 }
 
 static void

@@ -33,6 +33,13 @@ maintenance_jobs(void)
 
 static int retry_interval = 0; /* 0: all nodes answered */
 
+/* Is citus.recover_2pc_interval anything but off? */
+bool
+maintenance_recovers(void)
+{
+	return recover_interval >= 0;
+}
+
 static int
 recovery_interval(void)
 {

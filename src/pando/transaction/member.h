@@ -135,6 +135,7 @@ extern void attention_init(void);
 
 /* maintenance.c */
 extern void maintenance_init(void);
+extern bool maintenance_recovers(void);
 
 /* nesting.c */
 extern void nesting_init(void);

@@ -1,0 +1,140 @@
+# With pando.snapshot = 'cluster' a transfer between nodes is seen whole or not at all. What keeps
+# commits waiting for it ends with its lease or its owner.
+use strict;
+use warnings;
+use Test::More;
+use Time::HiRes qw(sleep time);
+use lib '.';
+use PandoCluster;
+
+my $cluster = PandoCluster->new('snapshot', workers => 2);
+my ($coordinator, $worker1, $worker2) = $cluster->nodes;
+$cluster->sql(<<'END');
+CREATE TABLE t (k int PRIMARY KEY, v int);
+SELECT create_distributed_table('t', 'k');
+INSERT INTO t SELECT k, 100 FROM generate_series(1, 40) k;
+CREATE TABLE r (k int PRIMARY KEY, v int);
+SELECT create_reference_table('r');
+INSERT INTO r VALUES (1, 0);
+END
+sleep 3;    # the gate does not close right after a server's start
+
+sub psql_start
+{
+	my ($node, $sql) = @_;
+	my $self = { out => '', err => '' };
+	$self->{handle} = IPC::Run::start(
+		[ 'psql', '-XAtq', '-h', '127.0.0.1', '-p', $node->port, '-d', 'postgres', '-f', '-' ],
+		'<', \$sql, '>', \$self->{out}, '2>', \$self->{err}, IPC::Run::timeout(90));
+	return $self;
+}
+
+# Transfers through all nodes, while all nodes' readers look at the total.
+{
+	my $transfers = join '', map {
+		my ($a, $b) = sort { $a <=> $b } (1 + int rand 20, 21 + int rand 20);
+		"BEGIN; UPDATE t SET v = v - 1 WHERE k = $a; UPDATE t SET v = v + 1 WHERE k = $b; UPDATE r SET v = v + 1; COMMIT;\n"
+	} 1 .. 150;
+	my @writers = map { psql_start($_, $transfers) } $coordinator, $worker1;
+	my @readers = map {
+		psql_start($_, "SET pando.snapshot = 'cluster';\n" . join('', map {
+			"SELECT sum(v) FROM t;\n" .
+			"BEGIN ISOLATION LEVEL REPEATABLE READ;\nSELECT -sum(v) FROM t WHERE k <= 20;\nSELECT sum(v) FROM t WHERE k > 20;\nCOMMIT;\n"
+		} 1 .. 40))
+	} $coordinator, $worker2;
+	foreach my $i (0, 1)
+	{
+		$readers[$i]{handle}->finish;
+		my @sums = split /\n/, $readers[$i]{out};
+		is(scalar @sums, 120, "reader $i read") or diag($readers[$i]{err});
+		my $bad = 0;
+		while (my ($whole, $low, $high) = splice @sums, 0, 3)
+		{
+			$bad++ if $whole != 4000 || $high - $low != 4000;
+		}
+		is($bad, 0, "reader $i saw no transfer half");
+		is($readers[$i]{err}, '', "reader $i got no error");
+	}
+	$_->{handle}->finish foreach @writers;
+	is($_->{err}, '', 'the writer got no error') foreach @writers;
+}
+
+# The local part (a reference table's copy on this node) is of the same moment as the rest.
+{
+	$coordinator->safe_psql('postgres', "SELECT pando.debug_point_arm('commit-before-second-phase', 'wait')");
+	my $writer = psql_start($coordinator, "BEGIN; UPDATE t SET v = v + 1 WHERE k = 1; UPDATE t SET v = v + 1 WHERE k = 2; UPDATE r SET v = -1; COMMIT;");
+	$coordinator->poll_query_until('postgres', "SELECT count(*) = 1 FROM pg_stat_activity WHERE wait_event = 'PgSleep'");
+	my $half = psql_start($coordinator, "SELECT min(r.v) FROM r;");
+	$half->{handle}->finish;
+	is($half->{out}, "-1\n", 'without it the local part is seen before the rest');
+	my $reader = psql_start($coordinator, "SET pando.snapshot = 'cluster'; SELECT sum(t.v), min(r.v) FROM t, r;");
+	sleep 1;
+	$reader->{handle}->pump_nb;
+	is($reader->{out}, '', 'a reader waits for a commit that is under way');
+	$coordinator->safe_psql('postgres', 'SELECT pando.debug_point_clear()');
+	$_->{handle}->finish foreach $writer, $reader;
+	is($reader->{out}, "4002|-1\n", 'and sees all of it');
+}
+
+# Who keeps the gates closed dies, is stopped, or is just slow.
+foreach my $case ('terminated', 'killed', 'slow')
+{
+	$coordinator->safe_psql('postgres', "SELECT pando.debug_point_arm('cluster-snapshot-taken', 'wait')");
+	my $reader = psql_start($coordinator, "SET pando.snapshot = 'cluster'; SELECT sum(v) FROM t;");
+	$coordinator->poll_query_until('postgres', "SELECT count(*) = 1 FROM pg_stat_activity WHERE wait_event = 'PgSleep'");
+	my $writer = psql_start($worker1, "BEGIN; UPDATE t SET v = v + 1 WHERE k = 1; UPDATE t SET v = v + 1 WHERE k = 2; COMMIT; SELECT 'committed';");
+	sleep 1;
+	$writer->{handle}->pump_nb;
+	is($writer->{out}, '', "$case: a commit waits while a snapshot is taken");
+	my $pid = $coordinator->safe_psql('postgres', "SELECT pid FROM pg_stat_activity WHERE wait_event = 'PgSleep'");
+	my $start = time;
+	$coordinator->safe_psql('postgres', "SELECT pg_terminate_backend($pid)") if $case eq 'terminated';
+	kill 'KILL', $pid if $case eq 'killed';
+	$writer->{handle}->finish;
+	cmp_ok(time - $start, '<', 8, "$case: it goes on in time");
+	is($writer->{out}, "committed\n", "$case: and commits") or diag($writer->{err});
+	$coordinator->poll_query_until('postgres', 'SELECT true');
+	$coordinator->safe_psql('postgres', 'SELECT pando.debug_point_clear()');
+	eval { $reader->{handle}->finish };
+	is($reader->{out}, $cluster->sql('SELECT sum(v) FROM t') . "\n", 'slow: the snapshot is taken again') if $case eq 'slow';
+	is($cluster->sql("SELECT count(*) FROM t"), 40, "$case: the cluster works");
+}
+
+# A transaction in doubt is no part of any snapshot: it is settled first.
+{
+	sleep 3;
+	$coordinator->safe_psql('postgres', "SELECT pando.debug_point_arm('commit-before-second-phase', 'wait')");
+	my $before = $cluster->sql('SELECT sum(v) FROM t');
+	my $writer = psql_start($coordinator, "BEGIN; UPDATE t SET v = v + 1 WHERE k = 1; UPDATE t SET v = v + 1 WHERE k = 2; UPDATE t SET v = v + 1 WHERE k = 3; UPDATE t SET v = v + 1 WHERE k = 4; COMMIT;");
+	$coordinator->poll_query_until('postgres', "SELECT count(*) = 1 FROM pg_stat_activity WHERE wait_event = 'PgSleep'");
+	$coordinator->stop('immediate');
+	eval { $writer->{handle}->finish };
+	$coordinator->start;
+	my $reader = psql_start($worker2, "SET pando.snapshot = 'cluster'; SELECT sum(v) FROM t;");
+	$reader->{handle}->finish;
+	is($reader->{out}, ($before + 4) . "\n", 'after a crash: all of what was committed') or diag($reader->{err});
+}
+
+# Where it cannot be had.
+foreach my $case (
+	[ "BEGIN; SELECT sum(v) FROM t;", qr/statement of a longer READ COMMITTED transaction/ ],
+	[ "BEGIN ISOLATION LEVEL SERIALIZABLE; SELECT sum(v) FROM t;", qr/SERIALIZABLE transaction cannot have/ ],
+	[ "BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1; SELECT sum(v) FROM t;", qr/must be taken before any query/ ])
+{
+	my ($sql, $message) = @$case;
+	my $session = psql_start($coordinator, "SET pando.snapshot = 'cluster'; $sql");
+	$session->{handle}->finish;
+	like($session->{err}, $message, "refused: $sql");
+	is($session->{out} =~ /\d{3}/ ? 'rows' : 'none', 'none', 'and nothing is read');
+}
+$worker2->stop('immediate');
+{
+	my $session = psql_start($coordinator, "SET pando.snapshot = 'cluster'; SELECT sum(v) FROM t;");
+	$session->{handle}->finish;
+	like($session->{err}, qr/connection to the remote node|could not connect/, 'not while a node is away');
+}
+$worker2->start;
+is($cluster->prepared_count, 0, 'nothing stays prepared');
+
+$cluster->stop;
+done_testing();
