@@ -22,12 +22,12 @@ int executor_max_result_size = 1024 * 1024;
 bool executor_sort_returning = false;
 bool executor_sequential_writes = false;
 
-/* One session per node reads and writes: these bound what is not done (yet). */
+int executor_slow_start_ms = 10;
+int executor_pool_size = 16;
+bool executor_force_spread = false;
+
 static int modify_mode = 0;
-static int slow_start_interval = 10;
-static int max_pool_size = 16;
 static bool local_execution = true;
-static bool force_parallelization = false;
 static int task_check_interval = 10;
 static bool commutative = false;
 
@@ -84,11 +84,11 @@ define_settings(void)
 							MAX_KILOBYTES, PGC_USERSET, GUC_UNIT_KB, NULL, NULL, NULL);
 	DefineCustomIntVariable("citus.executor_slow_start_interval",
 							"Time between new sessions to a node within one statement.",
-							NULL, &slow_start_interval, 10, 0, INT_MAX, PGC_USERSET,
+							NULL, &executor_slow_start_ms, 10, 0, INT_MAX, PGC_USERSET,
 							GUC_UNIT_MS, NULL, NULL, NULL);
 	DefineCustomIntVariable("citus.max_adaptive_executor_pool_size",
 							"Largest number of sessions to a node within one statement.",
-							NULL, &max_pool_size, 16, 1, INT_MAX, PGC_USERSET, 0, NULL,
+							NULL, &executor_pool_size, 16, 1, INT_MAX, PGC_USERSET, 0, NULL,
 							NULL, NULL);
 	DefineCustomIntVariable(
 		"citus.remote_task_check_interval",
@@ -107,8 +107,8 @@ define_settings(void)
 				"Kept for scripts: tasks on this node always run inside the backend.",
 				&local_execution);
 	define_bool("citus.force_max_query_parallelization",
-				"Kept for scripts: one session per node is used.",
-				&force_parallelization);
+				"A read of several shards uses as many sessions as it may, at once.",
+				&executor_force_spread);
 	define_bool("citus.all_modifications_commutative",
 				"Kept for scripts: copies are written in one order by everybody.",
 				&commutative);

@@ -4,8 +4,9 @@
  * A FragmentRun computes the fragment's values, makes its tasks and brings their rows.
  * All it owns lives in run->context. Rows come from three places, in this order: `spill`
  * (rows of sessions that another statement needed, and what a write returned), the local
- * tasks, the flights to other nodes. One flight per node is under way at a time; it is
- * that node's owner session's holder (remote/session.h) until it is over.
+ * tasks, the flights to other nodes. One flight per session is under way at a time; it is
+ * the session's holder (remote/session.h) until it is over. A node has one flight, over
+ * its owner session, unless its tasks fan out (fan.c).
  */
 #ifndef PANDO_EXECUTOR_RUN_H
 #define PANDO_EXECUTOR_RUN_H
@@ -87,6 +88,7 @@ typedef struct SubRun
 } SubRun;
 
 typedef struct Flight Flight;
+typedef struct Fan Fan;
 
 typedef struct FragmentRun
 {
@@ -113,6 +115,7 @@ typedef struct FragmentRun
 	bool binary;
 	RowDecoder *decoder;
 	List *flights; /* those under way */
+	List *fans;	   /* nodes with tasks that wait for a session */
 	Flight *current;
 	List *local_tasks; /* to be run */
 	LocalQuery *local; /* being read */
@@ -142,6 +145,8 @@ struct Flight
 	PGresult *result; /* rows being handed out */
 	int row;
 	bool header; /* the next COPY row starts with the header */
+	Fan *fan;	 /* NULL: these are all tasks of the node */
+	instr_time sent;
 };
 
 /* run.c */
@@ -173,12 +178,23 @@ extern Flight *flight_start(FragmentRun *run, const DistNode *node, List *tasks,
 							bool write);
 extern bool flight_next(Flight *flight, Datum *values, bool *nulls, Task **task);
 extern bool flight_is_over(const Flight *flight);
+extern void flight_send(Flight *flight, const char *ahead);
+extern Flight *flight_create(FragmentRun *run, const DistNode *node, Session *session);
+extern void flight_ended(Flight *flight);
 extern void flight_stop(Flight *flight, bool may_cancel);
 extern void flights_wait(FragmentRun *run);
 extern void flights_connect(FragmentRun *run);
 extern void flights_forget(void *run);
 extern void reads_assign(FragmentRun *run, List *tasks);
 extern void task_avoid_lost_node(FragmentRun *run, Task *task);
+
+/* fan.c */
+extern bool fan_start(FragmentRun *run, const DistNode *node, List *tasks);
+extern bool fan_next_tasks(Flight *flight);
+extern void fan_take_snapshot(Flight *flight, const char *snapshot);
+extern bool fan_flight_lost(Flight *flight);
+extern long fans_timeout(FragmentRun *run);
+extern void fans_waited(FragmentRun *run, double milliseconds);
 
 /* write.c */
 extern void write_run(FragmentRun *run);
@@ -211,5 +227,8 @@ extern int executor_explain_sort;
 extern int executor_max_result_size; /* kB; -1: no limit */
 extern bool executor_sequential_writes;
 extern bool executor_sort_returning;
+extern int executor_slow_start_ms;
+extern int executor_pool_size;
+extern bool executor_force_spread;
 
 #endif

@@ -1,7 +1,8 @@
 /*
  * run_remote.c: a run's tasks on other nodes.
  *
- * All tasks of one node go in one flight over the transaction's owner session:
+ * All tasks of one node go in one flight over the transaction's owner session (fan.c has
+ * the exception):
  *
  *   one task, small          a prepared statement with parameters, rows in binary
  *   otherwise, with rows     COPY (task) TO STDOUT (FORMAT binary); per task, values
@@ -35,6 +36,7 @@ typedef enum StepKind
 {
 	STEP_TASK,
 	STEP_PLAN, /* the node's plan of the task before */
+	STEP_SNAPSHOT,
 	STEP_OTHER
 } StepKind;
 
@@ -159,11 +161,14 @@ goes_as_union(const Flight *flight)
 }
 
 static void
-send_texts(Flight *flight)
+send_texts(Flight *flight, const char *ahead)
 {
 	StringInfoData sql;
 
 	initStringInfo(&sql);
+	appendStringInfoString(&sql, ahead);
+	if (ahead[0] != '\0')
+		add_step(flight, STEP_SNAPSHOT, NULL);
 	if (goes_as_union(flight))
 	{
 		foreach_ptr (char, text, tasks_as_unions(flight->run, flight->tasks))
@@ -187,10 +192,12 @@ static bool
 goes_with_params(const Flight *flight)
 {
 	const FragmentRun *run = flight->run;
-	const Task *task = linitial(flight->tasks);
+	const Task *task;
 
-	return list_length(flight->tasks) == 1 && list_length(task->rows) <= 1 &&
-		   !run->explain.analyze &&
+	if (flight->fan != NULL || list_length(flight->tasks) != 1)
+		return false;
+	task = linitial(flight->tasks);
+	return list_length(task->rows) <= 1 && !run->explain.analyze &&
 		   (run->desc == NULL || !run->binary || run->fragment->command != CMD_SELECT ||
 			run->fragment->rows / list_length(run->tasks) <= COPY_ROWS);
 }
@@ -206,33 +213,58 @@ is_alone(const FragmentRun *run, bool write)
 
 static void flight_drain(SessionHolder *holder);
 
+/* A flight without tasks yet, under way; in the run's context. */
+Flight *
+flight_create(FragmentRun *run, const DistNode *node, Session *session)
+{
+	Flight *flight = palloc0(sizeof(Flight));
+
+	flight->run = run;
+	flight->node = node;
+	flight->session = session;
+	flight->connecting = session->state == SESSION_CONNECTING;
+	flight->holder.drain = flight_drain;
+	run->flights = lappend(run->flights, flight);
+	return flight;
+}
+
+/* Sends the flight's tasks; `ahead`: a statement before them that exports the snapshot.
+ */
+void
+flight_send(Flight *flight, const char *ahead)
+{
+	FragmentRun *run = flight->run;
+
+	session_unhold(&flight->holder);
+	list_free_deep(flight->steps);
+	flight->steps = NIL;
+	flight->step = 0;
+	flight->header = true;
+	INSTR_TIME_SET_CURRENT(flight->sent);
+	if (goes_with_params(flight))
+		send_params(flight, linitial(flight->tasks));
+	else
+		send_texts(flight, ahead);
+	if (run->fragment->command == CMD_SELECT || run->desc != NULL)
+		session_stream_rows(flight->session);
+	session_hold(flight->session, &flight->holder);
+}
+
 Flight *
 flight_start(FragmentRun *run, const DistNode *node, List *tasks, bool write)
 {
 	MemoryContext old = MemoryContextSwitchTo(run->context);
-	Flight *flight = palloc0(sizeof(Flight));
 	XactAccess access = write				   ? XACT_WRITE
 						: run->fragment->locks ? XACT_LOCK
 											   : XACT_SNAPSHOT;
+	Flight *flight;
 
 	if (is_alone(run, write))
 		access = XACT_ALONE;
-	flight->run = run;
-	flight->node = node;
+	flight = flight_create(run, node, xact_session(node, access));
 	flight->tasks = tasks;
 	flight->write = write;
-	flight->header = true;
-	flight->session = xact_session(node, access);
-	flight->connecting = flight->session->state == SESSION_CONNECTING;
-	if (goes_with_params(flight))
-		send_params(flight, linitial(tasks));
-	else
-		send_texts(flight);
-	if (run->fragment->command == CMD_SELECT || run->desc != NULL)
-		session_stream_rows(flight->session);
-	flight->holder.drain = flight_drain;
-	session_hold(flight->session, &flight->holder);
-	run->flights = lappend(run->flights, flight);
+	flight_send(flight, "");
 	MemoryContextSwitchTo(old);
 	return flight;
 }
@@ -241,7 +273,7 @@ flight_start(FragmentRun *run, const DistNode *node, List *tasks, bool write)
  * Receiving.
  */
 
-static void
+void
 flight_ended(Flight *flight)
 {
 	FragmentRun *run = flight->run;
@@ -275,12 +307,13 @@ flight_lost(Flight *flight)
 {
 	Session *session = flight->session;
 	FragmentRun *run = flight->run;
-	List *tasks = flight->tasks;
 
+	if (flight->fan != NULL && fan_flight_lost(flight))
+		return;
 	if (!flight_fail_over(flight))
 		session_raise_lost(session, ERROR);
 	flight_ended(flight);
-	reads_assign(run, tasks);
+	reads_assign(run, flight->tasks);
 }
 
 /* One statement's result has come to its end. */
@@ -315,6 +348,8 @@ take_rows(Flight *flight, PGresult *result)
 
 	if (step->kind == STEP_PLAN)
 		take_plan(flight, result);
+	if (step->kind == STEP_SNAPSHOT && PQntuples(result) == 1)
+		fan_take_snapshot(flight, PQgetvalue(result, 0, 0));
 	if (step->kind != STEP_TASK || flight->run->desc == NULL || PQntuples(result) == 0)
 		return false;
 	flight->result = result;
@@ -431,6 +466,8 @@ flight_next(Flight *flight, Datum *values, bool *nulls, Task **task)
 								session->address.host, session->address.port),
 						 errdetail("An error in it was caught while another statement "
 								   "used the node.")));
+				if (flight->fan != NULL && fan_next_tasks(flight))
+					continue;
 				flight_ended(flight);
 			}
 			else if (session->state == SESSION_DEAD)
@@ -469,7 +506,16 @@ flights_wait(FragmentRun *run)
 		sessions = lappend(sessions, flight->session);
 	if (sessions == NIL)
 		return;
-	(void) session_wait_any(sessions, -1);
+	if (run->fans == NIL)
+		(void) session_wait_any(sessions, -1);
+	else
+	{
+		instr_time start;
+
+		INSTR_TIME_SET_CURRENT(start);
+		(void) session_wait_any(sessions, fans_timeout(run));
+		fans_waited(run, elapsed_ms(start));
+	}
 	list_free(sessions);
 }
 
@@ -612,7 +658,8 @@ reads_assign(FragmentRun *run, List *tasks)
 		List *others = NIL;
 		List *together = tasks_of_node(waiting, node, &others);
 
-		(void) flight_start(run, node, together, false);
+		if (!fan_start(run, node, together))
+			(void) flight_start(run, node, together, false);
 		waiting = others;
 	}
 	flights_connect(run);

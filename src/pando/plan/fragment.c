@@ -24,7 +24,8 @@ typedef enum Number
 	NUMBER_STORE,
 	NUMBER_LOCKS,
 	NUMBER_FIRST_COPY,
-	NUMBER_RESTART
+	NUMBER_RESTART,
+	NUMBER_SPREAD
 } Number;
 
 typedef enum Field
@@ -100,6 +101,7 @@ fragment_pack(const Fragment *fragment)
 	numbers = lappend_int(numbers, fragment->locks);
 	numbers = lappend_int(numbers, fragment->first_copy);
 	numbers = lappend_int(numbers, fragment->restart);
+	numbers = lappend_int(numbers, fragment->spread);
 	packed = lappend(packed, numbers);
 	packed = lappend(packed, list_make1_oid(fragment->anchor));
 	packed = lappend(packed, fragment->keys);
@@ -142,6 +144,7 @@ fragment_unpack(List *packed)
 	fragment->locks = list_nth_int(numbers, NUMBER_LOCKS) != 0;
 	fragment->first_copy = list_nth_int(numbers, NUMBER_FIRST_COPY) != 0;
 	fragment->restart = list_nth_int(numbers, NUMBER_RESTART);
+	fragment->spread = (FragmentSpread) list_nth_int(numbers, NUMBER_SPREAD);
 	fragment->anchor = linitial_oid((List *) list_nth(packed, FIELD_ANCHOR));
 	fragment->keys = list_nth(packed, FIELD_KEYS);
 	fragment->relations = list_nth(packed, FIELD_RELATIONS);

@@ -27,6 +27,15 @@ typedef enum ShardChoice
 	SHARDS_BY_ROW	   /* INSERT: each row's distribution column value decides */
 } ShardChoice;
 
+/* What is gained when several sessions of one node share its tasks (SELECT). */
+typedef enum FragmentSpread
+{
+	SPREAD_NEVER,	/* not allowed: the statement may write */
+	SPREAD_NOTHING, /* the node can run the tasks in parallel by itself */
+	SPREAD_COST,	/* it can't; worth it if they cost much */
+	SPREAD_UNKNOWN	/* nobody knows what they cost */
+} FragmentSpread;
+
 typedef struct Fragment
 {
 	CmdType command; /* CMD_SELECT, CMD_INSERT, CMD_UPDATE, CMD_DELETE */
@@ -68,6 +77,7 @@ typedef struct Fragment
 	bool first_copy; /* read the copy that every write changes first: rows are locked
 					  * there, by the text or by what reads the rows' places */
 	int restart;	 /* 1 + executor parameter whose change makes the tasks run anew; 0 */
+	FragmentSpread spread;
 } Fragment;
 
 /*

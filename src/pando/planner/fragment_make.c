@@ -30,6 +30,7 @@
 #include "pando/planner/local.h"
 #include "pando/planner/rescan.h"
 #include "pando/planner/row_locks.h"
+#include "pando/planner/spread.h"
 
 /* Rows of a fragment of which nothing is known. */
 #define DEFAULT_ROWS 1000
@@ -113,6 +114,9 @@ fragment_from_query(Query *query, const Distribution *distribution)
 	fragment->rows = DEFAULT_ROWS;
 	fragment->locks = query_locks_rows(query);
 	fragment->first_copy = query_wants_first_copies(query);
+	if (fragment->choice == SHARDS_ALL || fragment->choice == SHARDS_BY_KEY)
+		fragment->spread =
+			distribution->kind == DIST_SHARDED ? spread_of_query(query) : SPREAD_NEVER;
 	fragment_set_columns(fragment, output_tlist(query));
 	return fragment;
 }

@@ -34,6 +34,7 @@
 #include "pando/planner/init.h"
 #include "pando/planner/local.h"
 #include "pando/planner/row_locks.h"
+#include "pando/planner/spread.h"
 #include "pando/planner/with_writes.h"
 #include "pando/planner/write.h"
 
@@ -54,6 +55,8 @@ plan_read(Query *query, int cursor_options, ParamListInfo params, DistRelations 
 	Distribution distribution = distribution_of_query(query);
 	Fragment *fragment;
 
+	if (distribution.kind != DIST_SINGLE)
+		spread_statement(query);
 	/* One shard group's text may have them; a plan of several parts runs them first. */
 	if (found.modified && distribution.kind != DIST_SINGLE)
 	{
@@ -114,6 +117,7 @@ plan_query(Query *query, const char *source, int cursor_options, ParamListInfo p
 {
 	PlannedStmt *stmt;
 	List *outer = fragment_scope_enter();
+	bool outer_writes = spread_statement_begin();
 
 	PG_TRY();
 	{
@@ -123,6 +127,7 @@ plan_query(Query *query, const char *source, int cursor_options, ParamListInfo p
 	PG_FINALLY();
 	{
 		fragment_scope_leave(outer);
+		spread_statement_end(outer_writes);
 	}
 	PG_END_TRY();
 	return stmt;

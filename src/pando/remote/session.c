@@ -93,18 +93,27 @@ session_create(const NodeAddress *address, Oid userid, const char *name)
 	return session;
 }
 
-/* Opens a new session; on error nothing of it stays. */
+/* Opens a new session; on error nothing of it stays. NULL: an extra one has no place. */
 static Session *
-session_open(const NodeAddress *address, Oid userid, const char *name)
+session_open(const NodeAddress *address, Oid userid, const char *name, bool extra)
 {
 	bool has_claimed = session_claimed_list() != NIL;
 	Session *session = session_create(address, userid, name);
 
 	PG_TRY();
 	{
-		session->wire->pool =
-			shared_pool_enter(address->host, address->port, !has_claimed);
-		if (!AcquireExternalFD())
+		bool has_place = true;
+
+		if (extra)
+			has_place =
+				shared_pool_try(address->host, address->port, &session->wire->pool);
+		else
+			session->wire->pool =
+				shared_pool_enter(address->host, address->port, !has_claimed);
+		session->wire->fd_acquired = has_place && AcquireExternalFD();
+		if (session->wire->fd_acquired)
+			connect_start(session);
+		else if (!extra)
 			ereport(ERROR,
 					(errcode(ERRCODE_SQLCLIENT_UNABLE_TO_ESTABLISH_SQLCONNECTION),
 					 errmsg("could not connect to the remote node %s:%d", address->host,
@@ -112,8 +121,6 @@ session_open(const NodeAddress *address, Oid userid, const char *name)
 					 errdetail("There are too many open files on this server."),
 					 errhint("Raise the server's max_files_per_process and/or \"ulimit "
 							 "-n\" limits.")));
-		session->wire->fd_acquired = true;
-		connect_start(session);
 	}
 	PG_CATCH();
 	{
@@ -121,6 +128,11 @@ session_open(const NodeAddress *address, Oid userid, const char *name)
 		PG_RE_THROW();
 	}
 	PG_END_TRY();
+	if (!session->wire->fd_acquired)
+	{
+		session_close(session);
+		return NULL;
+	}
 	return session;
 }
 
@@ -145,8 +157,8 @@ idle_is_healthy(Session *session)
 	return PQstatus(session->conn) == CONNECTION_OK;
 }
 
-Session *
-session_claim(const NodeAddress *address, Oid userid)
+static Session *
+claim(const NodeAddress *address, Oid userid, bool extra)
 {
 	const char *name = session_name();
 	dlist_mutable_iter iter;
@@ -171,7 +183,19 @@ session_claim(const NodeAddress *address, Oid userid)
 		session->address.group = address->group;
 		return session;
 	}
-	return session_open(address, userid, name);
+	return session_open(address, userid, name, extra);
+}
+
+Session *
+session_claim(const NodeAddress *address, Oid userid)
+{
+	return claim(address, userid, false);
+}
+
+Session *
+session_claim_extra(const NodeAddress *address, Oid userid)
+{
+	return claim(address, userid, true);
 }
 
 static int

@@ -85,6 +85,12 @@ typedef struct Session
  */
 extern Session *session_claim(const NodeAddress *address, Oid userid);
 
+/*
+ * The same for a session that is not needed, only useful: NULL when there is no place for
+ * one more.
+ */
+extern Session *session_claim_extra(const NodeAddress *address, Oid userid);
+
 /* Gives it back: kept for later if idle, healthy and within the limits; else closed. */
 extern void session_release(Session *session);
 

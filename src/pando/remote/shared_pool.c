@@ -5,8 +5,8 @@
  * keeps a pointer to its own. A backend that needs a session while the pool is full
  * waits, up to citus.node_connection_timeout. A transaction that already holds sessions
  * never waits for another one, since two such could wait for each other: it exceeds the
- * limit. No session is kept idle while its pool is full, so that at least one place goes
- * round.
+ * limit. A session that would only make a statement faster is not opened while the pool
+ * is full. No session is kept idle then either, so that at least one place goes round.
  */
 #include "pando/compat/compat.h"
 
@@ -155,6 +155,17 @@ shared_pool_enter(const char *host, int port, bool may_wait)
 	}
 	ConditionVariableCancelSleep();
 	return entry;
+}
+
+/* The same if a place is free; false, with *taken NULL, if none is. */
+bool
+shared_pool_try(const char *host, int port, SharedPoolEntry **taken)
+{
+	SharedPoolEntry *entry = pool_entry(host, port);
+	bool has_place = entry == NULL || pool_try(entry, pool_limit());
+
+	*taken = has_place ? entry : NULL;
+	return has_place;
 }
 
 void

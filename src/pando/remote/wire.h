@@ -139,6 +139,7 @@ extern char *error_trim(const char *message);
 /* shared_pool.c */
 extern void shared_pool_init(void);
 extern SharedPoolEntry *shared_pool_enter(const char *host, int port, bool may_wait);
+extern bool shared_pool_try(const char *host, int port, SharedPoolEntry **taken);
 extern void shared_pool_leave(SharedPoolEntry *entry);
 extern bool shared_pool_full(SharedPoolEntry *entry);
 

@@ -96,9 +96,9 @@ members_close_strangers(void)
 	nodes_changed = session_claimed_list() != NIL;
 }
 
-/* Claims a session to the node for this transaction. */
-Member *
-member_add(const DistNode *node, bool owner)
+/* Claims a session to the node for this transaction. NULL: an extra one has no place. */
+static Member *
+add_member(const DistNode *node, bool owner, bool extra)
 {
 	NodeAddress address = {.node_id = node->id,
 						   .group = node->group,
@@ -112,7 +112,10 @@ member_add(const DistNode *node, bool owner)
 		ereport(ERROR, (errcode(ERRCODE_INVALID_TRANSACTION_STATE),
 						errmsg("cannot access other nodes in a parallel worker")));
 	members_close_strangers();
-	session = session_claim(&address, login_role());
+	session = extra ? session_claim_extra(&address, login_role())
+					: session_claim(&address, login_role());
+	if (session == NULL)
+		return NULL;
 
 	old = MemoryContextSwitchTo(TopTransactionContext);
 	member = palloc0(sizeof(Member));
@@ -125,6 +128,12 @@ member_add(const DistNode *node, bool owner)
 	return member;
 }
 
+Member *
+member_add(const DistNode *node, bool owner)
+{
+	return add_member(node, owner, false);
+}
+
 /* Forgets it and closes its session: the node did nothing that should stay. */
 void
 member_forget(Member *member)
@@ -135,7 +144,7 @@ member_forget(Member *member)
 }
 
 static void
-append_begin(Member *member, bool single_snapshot)
+append_begin(Member *member, bool single_snapshot, const char *snapshot)
 {
 	Session *session = member->session;
 	const char *isolation = "READ COMMITTED";
@@ -147,6 +156,9 @@ append_begin(Member *member, bool single_snapshot)
 	appendStringInfo(&session->preamble, "BEGIN TRANSACTION ISOLATION LEVEL %s%s%s;",
 					 isolation, XactReadOnly ? " READ ONLY" : " READ WRITE",
 					 XactDeferrable ? " DEFERRABLE" : "");
+	if (snapshot != NULL)
+		appendStringInfo(&session->preamble, "SET TRANSACTION SNAPSHOT %s;",
+						 quote_literal_cstr(snapshot));
 	session->in_xact = true;
 	session->savepoint_depth = 1;
 	member->sent_level = 1;
@@ -258,7 +270,7 @@ member_join(Member *member, bool single_snapshot)
 		member->was_sent_level = member->sent_level;
 	}
 	if (!session->in_xact)
-		append_begin(member, single_snapshot);
+		append_begin(member, single_snapshot, NULL);
 	else if (XactReadOnly && !member->read_only)
 	{
 		appendStringInfoString(&session->preamble, "SET TRANSACTION READ ONLY;");
@@ -367,6 +379,44 @@ xact_session(const DistNode *node, XactAccess access)
 	member->alone = true;
 	member_settings(member);
 	return member->session;
+}
+
+/*
+ * An exported snapshot keeps its transaction from being prepared, and its importers don't
+ * see what the transaction wrote: only where neither can matter.
+ */
+bool
+xact_may_spread(const DistNode *node)
+{
+	Member *member = member_by_group(node->group);
+
+	return !is_surrounded() && nesting_reads_only() && !IsolationIsSerializable() &&
+		   (member == NULL || !member->session->wrote);
+}
+
+Session *
+xact_reader(const DistNode *node, const char *snapshot)
+{
+	Member *member = add_member(node, false, true);
+
+	if (member == NULL)
+		return NULL;
+	append_begin(member, true, snapshot);
+	member_settings(member);
+	return member->session;
+}
+
+void
+xact_reader_drop(Session *session)
+{
+	foreach_ptr (Member, member, members)
+	{
+		if (member->session == session)
+		{
+			member_forget(member);
+			return;
+		}
+	}
 }
 
 static bool

@@ -7,7 +7,8 @@
  * COMMIT there; else two-phase commit.
  *
  * One writer per node: xact_session() hands out the same session for a node within a
- * transaction (the *owner*).
+ * transaction (the *owner*). Others only
+ * read, as of the owner's snapshot.
  */
 #ifndef PANDO_TRANSACTION_XACT_H
 #define PANDO_TRANSACTION_XACT_H
@@ -34,6 +35,23 @@ typedef enum XactAccess
  * preamble. Does not wait. The node must not be this one: local work runs in the backend.
  */
 extern Session *xact_session(const DistNode *node, XactAccess access);
+
+/*
+ * May several sessions share the owner's snapshot of the node, for the reads of this
+ * statement? Only if it is its own transaction and can't write; the caller knows of
+ * functions in it that could.
+ */
+extern bool xact_may_spread(const DistNode *node);
+
+/*
+ * One more session to the node, for reads as of `snapshot`: pg_export_snapshot() of the
+ * owner session, which has joined with XACT_SNAPSHOT. It stays in the transaction. NULL
+ * when there is no place for it; it may turn out that it can't connect.
+ */
+extern Session *xact_reader(const DistNode *node, const char *snapshot);
+
+/* Closes such a session that is of no use. */
+extern void xact_reader_drop(Session *session);
 
 /*
  * Must a statement join a transaction: are we in a transaction block, a subtransaction, a

@@ -1,0 +1,26 @@
+/*
+ * spread.h: what is gained when several sessions of one node share a fragment's tasks.
+ *
+ * Internal to the planner module.
+ */
+#ifndef PANDO_PLANNER_SPREAD_H
+#define PANDO_PLANNER_SPREAD_H
+
+#include "pando/compat/compat.h"
+#include "nodes/parsenodes.h"
+#include "pando/plan/fragment.h"
+
+/*
+ * Around the planning of a statement, which may happen while another one is planned: what
+ * spread_statement_begin() returned goes to spread_statement_end(), also on error.
+ */
+extern bool spread_statement_begin(void);
+extern void spread_statement_end(bool outer);
+
+/* Notes whether the statement may write as it goes; before fragments are made of it. */
+extern void spread_statement(Query *query);
+
+/* For a fragment that runs the query. */
+extern FragmentSpread spread_of_query(Query *query);
+
+#endif

@@ -1,0 +1,140 @@
+# How many sessions a statement opens: one per node for what is short, as many as are allowed
+# and useful for what takes long, all of them reading as of one snapshot. What is allowed is
+# counted over all backends; who needs a session waits for a place.
+use strict;
+use warnings;
+use Test::More;
+use Time::HiRes qw(sleep time);
+use lib '.';
+use PandoCluster;
+use PostgreSQL::Test::Utils;
+
+my $scripts = 0;
+my $cluster = PandoCluster->new('sessions', workers => 1, conf => <<'END');
+max_parallel_workers_per_gather = 0
+citus.recover_2pc_interval = '1h'
+citus.distributed_deadlock_detection_factor = -1
+END
+my ($coordinator, $worker) = ($cluster->coordinator, $cluster->worker(1));
+$cluster->sql(<<'END');
+SET citus.shard_count TO 32;
+CREATE TABLE t (k int PRIMARY KEY, v int);
+SELECT create_distributed_table('t', 'k');
+INSERT INTO t SELECT i, 1 FROM generate_series(1, 320) i;
+-- Said to be immutable, so that it runs where the rows are.
+CREATE FUNCTION nap(seconds float8, v numeric) RETURNS numeric IMMUTABLE LANGUAGE plpgsql
+	AS 'BEGIN PERFORM pg_sleep(seconds); RETURN v; END';
+CREATE FUNCTION same(v numeric) RETURNS numeric IMMUTABLE LANGUAGE plpgsql AS 'BEGIN RETURN v; END';
+END
+
+my $dir = PostgreSQL::Test::Utils::tempdir();
+sub bench
+{
+	my ($options, $script) = @_;
+	PostgreSQL::Test::Utils::append_to_file("$dir/script." . ++$scripts, $script);
+	return IPC::Run::start([ 'sh', '-c', "exec pgbench -n $options -h 127.0.0.1 -p " . $coordinator->port . " -f $dir/script.$scripts postgres >$dir/bench.out 2>$dir/bench.err" ]);
+}
+
+# The rows of a statement, the seconds it took, and the connections to the worker it made.
+sub connections { return $worker->safe_psql('postgres', "SELECT sessions FROM pg_stat_database WHERE datname = 'postgres'"); }
+
+sub measure
+{
+	my ($sql) = @_;
+	my $before = connections();
+	my $start = time;
+	my $rows = $cluster->sql($sql);
+	my $seconds = time - $start;
+	sleep 0.2;
+	# This look at the counter is the one connection that is not the statement's.
+	return ($rows, $seconds, connections() - $before - 1);
+}
+
+
+
+
+
+# On a busy machine nothing is short: the best of five.
+my ($rows, $seconds, $made);
+my $fewest = 100;
+for (1 .. 5)
+{
+	($rows, $seconds, $made) = measure('SET citus.max_adaptive_executor_pool_size TO 1; SELECT sum(same(v)) FROM t; SELECT sum(same(v)) FROM t; RESET citus.max_adaptive_executor_pool_size; SELECT sum(same(v)) FROM t');
+	is($rows, "320\n320\n320", '32 tasks of 1 ms') if $_ == 1;
+	$fewest = $made if $made < $fewest;
+	last if $made == 1;
+}
+is($fewest, 1, 'make one connection');
+
+($rows, $seconds, $made) = measure('SELECT sum(nap(0.03, v)) FROM t');
+is($rows, '320', '32 tasks of 300 ms');
+cmp_ok($made, '>=', 8, "make many connections: $made");
+cmp_ok($made, '<=', 16, 'but no more than citus.max_adaptive_executor_pool_size');
+cmp_ok($seconds, '<', 5, "and take a fraction of 9.6 s: $seconds");
+
+($rows, $seconds, $made) = measure('SET citus.max_adaptive_executor_pool_size TO 3; SELECT sum(nap(0.01, v)) FROM t');
+is("$rows $made", '320 3', 'citus.max_adaptive_executor_pool_size');
+($rows, $seconds, $made) = measure('SET citus.max_adaptive_executor_pool_size TO 1; SELECT sum(nap(0.001, v)) FROM t');
+is("$rows $made", '320 1', 'citus.max_adaptive_executor_pool_size of 1');
+($rows, $seconds, $made) = measure("SET citus.executor_slow_start_interval TO '10min'; SELECT sum(nap(0.002, v)) FROM t");
+is("$rows $made", '320 1', 'citus.executor_slow_start_interval');
+($rows, $seconds, $made) = measure('SET citus.max_adaptive_executor_pool_size TO 4; SET citus.force_max_query_parallelization TO on; SELECT sum(v) FROM t');
+is("$rows $made", '320 4', 'citus.force_max_query_parallelization');
+
+# Rows pass through in all of it; LIMIT and an error end it.
+is($cluster->sql('SELECT count(*), count(DISTINCT k) FROM (SELECT k, nap(0.002, v) FROM t) s'), '320|320', 'each row comes once');
+is($cluster->sql('SELECT count(*) FROM (SELECT nap(0.005, v) FROM t LIMIT 3) s'), '3', 'LIMIT');
+my ($ret, $out, $err) = $coordinator->psql('postgres', 'SELECT sum(nap(0.005, 1 / (k - 300))) FROM t');
+like($err, qr/division by zero/, 'an error in one of the sessions');
+is($cluster->sql("SELECT count(*) FROM t WHERE nap(0.002, v) = 1"), '320', 'the next statement');
+
+# One snapshot: money moves between shards of the node while it is counted.
+{
+	my $mover = bench('-T 6 -c 2', <<'END');
+\set a random(1, 320)
+\set b random(1, 320)
+BEGIN;
+UPDATE t SET v = v - 1 WHERE k = :a;
+UPDATE t SET v = v + 1 WHERE k = :b;
+COMMIT;
+END
+	my %sums;
+	my $end = time + 5;
+	$sums{ $cluster->sql('SELECT sum(nap(0.005, v)) FROM t') }++ while time < $end;
+	$mover->finish;
+	is(join(' ', keys %sums), '320', 'one snapshot over all sessions, ' . ($sums{320} // 0) . ' times');
+}
+
+# Where there is no place for more, there are fewer: nothing waits, nothing fails.
+$coordinator->append_conf('postgresql.conf', 'citus.max_shared_pool_size = 3');
+$coordinator->reload;
+sleep 0.5;
+($rows, $seconds, $made) = measure('SELECT sum(nap(0.01, v)) FROM t');
+is("$rows $made", '320 3', 'citus.max_shared_pool_size bounds what is only useful');
+
+# 20 clients of a node with 4 places.
+$coordinator->append_conf('postgresql.conf', 'citus.max_shared_pool_size = 4');
+$coordinator->reload;
+sleep 0.5;
+my ($most, $samples) = (0, 0);
+my $bench = bench('-t 20 -c 20', <<'END');
+\set a random(1, 320)
+UPDATE t SET v = v WHERE k = :a;
+SELECT count(*) FROM t;
+END
+while ($samples++ < 20)
+{
+	my $now = $worker->safe_psql('postgres', "SELECT count(*) FROM pg_stat_activity WHERE application_name LIKE 'citus_internal gpid=%'");
+	$most = $now if $now > $most;
+	sleep 0.3;
+}
+$bench->finish;
+($out, $err) = map { slurp_file("$dir/bench.$_") } qw(out err);
+like($out, qr/number of transactions actually processed: 400\/400/, '20 clients, 4 places: all get through') or diag($out, $err);
+unlike($err, qr/ERROR|FATAL/, 'no error') or diag($err);
+# The last moments of a closed connection are seen, too.
+cmp_ok($most, '<=', 7, "no more connections than places: $most");
+
+is($cluster->sql('SELECT sum(v) FROM t'), '320', 'all money is there');
+$cluster->stop;
+done_testing();
