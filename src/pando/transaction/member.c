@@ -390,8 +390,8 @@ xact_may_spread(const DistNode *node)
 {
 	Member *member = member_by_group(node->group);
 
-	return !is_surrounded() && nesting_reads_only() && !IsolationIsSerializable() &&
-		   (member == NULL || !member->session->wrote);
+	return !members_are_surrounded() && nesting_reads_only() &&
+		   !IsolationIsSerializable() && (member == NULL || !member->session->wrote);
 }
 
 Session *
