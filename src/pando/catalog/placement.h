@@ -11,6 +11,7 @@
 #include "nodes/pg_list.h"
 
 #define PLACEMENT_ACTIVE 1
+#define PLACEMENT_LOST 3 /* a write went on without it */
 
 typedef struct PlacementRow
 {

@@ -154,6 +154,36 @@ group_members(List *tables, int index, const DistNode *source, const DistNode *t
 	return members;
 }
 
+/* Copies on the target that are marked as lost give way to the new ones. */
+static void
+forget_lost_copies(List *members, const DistNode *target)
+{
+	StringInfoData forget;
+	StringInfoData drop;
+
+	initStringInfo(&forget);
+	initStringInfo(&drop);
+	foreach_ptr (Member, member, members)
+	{
+		foreach_ptr (PlacementRow, row, catalog_placement_by_shard(member->shard_id))
+		{
+			if (row->groupid != target->group)
+				continue;
+			appendStringInfo(&forget, "%spando.placement_unregister(%lld)",
+							 forget.len == 0 ? "SELECT " : ", ",
+							 (long long) row->placementid);
+			appendStringInfo(&drop, "%spando.shards_drop(%s::regclass, '{%lld}')",
+							 drop.len == 0 ? "SELECT " : ", ",
+							 quote_literal_cstr(member->name),
+							 (long long) member->shard_id);
+		}
+	}
+	if (forget.len == 0)
+		return;
+	xact_run_on_nodes(node_list(NODES_ALL), forget.data);
+	xact_run_on_nodes(list_make1((void *) target), drop.data);
+}
+
 /* ------------------------------------------------------------------------------------
  * Checks.
  */
@@ -293,6 +323,7 @@ move_tables(List *tables, int index, int64 shard_id, const DistNode *source,
 	node_rows_lock(RowShareLock);
 	lock_tables(tables, ExclusiveLock);
 	members = group_members(tables, index, source, target);
+	forget_lost_copies(members, target);
 
 	move_progress_set(shard_id, MOVE_SETTING_UP);
 	run_for_members(members, target, "shards_create", "table");

@@ -13,6 +13,7 @@
 
 #include "pando/base/name.h"
 #include "pando/base/sql.h"
+#include "pando/catalog/partition.h"
 #include "pando/catalog/placement.h"
 #include "pando/catalog/shard.h"
 #include "pando/cluster/node_row.h"
@@ -225,27 +226,31 @@ shards_register_table(const TableSpec *spec)
  * Relations on the nodes
  */
 
-/* Ids of the table's shards that have a placement in the group, as array elements. */
+/*
+ * Ids of the table's shards that have a placement in the group, as array elements;
+ * with_lost: and those that may have one that is marked as lost.
+ */
 static char *
-shard_ids_in_group(const DistTable *table, int32 group)
+shard_ids_in_group(const DistTable *table, int32 group, bool with_lost)
 {
 	StringInfoData ids;
 
 	initStringInfo(&ids);
 	for (int i = 0; i < table->nshards; i++)
 	{
+		bool here = with_lost && table->repmodel == REPMODEL_COPIES;
+
 		for (int j = 0; j < table->shards[i].nplacements; j++)
-		{
-			if (table->shards[i].placements[j].group == group)
-				append_element(&ids, psprintf(INT64_FORMAT, table->shards[i].id));
-		}
+			here |= table->shards[i].placements[j].group == group;
+		if (here)
+			append_element(&ids, psprintf(INT64_FORMAT, table->shards[i].id));
 	}
 	return ids.data;
 }
 
 /* Runs function(table, ids ...) on every node that has placements of the table. */
 static void
-call_for_placements(Oid relid, const char *function, const char *more)
+call_for_placements(Oid relid, const char *function, const char *more, bool with_lost)
 {
 	const DistTable *table = dist_table_require(relid);
 	List *nodes = NIL;
@@ -253,7 +258,7 @@ call_for_placements(Oid relid, const char *function, const char *more)
 
 	foreach_ptr (const DistNode, node, node_list(NODES_ALL))
 	{
-		char *ids = shard_ids_in_group(table, node->group);
+		char *ids = shard_ids_in_group(table, node->group, with_lost);
 
 		if (ids[0] == '\0')
 			continue;
@@ -270,11 +275,11 @@ call_for_placements(Oid relid, const char *function, const char *more)
 void
 shards_create_on_nodes(Oid relid, const char *stage)
 {
-	call_for_placements(relid, "shards_create", psprintf(", '%s'", stage));
+	call_for_placements(relid, "shards_create", psprintf(", '%s'", stage), false);
 }
 
 void
 shards_drop_on_nodes(Oid relid)
 {
-	call_for_placements(relid, "shards_drop", "");
+	call_for_placements(relid, "shards_drop", "", true);
 }

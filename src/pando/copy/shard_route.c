@@ -16,6 +16,7 @@
 #include "pando/copy/shard_insert.h"
 #include "pando/copy/shard_route.h"
 #include "pando/copy/stream_out.h"
+#include "pando/executor/lost_copy.h"
 #include "pando/metadata/node.h"
 
 /* Where the rows of one shard go. */
@@ -118,6 +119,7 @@ route_make(const DistTable *table, Relation shell, const char *command, CopyLine
 {
 	ShardRoute *route = palloc0(sizeof(ShardRoute));
 	List *groups = NIL;
+	List *lost = NIL;
 
 	route->table = table;
 	route->shell = shell;
@@ -127,21 +129,26 @@ route_make(const DistTable *table, Relation shell, const char *command, CopyLine
 	route->ways = palloc0(sizeof(Way) * table->nshards);
 	route->copies = 1;
 	initStringInfo(&route->bytes);
+	lost_copies_known(table);
+	lost = lost_copies_mark(table, bms_add_range(NULL, 0, table->nshards - 1));
 
 	for (int i = 0; i < table->nshards; i++)
 	{
 		const Shard *shard = &table->shards[i];
+		int copies = 0;
 
 		if (shard->nplacements == 0)
 			ereport(ERROR,
 					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 					 errmsg("shard %lld of table \"%s\" has no active placement",
 							(long long) shard->id, RelationGetRelationName(shell))));
-		route->copies = Max(route->copies, shard->nplacements);
 		for (int j = 0; j < shard->nplacements; j++)
 		{
 			const Placement *placement = &shard->placements[j];
 
+			if (shard->nplacements > 1 && list_member_int(lost, placement->group))
+				continue;
+			copies++;
 			if (placement_is_local(placement))
 				route->ways[i].local = true;
 			else
@@ -149,6 +156,7 @@ route_make(const DistTable *table, Relation shell, const char *command, CopyLine
 					lappend(route->ways[i].streams,
 							stream_for_group(route, &groups, placement->group, command));
 		}
+		route->copies = Max(route->copies, copies);
 	}
 	return route;
 }

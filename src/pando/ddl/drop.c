@@ -29,6 +29,7 @@
 #include "pando/base/name.h"
 #include "pando/base/sql.h"
 #include "pando/catalog/drop.h"
+#include "pando/catalog/partition.h"
 #include "pando/ddl/drop.h"
 #include "pando/ddl/handler.h"
 #include "pando/ddl/utility.h"
@@ -114,7 +115,14 @@ drop_note_table(Oid relid)
 	dropped->relid = relid;
 	dropped->name = name_qualified(relid);
 	dropped->on_other_nodes = table->kind != TABLE_MANAGED_LOCAL;
-	foreach_ptr (ShardMap, map, job_shard_maps(relid, node_local_group()))
+	/* Of replicated shards all that may be here: copies may be marked as lost. */
+	for (int i = 0; i < table->nshards && table->repmodel == REPMODEL_COPIES; i++)
+		dropped->shard_names = lappend(dropped->shard_names,
+									   name_shard_qualified(relid, table->shards[i].id));
+	foreach_ptr (ShardMap, map,
+				 table->repmodel == REPMODEL_COPIES
+					 ? NIL
+					 : job_shard_maps(relid, node_local_group()))
 		dropped->shard_names =
 			lappend(dropped->shard_names, name_shard_qualified(relid, map->shard_id));
 	scope->tables = lappend(scope->tables, dropped);

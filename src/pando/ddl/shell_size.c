@@ -24,6 +24,7 @@
 
 #include "pando/base/name.h"
 #include "pando/base/sql.h"
+#include "pando/catalog/partition.h"
 #include "pando/ddl/handler.h"
 #include "pando/ddl/shell_size.h"
 #include "pando/metadata/node.h"
@@ -155,7 +156,10 @@ size_entry(Oid relid)
 static bool
 can_ask(Oid relid)
 {
-	return copies_of(relid) == 1 && !IsInParallelMode() && IsTransactionState();
+	const DistTable *table = dist_table(relid);
+
+	return table != NULL && table->repmodel == REPMODEL_SINGLE && !IsInParallelMode() &&
+		   IsTransactionState();
 }
 
 static ShellSize

@@ -11,6 +11,7 @@
 #include "utils/typcache.h"
 
 #include "pando/base/counter.h"
+#include "pando/executor/lost_copy.h"
 #include "pando/executor/run.h"
 #include "pando/transaction/xact.h"
 
@@ -372,6 +373,12 @@ run_prepare(FragmentRun *run)
 	MemoryContext old = MemoryContextSwitchTo(run->context);
 
 	run_prepare_tasks(run);
+	if (run->anchor != NULL)
+	{
+		lost_copies_known(run->anchor);
+		if (run->fragment->command != CMD_SELECT)
+			tasks_leave_out_lost(run);
+	}
 	if (run->fragment->subplans != NIL)
 		subplans_run(run);
 	MemoryContextSwitchTo(old);

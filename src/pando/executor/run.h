@@ -166,6 +166,7 @@ extern void values_texts(RunValues *values);
 extern char *task_text(FragmentRun *run, Task *task, bool inline_values);
 extern List *tasks_of_node(List *tasks, const DistNode *node, List **rest);
 extern List *tasks_as_unions(FragmentRun *run, List *tasks);
+extern void tasks_leave_out_lost(FragmentRun *run);
 extern bool task_next_placement(FragmentRun *run, Task *task);
 extern Task *task_create(FragmentRun *run, int shard_index);
 

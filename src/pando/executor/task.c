@@ -15,6 +15,7 @@
 #include "pando/base/literal.h"
 #include "pando/base/name.h"
 #include "pando/executor/exchange.h"
+#include "pando/executor/lost_copy.h"
 #include "pando/executor/run.h"
 #include "pando/transaction/xact.h"
 
@@ -274,6 +275,40 @@ task_next_placement(FragmentRun *run, Task *task)
 		return false;
 	use_placement(task, (task->placement + 1) % task->nplacements);
 	return true;
+}
+
+/* A write: copies that can't be reached are marked, and written no more. */
+void
+tasks_leave_out_lost(FragmentRun *run)
+{
+	Bitmapset *indexes = NULL;
+	List *lost;
+
+	foreach_ptr (Task, task, run->tasks)
+	{
+		if (task->nplacements > 1)
+			indexes = bms_add_member(indexes, task->shard_index);
+	}
+	if (indexes == NULL)
+		return;
+	lost = lost_copies_mark(run->anchor, indexes);
+	foreach_ptr (Task, task, lost == NIL ? NIL : run->tasks)
+	{
+		Placement *kept = palloc(sizeof(Placement) * task->nplacements);
+		int nkept = 0;
+
+		for (int i = 0; i < task->nplacements; i++)
+		{
+			if (!list_member_int(lost, task->placements[i].group))
+				kept[nkept++] = task->placements[i];
+		}
+		if (nkept == 0)
+			continue; /* its only copy: the write says so */
+		task->placements = kept;
+		task->nplacements = nkept;
+		use_placement(task, 0);
+	}
+	bms_free(indexes);
 }
 
 /* ------------------------------------------------------------------------------------

@@ -84,7 +84,6 @@ static const NumberSetting number_settings[] = {
 	{"citus.max_matview_size_to_auto_recreate", 1024, -1, GUC_UNIT_MB},
 	{"citus.max_rebalancer_logged_ignored_moves", 5, -1, 0},
 	{"citus.metadata_sync_interval", 60000, 1, GUC_UNIT_MS},
-	{"citus.metadata_sync_retry_interval", 5000, 1, GUC_UNIT_MS},
 	{"citus.repartition_join_bucket_count_per_node", 4, 1, 0},
 	{"citus.stat_statements_max", 50000, 1000, 0},
 	{"citus.stat_statements_purge_interval", 10, -1, GUC_UNIT_MS},
