@@ -4,9 +4,11 @@
 #   my $client = PandoWire->connect($port) or ...;          trust authentication on 127.0.0.1
 #   my $answer = $client->query('SELECT 1; COMMIT');
 #   $answer->{rows}    rows of all statements, NULL as undef
-#   $answer->{tags}    command tags
+#   $answer->{tags}    command tags; $answer->{notices}
 #   $answer->{error}   "SQLSTATE message" of the first error
 #   $answer->{lost}    the connection is gone (or the answer took too long): outcome unknown
+#   $client->send('COMMIT'); ... $client->answer      the same in two steps
+#   $client->{pid}
 package PandoWire;
 
 use strict;
@@ -60,7 +62,7 @@ sub take
 sub answer
 {
 	my ($self) = @_;
-	my $answer = { rows => [], tags => [] };
+	my $answer = { rows => [], tags => [], notices => [] };
 	my $deadline = time + $self->{timeout};
 	for (;;)
 	{
@@ -87,6 +89,8 @@ sub answer
 			push @{ $answer->{rows} }, \@row;
 		}
 		elsif ($type eq 'C') { push @{ $answer->{tags} }, unpack 'Z*', $body; }
+		elsif ($type eq 'K') { $self->{pid} = unpack 'N', $body; }
+		elsif ($type eq 'N') { push @{ $answer->{notices} }, $body =~ /\0M([^\0]*)/; }
 		elsif ($type eq 'E')
 		{
 			my %field = map { substr($_, 0, 1) => substr $_, 1 } grep { length } split /\0/, $body;
@@ -97,11 +101,12 @@ sub answer
 	return;
 }
 
+sub send { my ($self, $sql) = @_; return $self->put('Q' . pack('N', 5 + length $sql) . "$sql\0"); }
+
 sub query
 {
 	my ($self, $sql) = @_;
-	return { rows => [], tags => [], lost => 1 } unless $self->put('Q' . pack('N', 5 + length $sql) . "$sql\0");
-	return $self->answer;
+	return $self->send($sql) ? $self->answer : { rows => [], tags => [], lost => 1 };
 }
 
 sub value { my ($self, $sql) = @_; my $answer = $self->query($sql); return $answer->{rows}[0] && $answer->{rows}[0][0]; }
