@@ -435,7 +435,9 @@ something_written(void)
 bool
 xact_must_join(void)
 {
-	return members_are_surrounded() || something_written();
+	/* Alone on the node it would have the node's idea of a transaction. */
+	return members_are_surrounded() || IsolationUsesXactSnapshot() || XactReadOnly ||
+		   something_written();
 }
 
 bool
