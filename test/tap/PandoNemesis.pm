@@ -11,6 +11,7 @@ package PandoNemesis;
 use strict;
 use warnings;
 use POSIX ();
+use PostgreSQL::Test::Utils;
 use Test::More;
 use Time::HiRes qw(sleep time);
 
@@ -32,6 +33,8 @@ sub clients
 	}
 	return @pids;
 }
+
+sub slurp { return PostgreSQL::Test::Utils::slurp_file($_[0]); }
 
 # True when all ended well.
 sub wait_for
