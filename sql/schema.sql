@@ -43,6 +43,12 @@ CREATE TABLE citus.pg_dist_node_metadata (metadata jsonb NOT NULL);
 INSERT INTO citus.pg_dist_node_metadata
 	VALUES (jsonb_build_object('server_id', gen_random_uuid()::text));
 
+-- One row, the same on all nodes: what they sign statements with, for each other.
+CREATE TABLE pando.node_secret (secret text NOT NULL);
+INSERT INTO pando.node_secret
+	VALUES (gen_random_uuid()::text || gen_random_uuid()::text);
+REVOKE ALL ON pando.node_secret FROM public;
+
 CREATE TABLE citus.pg_dist_authinfo (
 	nodeid int4 NOT NULL, rolename name NOT NULL, authinfo text NOT NULL,
 	PRIMARY KEY (rolename, nodeid)

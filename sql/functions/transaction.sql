@@ -74,3 +74,7 @@ CREATE OR REPLACE FUNCTION pg_catalog.check_distributed_deadlocks()
 COMMENT ON FUNCTION pg_catalog.check_distributed_deadlocks() IS
 	'look for a deadlock between nodes and end it; true if there was one';
 REVOKE ALL ON FUNCTION pg_catalog.check_distributed_deadlocks() FROM public;
+
+-- What this backend wants to be signed in statements that use tables with others' rights.
+CREATE OR REPLACE FUNCTION pando.session_challenge() RETURNS text
+	LANGUAGE C STRICT VOLATILE AS 'MODULE_PATHNAME';

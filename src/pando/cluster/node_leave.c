@@ -97,7 +97,10 @@ node_leave(PG_FUNCTION_ARGS)
 								"UPDATE pg_catalog.pg_dist_local_group SET groupid = 0; "
 								"UPDATE pg_catalog.pg_dist_node_metadata SET metadata = "
 								"metadata || jsonb_build_object('server_id', "
-								"gen_random_uuid()::text); SELECT pando.nodes_changed()");
+								"gen_random_uuid()::text); "
+								"UPDATE pando.node_secret SET secret = "
+								"gen_random_uuid()::text || gen_random_uuid()::text; "
+								"SELECT pando.nodes_changed()");
 	shard_drop_tables(names);
 	PG_RETURN_VOID();
 }

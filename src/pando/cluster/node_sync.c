@@ -83,6 +83,9 @@ static const char *const metadata_commands[] = {
 	"INSERT INTO pg_catalog.pg_dist_node_metadata VALUES (' || quote_literal(metadata::text) "
 	"|| ')' FROM pg_dist_node_metadata",
 
+	"SELECT 'DELETE FROM pando.node_secret; INSERT INTO pando.node_secret VALUES (' || "
+	"quote_literal(secret) || ')' FROM pando.node_secret",
+
 	"SELECT 'INSERT INTO pg_catalog.pg_dist_authinfo VALUES ' || "
 	"string_agg(format('(%s, %L, %L)', nodeid, rolename, authinfo), ', ') "
 	"FROM pg_dist_authinfo",

@@ -22,6 +22,7 @@
 #include "pando/executor/explain.h"
 #include "pando/executor/explain_worker.h"
 #include "pando/executor/subplan.h"
+#include "pando/transaction/access.h"
 #include "pando/transaction/xact.h"
 
 /* ------------------------------------------------------------------------------------
@@ -228,11 +229,15 @@ append_plan_structured(ExplainState *es, const char *plan)
 
 /* Asks a node for the plan of a statement that is not run. */
 static char *
-plan_from_node(const DistNode *node, const char *sql)
+plan_from_node(const DistNode *node, const char *sql, List *roles)
 {
 	Session *session = xact_session(node, xact_must_join() ? XACT_READ : XACT_ALONE);
-	PGresult *result = session_run(session, sql);
+	PGresult *result;
 	StringInfoData plan;
+
+	if (roles != NIL)
+		sql = access_sign(session, roles, sql);
+	result = session_run(session, sql);
 
 	initStringInfo(&plan);
 	for (int i = 0; i < PQntuples(result); i++)
@@ -242,10 +247,21 @@ plan_from_node(const DistNode *node, const char *sql)
 }
 
 static char *
-plan_from_here(const char *sql)
+plan_from_here(const char *sql, List *roles)
 {
 	StringInfoData plan;
-	List *lines = sql_column("%s", sql);
+	AccessHere before = access_here((AccessHere){.sql = sql, .roles = roles});
+	List *lines;
+
+	PG_TRY();
+	{
+		lines = sql_column("%s", sql);
+	}
+	PG_FINALLY();
+	{
+		(void) access_here(before);
+	}
+	PG_END_TRY();
 
 	initStringInfo(&plan);
 	foreach_ptr (char, line, lines)
@@ -267,7 +283,8 @@ task_plan(FragmentRun *run, Task *task, ExplainState *es)
 		return task->plan;
 	sql = psprintf("EXPLAIN (%s) %s", explain_options_text(&options),
 				   task_text(run, task, true));
-	return task->local ? plan_from_here(sql) : plan_from_node(task->node, sql);
+	return task->local ? plan_from_here(sql, run->fragment->template->roles)
+					   : plan_from_node(task->node, sql, run->fragment->template->roles);
 }
 
 static char *

@@ -57,7 +57,8 @@ is_worth_it(const FragmentRun *run, int ntasks)
 {
 	const Fragment *fragment = run->fragment;
 
-	if (fragment->locks || fragment->first_copy || fragment->restart != 0)
+	if (fragment->locks || fragment->first_copy || fragment->restart != 0 ||
+		fragment->template->roles != NIL)
 		return false;
 	switch (fragment->spread)
 	{

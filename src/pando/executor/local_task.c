@@ -59,7 +59,7 @@ task_open_local(FragmentRun *run, Task *task, bool write)
 		params = task_params(run, task, &types);
 	CurrentResourceOwner = run->owner;
 	query = local_open(text, params ? params->numParams : 0, types, params, write,
-					   explain_instrument(&run->explain));
+					   explain_instrument(&run->explain), run->fragment->template->roles);
 	CurrentResourceOwner = owner;
 	MemoryContextSwitchTo(old);
 	return query;

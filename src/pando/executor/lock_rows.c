@@ -35,6 +35,7 @@
 #include "pando/metadata/table.h"
 #include "pando/plan/fragment.h"
 #include "pando/plan/row_place.h"
+#include "pando/transaction/access.h"
 #include "pando/transaction/xact.h"
 
 /* Rows locked together. */
@@ -59,6 +60,7 @@ typedef struct Target
 	int column; /* of the child's rows, from 1 */
 	LockClauseStrength strength;
 	LockWaitPolicy wait;
+	Oid role; /* whose rights it is locked with; InvalidOid: the user's */
 } Target;
 
 typedef struct LockedPlace
@@ -103,13 +105,14 @@ lock_reach(PG_FUNCTION_ARGS)
  */
 
 static const char *
-clause(const Target *target)
+clause(const Target *target, const char *alias)
 {
 	static const char *const strengths[] = {"", "KEY SHARE", "SHARE", "NO KEY UPDATE",
 											"UPDATE"};
 	static const char *const waits[] = {"", " SKIP LOCKED", " NOWAIT"};
 
-	return psprintf("FOR %s OF t%s", strengths[target->strength], waits[target->wait]);
+	return psprintf("FOR %s OF %s%s", strengths[target->strength], alias,
+					waits[target->wait]);
 }
 
 /* What is to be locked of one shard. */
@@ -157,35 +160,63 @@ compare_batches(const ListCell *a, const ListCell *b)
 	return x->shard_id < y->shard_id ? -1 : x->shard_id > y->shard_id;
 }
 
+/* roles: those whose rights the statement uses. */
 static void
-append_batch(StringInfo sql, const ShardBatch *batch)
+append_batch(StringInfo sql, const ShardBatch *batch, List **roles)
 {
+	const char *alias = "t";
 	bool first = true;
 
-	appendStringInfo(
-		sql,
-		"%sSELECT p FROM (SELECT pando.row_place(t.tableoid, t.ctid, t.xmin) "
-		"AS p FROM ONLY %s t WHERE t.ctid OPERATOR(pg_catalog.=) ANY ('{",
-		sql->len > 0 ? " UNION ALL " : "",
-		name_shard_qualified(batch->table->relid, batch->shard_id));
+	if (OidIsValid(batch->target->role))
+	{
+		alias = psprintf(ACCESS_ALIAS "%d_t", list_length(*roles));
+		*roles = lappend_oid(*roles, batch->target->role);
+	}
+	appendStringInfo(sql,
+					 "%sSELECT p FROM (SELECT pando.row_place(%s.tableoid, %s.ctid, "
+					 "%s.xmin) AS p FROM ONLY %s %s WHERE %s.ctid "
+					 "OPERATOR(pg_catalog.=) ANY ('{",
+					 sql->len > 0 ? " UNION ALL " : "", alias, alias, alias,
+					 name_shard_qualified(batch->table->relid, batch->shard_id), alias,
+					 alias);
 	foreach_ptr (char, tid, batch->tids)
 	{
 		appendStringInfo(sql, "%s\"%s\"", first ? "" : ",", tid);
 		first = false;
 	}
-	appendStringInfo(sql, "}'::pg_catalog.tid[]) %s) q", clause(batch->target));
+	appendStringInfo(sql, "}'::pg_catalog.tid[]) %s) q", clause(batch->target, alias));
 }
 
 static char *
-value_from_node(const DistNode *node, const char *sql)
+value_from_here(const char *sql, List *roles)
+{
+	AccessHere before = access_here((AccessHere){.sql = sql, .roles = roles});
+	char *value;
+
+	PG_TRY();
+	{
+		value = sql_value("%s", sql);
+	}
+	PG_FINALLY();
+	{
+		(void) access_here(before);
+	}
+	PG_END_TRY();
+	return value;
+}
+
+static char *
+value_from_node(const DistNode *node, const char *sql, List *roles)
 {
 	Session *session;
 	PGresult *result;
 	char *value = NULL;
 
 	if (node->group == node_local_group())
-		return sql_value("%s", sql);
+		return value_from_here(sql, roles);
 	session = xact_session(node, XACT_LOCK);
+	if (roles != NIL)
+		sql = access_sign(session, roles, sql);
 	result = session_run(session, sql);
 	if (PQntuples(result) > 0 && !PQgetisnull(result, 0, 0))
 		value = pstrdup(PQgetvalue(result, 0, 0));
@@ -213,6 +244,7 @@ static void
 lock_batches(LockRowsScan *scan, List *batches)
 {
 	StringInfoData sql;
+	List *roles = NIL;
 	ListCell *cell;
 
 	initStringInfo(&sql);
@@ -222,15 +254,17 @@ lock_batches(LockRowsScan *scan, List *batches)
 		ShardBatch *batch = lfirst(cell);
 		ListCell *next = lnext(batches, cell);
 
-		append_batch(&sql, batch);
+		append_batch(&sql, batch, &roles);
 		if (next != NULL &&
 			((ShardBatch *) lfirst(next))->node->group == batch->node->group)
 			continue;
 		take_locked(scan, value_from_node(batch->node,
 										  psprintf("SELECT pg_catalog.string_agg(p, ';') "
 												   "FROM (%s) u",
-												   sql.data)));
+												   sql.data),
+										  roles));
 		resetStringInfo(&sql);
+		roles = NIL;
 	}
 }
 
@@ -524,6 +558,7 @@ begin(CustomScanState *node, EState *estate, int eflags)
 		target->column = linitial_int(numbers);
 		target->strength = (LockClauseStrength) lsecond_int(numbers);
 		target->wait = (LockWaitPolicy) lthird_int(numbers);
+		target->role = (Oid) lfourth_int(numbers);
 		scan->targets = lappend(scan->targets, target);
 	}
 	if (plan->custom_exprs != NIL)

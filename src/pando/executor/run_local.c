@@ -26,6 +26,7 @@
 #include "utils/snapmgr.h"
 
 #include "pando/executor/run_local.h"
+#include "pando/transaction/access.h"
 #include "pando/transaction/xact.h"
 
 #define MAX_CACHED 128
@@ -142,15 +143,26 @@ plan_cached(LocalQuery *query, const char *sql, int nparams, const Oid *types,
 }
 
 static PlannedStmt *
-plan_once(const char *sql, int nparams, const Oid *types, ParamListInfo params)
+plan_once(const char *sql, int nparams, const Oid *types, ParamListInfo params,
+		  List *roles)
 {
 	List *parsed = pg_parse_query(sql);
 	List *queries;
+	AccessHere before;
 
 	if (list_length(parsed) != 1)
 		elog(ERROR, "expected one statement: %s", sql);
-	queries = pg_analyze_and_rewrite_fixedparams(linitial_node(RawStmt, parsed), sql,
-												 types, nparams, NULL);
+	before = access_here((AccessHere){.sql = sql, .roles = roles});
+	PG_TRY();
+	{
+		queries = pg_analyze_and_rewrite_fixedparams(linitial_node(RawStmt, parsed), sql,
+													 types, nparams, NULL);
+	}
+	PG_FINALLY();
+	{
+		(void) access_here(before);
+	}
+	PG_END_TRY();
 	return linitial_node(PlannedStmt,
 						 pg_plan_queries(queries, sql, CURSOR_OPT_PARALLEL_OK, params));
 }
@@ -167,7 +179,7 @@ elapsed_ms(instr_time start)
 
 LocalQuery *
 local_open(const char *sql, int nparams, const Oid *types, ParamListInfo params,
-		   bool write, int instrument)
+		   bool write, int instrument, List *roles)
 {
 	LocalQuery *query = palloc0(sizeof(LocalQuery));
 	PlannedStmt *stmt;
@@ -185,8 +197,8 @@ local_open(const char *sql, int nparams, const Oid *types, ParamListInfo params,
 
 	INSTR_TIME_SET_CURRENT(start);
 	/* A text that has its values in it will hardly be seen again. */
-	stmt = nparams > 0 ? plan_cached(query, sql, nparams, types, params)
-					   : plan_once(sql, nparams, types, params);
+	stmt = nparams > 0 && roles == NIL ? plan_cached(query, sql, nparams, types, params)
+									   : plan_once(sql, nparams, types, params, roles);
 	query->planning_ms = elapsed_ms(start);
 	if (stmt->commandType == CMD_UTILITY)
 		elog(ERROR, "not a query: %s", sql);

@@ -22,7 +22,8 @@ typedef struct LocalQuery LocalQuery;
  * context and resource owner.
  */
 extern LocalQuery *local_open(const char *sql, int nparams, const Oid *types,
-							  ParamListInfo params, bool write, int instrument);
+							  ParamListInfo params, bool write, int instrument,
+							  List *roles);
 
 /* Does it have to run to its end in one go (parallel plan)? Then local_next() can't be
  * used. */

@@ -25,6 +25,7 @@
 
 #include "pando/executor/explain_worker.h"
 #include "pando/executor/run.h"
+#include "pando/transaction/access.h"
 #include "pando/transaction/xact.h"
 
 /* More rows than this from one task are worth a COPY. */
@@ -184,6 +185,9 @@ send_texts(Flight *flight, const char *ahead)
 	else
 		foreach_ptr (Task, task, flight->tasks)
 			append_task(flight, &sql, task);
+	if (flight->run->fragment->template->roles != NIL)
+		sql.data = access_sign(flight->session, flight->run->fragment->template->roles,
+							   sql.data);
 	session_send_simple(flight->session, sql.data);
 	pfree(sql.data);
 }
@@ -197,7 +201,9 @@ goes_with_params(const Flight *flight)
 	if (flight->fan != NULL || list_length(flight->tasks) != 1)
 		return false;
 	task = linitial(flight->tasks);
+	/* A signature is good for one time. */
 	return list_length(task->rows) <= 1 && !run->explain.analyze &&
+		   run->fragment->template->roles == NIL &&
 		   (run->desc == NULL || !run->binary || run->fragment->command != CMD_SELECT ||
 			run->fragment->rows / list_length(run->tasks) <= COPY_ROWS);
 }

@@ -43,6 +43,7 @@
 #include "pando/metadata/table.h"
 #include "pando/plan/deparse.h"
 #include "pando/plan/row_place.h"
+#include "pando/transaction/access.h"
 
 /* A query level, and which entries of its range table the text can name. */
 typedef struct Level
@@ -88,15 +89,37 @@ count_mention(DeparsedQuery *result, Oid relid)
 	result->mentions = lappend_int(result->mentions, 1);
 }
 
+/* The number of the role among those of the statement. */
+static int
+role_number(DeparsedQuery *result, Oid role)
+{
+	int number = 0;
+
+	foreach_oid(known, result->roles)
+	{
+		if (known == role)
+			return number;
+		number++;
+	}
+	result->roles = lappend_oid(result->roles, role);
+	return number;
+}
+
 /* Gives the relation an alias that the scanner reads as an identifier. */
 static void
-name_relation(RangeTblEntry *rte)
+name_relation(RangeTblEntry *rte, DeparsedQuery *result)
 {
 	const char *name = rte->alias ? rte->alias->aliasname : rte->eref->aliasname;
 	Alias *alias;
 
+	if (access_is_lent(rte))
+		name =
+			psprintf(ACCESS_ALIAS "%d_%s", role_number(result, rte->checkAsUser), name);
+	/* Nobody else's alias may look like that. */
+	else if (strncmp(name, ACCESS_ALIAS, strlen(ACCESS_ALIAS)) == 0)
+		name = psprintf("_%s", name);
 	/* Bare keywords are what tells a column reference from a relation; see template.c. */
-	if (ScanKeywordLookup(name, &ScanKeywords) >= 0)
+	else if (ScanKeywordLookup(name, &ScanKeywords) >= 0)
 		name = psprintf("%s_", name);
 	else if (rte->alias)
 		return;
@@ -115,7 +138,7 @@ mention_relation(Query *query, int rtindex, DeparsedQuery *result)
 
 	if (rte->rtekind != RTE_RELATION || dist_table(rte->relid) == NULL)
 		return;
-	name_relation(rte);
+	name_relation(rte, result);
 	count_mention(result, rte->relid);
 }
 

@@ -13,6 +13,7 @@ typedef struct DeparsedQuery
 	char *text;
 	List *relations; /* Oids of the distributed tables mentioned, each once */
 	List *mentions;	 /* int list: how often the text mentions each of them */
+	List *roles;	 /* Oids: whose rights it uses, as aliases count them (access.h) */
 	bool repeats;	 /* parts of the text may be there twice, mentions with them */
 } DeparsedQuery;
 

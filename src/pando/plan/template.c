@@ -334,8 +334,11 @@ template_from_query(const Query *query, List **relations)
 {
 	DeparsedQuery deparsed = deparse_query(copyObject((Query *) query));
 
+	Template *result = cut_template(&deparsed, is_values_insert(query));
+
 	*relations = deparsed.relations;
-	return cut_template(&deparsed, is_values_insert(query));
+	result->roles = deparsed.roles;
+	return result;
 }
 
 char *
@@ -395,7 +398,7 @@ template_text(const Template *tmpl, List *relation_names, List *param_literals,
 List *
 template_pack(const Template *tmpl)
 {
-	return list_make3(tmpl->kinds, tmpl->numbers, tmpl->texts);
+	return list_make4(tmpl->kinds, tmpl->numbers, tmpl->texts, tmpl->roles);
 }
 
 Template *
@@ -406,5 +409,6 @@ template_unpack(List *packed)
 	tmpl->kinds = linitial(packed);
 	tmpl->numbers = lsecond(packed);
 	tmpl->texts = lthird(packed);
+	tmpl->roles = lfourth(packed);
 	return tmpl;
 }

@@ -30,6 +30,7 @@ typedef struct Template
 	List *kinds;   /* int list of TemplatePiece */
 	List *numbers; /* int list */
 	List *texts;   /* String; "" for slots */
+	List *roles;   /* Oids: whose rights the text uses besides the user's (access.h) */
 } Template;
 
 /*

@@ -557,7 +557,7 @@ level_broadcast(Query *query)
 	Trial trial = {.targets = true};
 
 	if (query->setOperations != NULL || query->jointree->fromlist == NIL ||
-		level_has_row_security(query))
+		level_has_row_security(query) || level_uses_records(query))
 		return false;
 	if (!choose(&trial, query))
 	{

@@ -140,6 +140,14 @@ yields_records(Query *query, const CutGroup *group)
 	return query_tree_walker(query, record_walker, &search, QTW_IGNORE_JOINALIASES);
 }
 
+bool
+level_uses_records(Query *query)
+{
+	CutGroup all = {.relids = get_relids_in_jointree((Node *) query->jointree, false)};
+
+	return yields_records(query, &all);
+}
+
 /* Fills the group's distribution. Only one that has all it refers to can be evaluated. */
 static void
 judge_group(Cutting *cutting, CutGroup *group, List *quals)

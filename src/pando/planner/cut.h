@@ -48,6 +48,9 @@ extern void level_cut_from(Query *query);
 /* Makes one fragment of all of the level's FROM and WHERE, which must be fit for it. */
 extern void level_cut_whole(Query *query);
 
+/* Does it use a column of its FROM items that can't be one of a fragment's? */
+extern bool level_uses_records(Query *query);
+
 /* A FROM item that stays to keep the range table's numbers, but is nothing. */
 extern RangeTblEntry *unused_rte(void);
 

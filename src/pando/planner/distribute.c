@@ -408,20 +408,25 @@ distribute_local_write(Query *query)
 static void
 distribute_select(Query *query, bool skips)
 {
-	bool broadcast;
+	bool fits;
 
 	if (level_peel(query, skips))
 		return;
-	if (level_exchange(query) && level_peel(query, skips))
+	fits = level_exchange(query);
+	if (fits && level_peel(query, skips))
 		return;
-	broadcast = level_broadcast(query);
+	if (level_broadcast(query))
+	{
+		level_drop_unused_ctes(query);
+		fits = true;
+		/* What was replaced may have been the only obstacle. */
+		if (level_peel(query, skips))
+			return;
+	}
 	level_drop_unused_ctes(query);
-	/* What was replaced may have been the only obstacle. */
-	if (broadcast && level_peel(query, skips))
-		return;
 	if (query->setOperations == NULL && !level_split_aggregates(query))
 	{
-		if (broadcast)
+		if (fits)
 			level_cut_whole(query);
 		else
 			level_cut_from(query);

@@ -938,7 +938,7 @@ level_exchange(Query *query)
 	int limit;
 
 	if (query->setOperations != NULL || query->jointree->fromlist == NIL ||
-		locks_rows(query) || from_fits(query))
+		locks_rows(query) || level_uses_records(query) || from_fits(query))
 		return false;
 	work = copyObject(query);
 	limit = list_length(query->rtable);

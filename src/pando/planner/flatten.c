@@ -7,9 +7,11 @@
  */
 #include "pando/compat/compat.h"
 
+#include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
 #include "pando/planner/flatten.h"
+#include "parser/parse_relation.h"
 #include "parser/parsetree.h"
 
 static bool
@@ -94,4 +96,56 @@ query_without_join_columns(Query *query)
 	query = copyObject(query);
 	flatten_walker((Node *) query, NULL);
 	return query;
+}
+
+/* The columns of a FROM item, as Vars; joins get their lists. */
+static void
+list_columns(Query *query, Node *item, List **names, List **vars)
+{
+	JoinExpr *join = (JoinExpr *) item;
+	RangeTblEntry *rte;
+	List *right_names = NIL;
+	List *right_vars = NIL;
+	AttrNumber number = 0;
+
+	*names = *vars = NIL;
+	if (IsA(item, RangeTblRef))
+	{
+		int varno = ((RangeTblRef *) item)->rtindex;
+
+		expandRTE(rt_fetch(varno, query->rtable), varno, 0, -1, false, names, vars);
+		return;
+	}
+	rte = rt_fetch(join->rtindex, query->rtable);
+	rte->joinleftcols = rte->joinrightcols = NIL;
+	list_columns(query, join->larg, names, vars);
+	list_columns(query, join->rarg, &right_names, &right_vars);
+	number = 0;
+	foreach_ptr (Var, var, *vars)
+		rte->joinleftcols = lappend_int(
+			rte->joinleftcols, IsA(join->larg, JoinExpr) ? ++number : var->varattno);
+	number = 0;
+	foreach_ptr (Var, var, right_vars)
+		rte->joinrightcols = lappend_int(
+			rte->joinrightcols, IsA(join->rarg, JoinExpr) ? ++number : var->varattno);
+	*names = list_concat(*names, right_names);
+	*vars = list_concat(*vars, right_vars);
+	join->usingClause = NIL;
+	join->join_using_alias = NULL;
+	join->alias = NULL;
+	rte->joinmergedcols = 0;
+	rte->joinaliasvars = list_copy(*vars);
+	rte->join_using_alias = NULL;
+	rte->alias = NULL;
+	rte->eref = makeAlias(rte->eref->aliasname, list_copy(*names));
+}
+
+void
+level_join_columns_refresh(Query *query)
+{
+	List *names;
+	List *vars;
+
+	foreach_ptr (Node, item, query->jointree->fromlist)
+		list_columns(query, item, &names, &vars);
 }

@@ -13,4 +13,10 @@
  */
 extern Query *query_without_join_columns(Query *query);
 
+/*
+ * Lists the columns of the level's joins anew, after items below them got more of them.
+ * No reference to a join's own columns may be there any more.
+ */
+extern void level_join_columns_refresh(Query *query);
+
 #endif

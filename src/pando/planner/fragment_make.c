@@ -137,7 +137,7 @@ typedef struct RelationCollector
 {
 	List *rtes;
 	List *oids;
-	bool row_security;
+	bool by_role;
 } RelationCollector;
 
 static void
@@ -150,6 +150,8 @@ collect_relation(const RangeTblEntry *rte, RelationCollector *collector)
 	copy->tablesample = NULL;
 	copy->securityQuals = NIL;
 	copy->subquery = NULL;
+	/* Whose rights are sent along depends on whose are there already. */
+	collector->by_role |= OidIsValid(rte->checkAsUser);
 	collector->rtes = lappend(collector->rtes, copy);
 	collector->oids = list_append_unique_oid(collector->oids, rte->relid);
 }
@@ -171,7 +173,7 @@ collect_walker(Node *node, RelationCollector *collector)
 	{
 		Query *query = (Query *) node;
 
-		collector->row_security |= query->hasRowSecurity;
+		collector->by_role |= query->hasRowSecurity;
 		return query_tree_walker(query, collect_walker, collector,
 								 QTW_EXAMINE_RTES_BEFORE | QTW_IGNORE_JOINALIASES);
 	}
@@ -186,7 +188,7 @@ plan_add_relations(PlannedStmt *stmt, Query *original)
 	collect_walker((Node *) original, &collector);
 	stmt->rtable = list_concat(stmt->rtable, collector.rtes);
 	stmt->relationOids = list_concat_unique_oid(stmt->relationOids, collector.oids);
-	stmt->dependsOnRole |= collector.row_security;
+	stmt->dependsOnRole |= collector.by_role;
 }
 
 /*

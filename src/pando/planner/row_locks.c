@@ -37,12 +37,14 @@
 #include "pando/metadata/table.h"
 #include "pando/plan/fragment.h"
 #include "pando/plan/row_place.h"
+#include "pando/planner/flatten.h"
 #include "pando/planner/fragment_make.h"
 #include "pando/planner/fragment_path.h"
 #include "pando/planner/join_tree.h"
 #include "pando/planner/local.h"
 #include "pando/planner/relation_query.h"
 #include "pando/planner/row_locks.h"
+#include "pando/transaction/access.h"
 
 /* Not a name that a column of a user's can have as junk: junk has names of the core's. */
 #define PLACE_NAME "pando place"
@@ -238,11 +240,14 @@ places_of_item(Query *query, RowMarkClause *mark, bool *kept)
 		*kept = rte->rtekind == RTE_RELATION;
 		return NIL;
 	}
-	return list_make1(makeTargetEntry(
-		(Expr *) (table->kind == TABLE_REFERENCE
-					  ? read_first_copy(query, mark->rti, table)
-					  : row_place_call(mark->rti)),
-		0, psprintf(PLACE_NAME " %d %d", mark->strength, mark->waitPolicy), false));
+	return list_make1(
+		makeTargetEntry((Expr *) (table->kind == TABLE_REFERENCE
+									  ? read_first_copy(query, mark->rti, table)
+									  : row_place_call(mark->rti)),
+						0,
+						psprintf(PLACE_NAME " %d %d %u", mark->strength, mark->waitPolicy,
+								 access_is_lent(rte) ? rte->checkAsUser : InvalidOid),
+						false));
 }
 
 /* Target entries for the places of all that is marked; what stays marked in *kept. */
@@ -266,6 +271,7 @@ take_marks(Query *query, List **kept)
 		if (keep)
 			*kept = lappend(*kept, mark);
 	}
+	level_join_columns_refresh(query);
 	return places;
 }
 
@@ -353,7 +359,7 @@ put_in_list(List *plans, int restart)
 		lfirst(cell) = put_locks(lfirst(cell), NULL, restart);
 }
 
-/* (column, strength, wait policy) of each place in the rows. */
+/* (column, strength, wait policy, whose rights) of each place in the rows. */
 static List *
 places_in(List *targetlist)
 {
@@ -363,10 +369,12 @@ places_in(List *targetlist)
 	{
 		int strength;
 		int wait;
+		Oid role;
 
 		if (entry->resjunk && entry->resname != NULL &&
-			sscanf(entry->resname, PLACE_NAME " %d %d", &strength, &wait) == 2)
-			result = lappend(result, list_make3_int(entry->resno, strength, wait));
+			sscanf(entry->resname, PLACE_NAME " %d %d %u", &strength, &wait, &role) == 3)
+			result =
+				lappend(result, list_make4_int(entry->resno, strength, wait, (int) role));
 	}
 	return result;
 }

@@ -5,8 +5,9 @@
  * with the client's settings. So the node's own rewriter adds the conditions and checks,
  * at the row, once it has the text; what the rewriter added here is taken out before.
  *
- * That holds for the client's role only: what a view does as its owner is left as it was,
- * and refused when it comes to text.
+ * What a view does as its owner the node does with that role's rights and policies, too
+ * (transaction/access.h); only a superuser's session on the node knows no policies, so
+ * that there it is left as it was, and refused when it comes to text.
  */
 #include "pando/compat/compat.h"
 
@@ -15,11 +16,13 @@
 #include "parser/parsetree.h"
 
 #include "pando/planner/write.h"
+#include "pando/transaction/access.h"
 
 static bool
 acts_for_client(const RangeTblEntry *rte)
 {
-	return !OidIsValid(rte->checkAsUser) || rte->checkAsUser == GetUserId();
+	return !OidIsValid(rte->checkAsUser) || rte->checkAsUser == GetUserId() ||
+		   access_is_lent(rte);
 }
 
 Query *

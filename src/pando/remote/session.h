@@ -73,6 +73,8 @@ typedef struct Session
 	int savepoint_depth;	 /* subtransaction nesting level reached on the node */
 	char *gid;				 /* after PREPARE TRANSACTION */
 	char *settings;			 /* client settings the node has, as SQL text; NULL: none */
+	char *challenge;		 /* of the node's backend, for signatures; NULL: not asked */
+	uint64 signed_count;	 /* statements signed for it */
 
 	/* Owned by the remote module. */
 	SessionHolder *holder; /* NULL: nobody would mind; see session_hold() */

@@ -127,6 +127,9 @@ extern void prepared_before(const TransactionStmt *statement);
 extern void prepared_after(const TransactionStmt *statement);
 extern void prepared_done(void);
 
+/* access.c */
+extern void access_init(void);
+
 /* deadlock.c */
 extern void deadlock_init(void);
 
@@ -139,6 +142,7 @@ extern bool maintenance_recovers(void);
 
 /* nesting.c */
 extern void nesting_init(void);
+extern int nesting_depth(void);
 extern bool nesting_is_top(void);
 extern bool nesting_reads_only(void);
 

@@ -191,6 +191,12 @@ more_may_follow(void)
 	return next != 'S';
 }
 
+int
+nesting_depth(void)
+{
+	return depth;
+}
+
 bool
 nesting_is_top(void)
 {

@@ -142,6 +142,92 @@ SELECT lender();
 \set VERBOSITY default
 ROLLBACK;
 
+-- What a view reads it reads with its owner's rights and policies, on all nodes; with the
+-- reader's if it says security_invoker. Who connects to a node himself gains nothing.
+CREATE TABLE kept (k int, v int, who text);
+SELECT create_distributed_table('kept', 'k');
+CREATE TABLE kept_ref (id int, v int);
+SELECT create_reference_table('kept_ref');
+INSERT INTO kept SELECT i, i % 3, CASE WHEN i % 2 = 0 THEN 'privileges_other' ELSE 'privileges_owner' END FROM generate_series(1, 20) i;
+INSERT INTO kept_ref VALUES (1, 10), (2, 20);
+ALTER TABLE kept OWNER TO privileges_owner;
+ALTER TABLE kept_ref OWNER TO privileges_owner;
+SET SESSION AUTHORIZATION privileges_owner;
+CREATE VIEW kept_view AS SELECT k, v FROM kept WHERE v < 2;
+CREATE VIEW kept_invoker WITH (security_invoker) AS SELECT k, v FROM kept;
+CREATE VIEW kept_join AS SELECT kept.k, kept_ref.v FROM kept JOIN kept_ref ON kept.v = kept_ref.id;
+CREATE VIEW kept_count WITH (security_barrier) AS SELECT v, count(*) FROM kept GROUP BY v;
+CREATE VIEW kept_change AS SELECT k, v FROM kept WHERE v = 1;
+GRANT SELECT ON kept_view, kept_invoker, kept_join, kept_count, kept_change TO privileges_other;
+GRANT UPDATE ON kept_change TO privileges_other;
+SET SESSION AUTHORIZATION privileges_other;
+\set VERBOSITY terse
+SELECT count(*) FROM kept;
+SELECT count(*) FROM kept_view;
+SELECT v FROM kept_view WHERE k = 3;
+SELECT count(*) FROM kept_invoker;
+SELECT count(*) FROM kept_join;
+SELECT * FROM kept_count ORDER BY v;
+SELECT count(*) FROM kept_view a JOIN kept_view b USING (v);
+SELECT count(*) FROM kept_view WHERE v IN (SELECT v FROM kept_ref);
+SELECT count(*) FROM kept_view JOIN kept USING (k);
+SELECT count(*) FROM kept_view pando_as_0_x, (SELECT 1 FROM kept pando_as_0_y LIMIT 1) z;
+SELECT count(*) FROM t pando_as_0_x WHERE k < 5;
+SELECT k FROM kept_view ORDER BY k LIMIT 2;
+SELECT k FROM kept_change WHERE k = 4 FOR UPDATE;
+SELECT k FROM kept_change ORDER BY k LIMIT 2 FOR UPDATE;
+SELECT c.k, r.v FROM kept_change c JOIN kept_join r USING (k) ORDER BY k LIMIT 2 FOR UPDATE OF c;
+UPDATE kept_change SET v = 1 WHERE k = 4 RETURNING k;
+UPDATE kept_view SET v = 1 WHERE k = 4;
+BEGIN;
+SELECT count(*) FROM t;
+SELECT count(*) FROM kept_view;
+DECLARE c CURSOR FOR SELECT k FROM kept_view ORDER BY k;
+SELECT v FROM kept_view WHERE k = 3;
+FETCH 2 FROM c;
+COMMIT;
+PREPARE of_view(int) AS SELECT v FROM kept_view WHERE k = $1;
+EXECUTE of_view(3);
+EXECUTE of_view(4);
+RESET SESSION AUTHORIZATION;
+SET ROLE privileges_other;
+EXECUTE of_view(3);
+RESET ROLE;
+EXECUTE of_view(4);
+-- Policies are those of the owner, for the reader's current_user.
+ALTER TABLE kept ENABLE ROW LEVEL SECURITY;
+CREATE POLICY own ON kept USING (who = current_user);
+SET SESSION AUTHORIZATION privileges_other;
+SELECT count(*) FROM kept_view;
+EXECUTE of_view(3);
+RESET SESSION AUTHORIZATION;
+ALTER TABLE kept FORCE ROW LEVEL SECURITY;
+SET SESSION AUTHORIZATION privileges_other;
+SELECT count(*) FROM kept_view;
+EXECUTE of_view(3);
+EXECUTE of_view(4);
+UPDATE kept_change SET v = 1;
+RESET SESSION AUTHORIZATION;
+SET SESSION AUTHORIZATION privileges_owner;
+SELECT count(*) FROM kept_view;
+SELECT count(*) FROM kept;
+RESET SESSION AUTHORIZATION;
+GRANT SELECT ON kept TO privileges_other;
+SET SESSION AUTHORIZATION privileges_other;
+SELECT count(*) FROM kept;
+SELECT count(*) FROM kept_invoker;
+RESET SESSION AUTHORIZATION;
+REVOKE SELECT ON kept FROM privileges_other;
+-- The claim alone is nothing, nor is a signature that somebody makes up or has seen.
+SET SESSION AUTHORIZATION privileges_other;
+SELECT secret FROM pando.node_secret;
+SELECT success, regexp_replace(result, '_\d+', '') FROM run_command_on_workers(
+	'SELECT count(*) FROM privileges.kept_' || (SELECT min(shardid) FROM pg_dist_shard WHERE logicalrelid = 'kept'::regclass) || ' pando_as_0_kept') WHERE result !~ 'exist' GROUP BY 1, 2;
+SELECT DISTINCT success, result FROM run_command_on_workers('/*pando_access 1 ' || repeat('0', 64) || ' 70*/ SELECT count(*) FROM pg_class pando_as_0_x');
+/*pando_access 1 0000000000000000000000000000000000000000000000000000000000000000 70*/ SELECT count(*) FROM kept pando_as_0_kept;
+\set VERBOSITY default
+RESET SESSION AUTHORIZATION;
+
 SET client_min_messages TO warning;
 DROP SCHEMA privileges CASCADE;
 DROP ROLE privileges_owner, privileges_other;

@@ -1,0 +1,343 @@
+/*
+ * access.c: tables that a statement may use with the rights of another role.
+ *
+ * What a view reads it reads with its owner's rights. The node that plans the statement
+ * checks them, on the shell tables; other nodes check again, on the shards, and must do
+ * so for the same role. An ordinary user must gain nothing by connecting to a node and
+ * claiming to be a view. So the claim is signed:
+ *
+ *     /<star>pando_access <number> <hmac> <roles><star>/ statements
+ *
+ * with the cluster's secret (pando.node_secret, the superusers' alone, the same on all
+ * nodes), over the number, the roles, the statements and the *challenge*: a random value
+ * that each backend makes for itself and tells whom it serves. The signature is thus good
+ * for one backend. Numbers must rise, and each statement of the text is analysed once, as
+ * the client's own and not as some function's: it is good for one time. What others see
+ * of it in pg_stat_activity is of no use.
+ *
+ * With it parse analysis gives the relations with such aliases their role, as the
+ * rewriter does for a view's. All else is PostgreSQL's: permissions and policies are
+ * those of that role, and functions run as who asked.
+ */
+#include "pando/compat/compat.h"
+
+#include "access/xact.h"
+#include "common/cryptohash.h"
+#include "common/hmac.h"
+#include "common/sha2.h"
+#include "fmgr.h"
+#include "miscadmin.h"
+#include "nodes/nodeFuncs.h"
+#include "parser/analyze.h"
+#include "utils/acl.h"
+#include "utils/builtins.h"
+#include "utils/memutils.h"
+#include "utils/timestamp.h"
+
+#include "pando/base/sql.h"
+#include "pando/transaction/access.h"
+#include "pando/transaction/member.h"
+
+#define MARK "/*pando_access "
+
+PG_FUNCTION_INFO_V1(session_challenge);
+
+static post_parse_analyze_hook_type next_analyze = NULL;
+static AccessHere here; /* a statement of this backend on its own shards */
+
+/* The signed text being analysed. */
+static char *signed_text = NULL;
+static List *signed_roles = NIL;
+static TimestampTz signed_at = 0;
+static int signed_location = -1; /* of its statement analysed last */
+static uint64 last_number = 0;
+
+bool
+access_is_lent(const RangeTblEntry *rte)
+{
+	return OidIsValid(rte->checkAsUser) && rte->checkAsUser != GetUserId() &&
+		   !superuser();
+}
+
+/* ------------------------------------------------------------------------------------
+ * Signatures.
+ */
+
+static void
+append_hex(StringInfo out, const void *data, size_t length)
+{
+	const unsigned char *bytes = data;
+
+	for (size_t i = 0; i < length; i++)
+		appendStringInfo(out, "%02x", bytes[i]);
+}
+
+static const char *
+own_challenge(void)
+{
+	static char *challenge = NULL;
+
+	if (challenge == NULL)
+	{
+		unsigned char random[16];
+		StringInfoData text;
+		MemoryContext old;
+
+		if (!pg_strong_random(random, sizeof(random)))
+			ereport(ERROR, (errcode(ERRCODE_INTERNAL_ERROR),
+							errmsg("could not generate a random value")));
+		old = MemoryContextSwitchTo(TopMemoryContext);
+		initStringInfo(&text);
+		append_hex(&text, random, sizeof(random));
+		challenge = text.data;
+		MemoryContextSwitchTo(old);
+	}
+	return challenge;
+}
+
+Datum
+session_challenge(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_TEXT_P(cstring_to_text(own_challenge()));
+}
+
+static char *
+read_secret(void)
+{
+	OwnerScope scope;
+	char *secret;
+
+	owner_enter(&scope);
+	secret = sql_value("SELECT secret FROM pando.node_secret");
+	owner_leave(&scope);
+	if (secret == NULL)
+		elog(ERROR, "pando.node_secret is empty");
+	return secret;
+}
+
+static char *
+signature(const char *challenge, uint64 number, const char *roles, const char *sql)
+{
+	char *secret = read_secret();
+	char *message =
+		psprintf("%s " UINT64_FORMAT " %s*/%s", challenge, number, roles, sql);
+	uint8 digest[PG_SHA256_DIGEST_LENGTH];
+	pg_hmac_ctx *context = pg_hmac_create(PG_SHA256);
+	StringInfoData text;
+
+	if (context == NULL || pg_hmac_init(context, (uint8 *) secret, strlen(secret)) < 0 ||
+		pg_hmac_update(context, (uint8 *) message, strlen(message)) < 0 ||
+		pg_hmac_final(context, digest, sizeof(digest)) < 0)
+		elog(ERROR, "could not sign a statement");
+	pg_hmac_free(context);
+	pfree(message);
+	initStringInfo(&text);
+	append_hex(&text, digest, sizeof(digest));
+	return text.data;
+}
+
+/* Names in hexadecimal digits: nothing in them can end the comment. */
+static char *
+role_names(List *roles)
+{
+	StringInfoData text;
+
+	initStringInfo(&text);
+	foreach_oid(role, roles)
+	{
+		const char *name = GetUserNameFromId(role, false);
+
+		if (text.len > 0)
+			appendStringInfoChar(&text, ',');
+		append_hex(&text, name, strlen(name));
+	}
+	return text.data;
+}
+
+char *
+access_sign(Session *session, List *roles, const char *sql)
+{
+	char *names = role_names(roles);
+
+	if (session->challenge == NULL)
+	{
+		PGresult *result = session_run(session, "SELECT pando.session_challenge()");
+
+		/* It goes with the connection. */
+		session->challenge =
+			MemoryContextStrdup(GetMemoryChunkContext(session), PQgetvalue(result, 0, 0));
+		session_result_free(result);
+	}
+	session->signed_count++;
+	return psprintf(MARK UINT64_FORMAT " %s %s*/%s", session->signed_count,
+					signature(session->challenge, session->signed_count, names, sql),
+					names, sql);
+}
+
+/* ------------------------------------------------------------------------------------
+ * The node that is asked.
+ */
+
+static List *
+roles_of_names(const char *names)
+{
+	List *roles = NIL;
+	StringInfoData name;
+
+	initStringInfo(&name);
+	for (const char *next = names;; next++)
+	{
+		unsigned int byte;
+
+		if (*next == ',' || *next == '\0')
+		{
+			roles = lappend_oid(roles, get_role_oid(name.data, false));
+			resetStringInfo(&name);
+			if (*next == '\0')
+				return roles;
+			continue;
+		}
+		if (sscanf(next, "%2x", &byte) != 1)
+			elog(ERROR, "malformed signature");
+		appendStringInfoChar(&name, (char) byte);
+		next++;
+	}
+}
+
+static void
+refuse(void)
+{
+	ereport(ERROR, (errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+					errmsg("the signature of a statement is not valid"),
+					errdetail("Only nodes of the cluster can use tables with the rights "
+							  "of another role.")));
+}
+
+/* Takes the signature apart and checks it; raises if it isn't this session's next. */
+static void
+verify(const char *text, const char *mark)
+{
+	const char *start = mark + strlen(MARK);
+	const char *end = strstr(start, "*/");
+	unsigned long long number;
+	char digest[PG_SHA256_DIGEST_STRING_LENGTH];
+	int used = 0;
+	char *names;
+	MemoryContext old;
+
+	if (end == NULL || sscanf(start, "%llu %64[0-9a-f] %n", &number, digest, &used) < 2 ||
+		used == 0 || start + used > end || number <= last_number)
+		refuse();
+	names = pnstrdup(start + used, end - start - used);
+	if (timingsafe_bcmp(signature(own_challenge(), number, names, end + 2), digest,
+						PG_SHA256_DIGEST_STRING_LENGTH - 1) != 0)
+		refuse();
+	last_number = number;
+	signed_at = GetCurrentStatementStartTimestamp();
+	signed_location = -1;
+	if (signed_text != NULL)
+		pfree(signed_text);
+	signed_text = MemoryContextStrdup(TopMemoryContext, text);
+	old = MemoryContextSwitchTo(TopMemoryContext);
+	list_free(signed_roles);
+	signed_roles = list_copy(roles_of_names(names));
+	MemoryContextSwitchTo(old);
+}
+
+/* The roles that a statement may use, NIL when it is nothing special. */
+static List *
+roles_of_statement(const char *text, int location)
+{
+	const char *mark;
+
+	if (here.sql != NULL && strcmp(text, here.sql) == 0)
+		return here.roles;
+	mark = strstr(text, MARK);
+	if (mark == NULL || nesting_depth() > 0)
+		return NIL;
+	if (signed_text == NULL || signed_at != GetCurrentStatementStartTimestamp() ||
+		strcmp(signed_text, text) != 0)
+		verify(text, mark);
+	if (location <= signed_location)
+		refuse();
+	signed_location = location;
+	return signed_roles;
+}
+
+/* Stops at a relation that claims other rights; given roles, it gets them instead. */
+static bool
+lend_walker(Node *node, void *context)
+{
+	List *roles = context;
+
+	if (node == NULL)
+		return false;
+	if (IsA(node, RangeTblEntry))
+	{
+		RangeTblEntry *rte = (RangeTblEntry *) node;
+		unsigned int number;
+
+		if (rte->rtekind != RTE_RELATION || rte->alias == NULL ||
+			sscanf(rte->alias->aliasname, ACCESS_ALIAS "%u_", &number) != 1)
+			return false;
+		if (roles == NIL)
+			return true;
+		if (number < (unsigned int) list_length(roles))
+			rte->checkAsUser = list_nth_oid(roles, number);
+		return false;
+	}
+	if (IsA(node, Query))
+		return query_tree_walker((Query *) node, lend_walker, context,
+								 QTW_EXAMINE_RTES_BEFORE | QTW_IGNORE_JOINALIASES);
+	return expression_tree_walker(node, lend_walker, context);
+}
+
+static void
+access_analyze(ParseState *pstate, Query *query, JumbleState *jumble)
+{
+	Query *used = query;
+	List *roles;
+
+	if (next_analyze)
+		next_analyze(pstate, query, jumble);
+	if (query->commandType == CMD_UTILITY)
+	{
+		if (query->utilityStmt == NULL || !IsA(query->utilityStmt, ExplainStmt))
+			return;
+		used = (Query *) ((ExplainStmt *) query->utilityStmt)->query;
+		if (!IsA(used, Query))
+			return;
+	}
+	/* Cheap for all others: no text has the mark. */
+	if (pstate->p_sourcetext == NULL ||
+		(here.sql == NULL && strstr(pstate->p_sourcetext, MARK) == NULL) ||
+		!lend_walker((Node *) used, NIL))
+		return;
+	roles = roles_of_statement(pstate->p_sourcetext, query->stmt_location);
+	if (roles != NIL)
+		lend_walker((Node *) used, roles);
+}
+
+AccessHere
+access_here(AccessHere statement)
+{
+	AccessHere before = here;
+
+	here = statement;
+	return before;
+}
+
+static void
+access_end(XactMoment moment, bool committed)
+{
+	if (moment == XACT_MOMENT_END)
+		here = (AccessHere){0};
+}
+
+void
+access_init(void)
+{
+	next_analyze = post_parse_analyze_hook;
+	post_parse_analyze_hook = access_analyze;
+	xact_register(access_end);
+}

@@ -1,0 +1,36 @@
+/*
+ * access.h: tables that a statement may use with the rights of another role.
+ *
+ * PostgreSQL checks the rights on what a view reads for the view's owner, and applies his
+ * row-level security (RangeTblEntry.checkAsUser). A node knows tasks, not views. So a
+ * task says by its relations' aliases which roles' rights they are used with, and the
+ * statement is signed by the node that sent it; see access.c.
+ */
+#ifndef PANDO_TRANSACTION_ACCESS_H
+#define PANDO_TRANSACTION_ACCESS_H
+
+#include "pando/compat/compat.h"
+#include "nodes/parsenodes.h"
+#include "pando/remote/session.h"
+
+/* An alias `pando_as_<n>_<alias>` means: used as the n-th of the statement's roles. */
+#define ACCESS_ALIAS "pando_as_"
+
+/* Is the relation used with rights that the current user's session would not have? */
+extern bool access_is_lent(const RangeTblEntry *rte);
+
+/*
+ * The statements `sql` with a signature for the session, which must be idle and is asked
+ * for its challenge the first time. roles: Oids, as the aliases count them, from 0.
+ */
+extern char *access_sign(Session *session, List *roles, const char *sql);
+
+/* While a statement is analysed here: NULL for none. Returns what to set back. */
+typedef struct AccessHere
+{
+	const char *sql;
+	List *roles;
+} AccessHere;
+extern AccessHere access_here(AccessHere statement);
+
+#endif
