@@ -183,7 +183,7 @@ send_here(FragmentRun *source, List *tasks, SubRun *ran, const SplitSpec *spec)
 	foreach_ptr (char, text, tasks_as_unions(source, tasks))
 	{
 		DestReceiver *splitter = splitter_create(spec);
-		LocalQuery *query = local_open(text, 0, NULL, NULL, false, 0);
+		LocalQuery *query = local_open(text, 0, NULL, NULL, false, 0, NIL);
 
 		local_run(query, splitter);
 		local_close(query);
@@ -246,7 +246,7 @@ exchange_run(FragmentRun *run, const SubResult *sub, QueryDesc *query, SubRun *r
 	make_spec(&spec, run, sub, query->tupDesc);
 	ran->sources = palloc0(sizeof(List *) * spec.nparts);
 	ran->binary = spec.binary;
-	if (sub->from_nodes)
+	if (sub->from_nodes && scan_tasks_are_free(query->planstate))
 	{
 		FragmentRun *source = scan_prepare_run(query->planstate);
 

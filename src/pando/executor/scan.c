@@ -66,6 +66,12 @@ start_run(FragmentScan *scan)
 		estate->es_processed += scan->run->processed;
 }
 
+bool
+scan_tasks_are_free(PlanState *planstate)
+{
+	return ((FragmentScan *) planstate)->fragment->template->roles == NIL;
+}
+
 FragmentRun *
 scan_prepare_run(PlanState *planstate)
 {

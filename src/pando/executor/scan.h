@@ -14,6 +14,9 @@
  */
 extern FragmentRun *scan_prepare_run(PlanState *planstate);
 
+/* May others send its tasks, in texts of their own? Signed ones stay as they are. */
+extern bool scan_tasks_are_free(PlanState *planstate);
+
 /* Registers the node's methods; once, when the library is loaded. */
 extern void scan_register(void);
 
