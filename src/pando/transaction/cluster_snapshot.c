@@ -100,6 +100,7 @@ take_in_time(QueryDesc *query)
 	List *nodes = node_list(NODES_OTHER);
 	TimestampTz start = GetCurrentTimestamp();
 
+	members_begin_anew(); /* planning may have asked nodes */
 	while (!take(query, nodes))
 	{
 		if (TimestampDifferenceExceeds(start, GetCurrentTimestamp(), GIVE_UP_MS))
@@ -136,7 +137,7 @@ check_possible(bool renewable)
 				 errmsg("a statement of a longer READ COMMITTED transaction cannot have "
 						"a snapshot of the cluster"),
 				 errhint("Use REPEATABLE READ.")));
-	if (!renewable || members_in_transaction())
+	if (!renewable || members_have_worked())
 		ereport(ERROR,
 				(errcode(ERRCODE_ACTIVE_SQL_TRANSACTION),
 				 errmsg("a snapshot of the cluster must be taken before any query"),

@@ -294,13 +294,13 @@ member_plain(const DistNode *node)
 	return member->session;
 }
 
-/* Is a transaction under way on any node? */
+/* Has the transaction done anything on a node that must stay? */
 bool
-members_in_transaction(void)
+members_have_worked(void)
 {
 	foreach_ptr (Member, member, members)
 	{
-		if (member->session->in_xact)
+		if (member->session->in_xact && (member->session->wrote || member->locked))
 			return true;
 	}
 	return false;
@@ -314,6 +314,7 @@ members_begin_anew(void)
 
 	foreach_ptr (Member, member, members)
 	{
+		member_unpromise(member);
 		if (!member->session->in_xact)
 			continue;
 		session_send_simple(member->session, "ROLLBACK");

@@ -45,7 +45,7 @@ extern void member_settings(Member *member);
 extern void member_unpromise(Member *member);
 extern void member_settings_undone(Member *member);
 extern Session *member_plain(const DistNode *node);
-extern bool members_in_transaction(void);
+extern bool members_have_worked(void);
 extern void members_begin_anew(void);
 extern bool members_are_surrounded(void);
 extern Session *member_acquire(const DistNode *node, bool write, bool single_snapshot);
