@@ -29,6 +29,7 @@
 #include "pando/ddl/shell_size.h"
 #include "pando/metadata/node.h"
 #include "pando/metadata/table.h"
+#include "pando/planner/estimate.h"
 #include "pando/transaction/xact.h"
 
 /* For so long what the nodes said of a table without statistics is used again. */
@@ -158,7 +159,7 @@ can_ask(Oid relid)
 {
 	const DistTable *table = dist_table(relid);
 
-	return table != NULL && table->repmodel == REPMODEL_SINGLE && !IsInParallelMode() &&
+	return estimate_under_way() && table != NULL && table->repmodel == REPMODEL_SINGLE &&
 		   IsTransactionState();
 }
 

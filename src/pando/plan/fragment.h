@@ -57,7 +57,9 @@ typedef struct Fragment
 	List *column_collations;
 	double rows; /* estimate, all tasks together */
 	int width;
-	Cost cost; /* of the tasks' work, as on one core */
+	Cost cost;			/* of the tasks' work, as on one core */
+	List *column_stats; /* HeapTuple per column, pg_statistic's, or NULL; for planning
+						 * only, not packed */
 
 	/* Order in which each task's rows come, for gather-merge; NIL: gather. */
 	List *sort_columns;		/* int list, 1-based output columns */

@@ -9,13 +9,19 @@
 
 #include <math.h>
 
+#include "access/htup_details.h"
+#include "access/table.h"
 #include "catalog/pg_proc.h"
-#include "nodes/makefuncs.h"
+#include "catalog/pg_statistic.h"
+#include "nodes/nodeFuncs.h"
 #include "nodes/pathnodes.h"
+#include "optimizer/clauses.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/pathnode.h"
 #include "optimizer/planner.h"
 #include "utils/memutils.h"
+#include "utils/rel.h"
+#include "utils/selfuncs.h"
 
 #include "pando/metadata/table.h"
 #include "pando/planner/cut.h"
@@ -25,9 +31,17 @@
 /* What a row needs on the wire beside its values. */
 #define ROW_OVERHEAD 8
 
-/* The best path of the query, in the current memory context. */
-static Path *
-best_path(Query *query)
+static bool under_way = false;
+
+bool
+estimate_under_way(void)
+{
+	return under_way;
+}
+
+/* The query, planned up to its paths, in the current memory context. */
+static PlannerInfo *
+plan_paths(Query *query)
 {
 	PlannerGlobal *glob = makeNode(PlannerGlobal);
 	PlannerInfo *root;
@@ -37,7 +51,22 @@ best_path(Query *query)
 	glob->maxParallelHazard = PROPARALLEL_UNSAFE;
 	query = copyObject(query);
 	exchange_expand(query);
-	root = subquery_planner(glob, query, NULL, false, 0.0);
+	under_way = true;
+	PG_TRY();
+	{
+		root = subquery_planner(glob, query, NULL, false, 0.0);
+	}
+	PG_FINALLY();
+	{
+		under_way = false;
+	}
+	PG_END_TRY();
+	return root;
+}
+
+static Path *
+best_path(PlannerInfo *root)
+{
 	return fetch_upper_rel(root, UPPERREL_FINAL, NULL)->cheapest_total_path;
 }
 
@@ -84,6 +113,92 @@ rows_of_parts(Path *path, int tasks, double *input)
 	}
 }
 
+/* ------------------------------------------------------------------------------------
+ * Statistics of columns.
+ */
+
+/* A pg_statistic row that says nothing but the number of distinct values. */
+static HeapTuple
+stats_of_count(double distinct)
+{
+	Relation catalog = table_open(StatisticRelationId, AccessShareLock);
+	Datum values[Natts_pg_statistic] = {0};
+	bool nulls[Natts_pg_statistic] = {false};
+	HeapTuple tuple;
+
+	values[Anum_pg_statistic_stadistinct - 1] = Float4GetDatum(distinct);
+	for (int i = 0; i < STATISTIC_NUM_SLOTS; i++)
+	{
+		nulls[Anum_pg_statistic_stanumbers1 - 1 + i] = true;
+		nulls[Anum_pg_statistic_stavalues1 - 1 + i] = true;
+	}
+	tuple = heap_form_tuple(RelationGetDescr(catalog), values, nulls);
+	table_close(catalog, AccessShareLock);
+	return tuple;
+}
+
+/* What is known of the expression's values; the number of distinct ones is absolute. */
+static HeapTuple
+stats_of_expression(PlannerInfo *root, Node *expr, double rows, MemoryContext context)
+{
+	VariableStatData variable;
+	MemoryContext old;
+	HeapTuple tuple = NULL;
+
+	if (contain_agg_clause(expr) || contain_window_function(expr) ||
+		contain_subplans(expr) || expression_returns_set(expr) ||
+		!contain_var_clause(expr))
+		return NULL;
+	examine_variable(root, expr, 0, &variable);
+	old = MemoryContextSwitchTo(context);
+	/* Only what the user may see is handed on. */
+	if (HeapTupleIsValid(variable.statsTuple) && variable.acl_ok)
+	{
+		bool isdefault;
+
+		tuple = heap_copytuple(variable.statsTuple);
+		((Form_pg_statistic) GETSTRUCT(tuple))->stadistinct =
+			get_variable_numdistinct(&variable, &isdefault);
+	}
+	MemoryContextSwitchTo(old);
+	ReleaseVariableStats(variable);
+	if (tuple == NULL)
+	{
+		double distinct = estimate_num_groups(root, list_make1(expr), rows, NULL, NULL);
+
+		MemoryContextSwitchTo(context);
+		tuple = stats_of_count(distinct);
+		MemoryContextSwitchTo(old);
+	}
+	return tuple;
+}
+
+static List *
+stats_of_columns(PlannerInfo *root, double rows, MemoryContext context)
+{
+	List *stats = NIL;
+
+	if (root->parse->setOperations != NULL)
+		return NIL;
+	foreach_ptr (TargetEntry, entry, root->parse->targetList)
+	{
+		HeapTuple tuple;
+		MemoryContext old;
+
+		if (entry->resjunk)
+			continue;
+		tuple = stats_of_expression(root, (Node *) entry->expr, rows, context);
+		old = MemoryContextSwitchTo(context);
+		stats = lappend(stats, tuple);
+		MemoryContextSwitchTo(old);
+	}
+	return stats;
+}
+
+/* ------------------------------------------------------------------------------------
+ * Estimates.
+ */
+
 /* The core can't plan it by itself: what it refers to is outside. */
 static Estimate
 guess(void)
@@ -94,32 +209,41 @@ guess(void)
 }
 
 static Estimate
-estimate_path(Query *query, int tasks)
+estimate(Query *query, int tasks, bool columns)
 {
-	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "pando estimate",
-												  ALLOCSET_DEFAULT_SIZES);
-	MemoryContext old = MemoryContextSwitchTo(context);
-	Path *path = best_path(query);
-	Estimate estimate = {0};
+	MemoryContext context;
+	MemoryContext old;
+	PlannerInfo *root;
+	Path *path;
+	Estimate result = {0};
 
-	estimate.rows = clamp_row_est(rows_of_parts(path, tasks, &estimate.input));
-	estimate.width = path->pathtarget->width;
-	estimate.cost = path->total_cost;
+	if (query_refers_outside(query, true))
+		return guess();
+	context = AllocSetContextCreate(CurrentMemoryContext, "pando estimate",
+									ALLOCSET_DEFAULT_SIZES);
+	old = MemoryContextSwitchTo(context);
+	root = plan_paths(query);
+	path = best_path(root);
+	result.rows = clamp_row_est(rows_of_parts(path, tasks, &result.input));
+	result.width = path->pathtarget->width;
+	result.cost = path->total_cost;
+	if (columns)
+		result.column_stats = stats_of_columns(root, result.input, old);
 	MemoryContextSwitchTo(old);
 	MemoryContextDelete(context);
-	return estimate;
-}
-
-Estimate
-estimate_per_task(Query *query, int tasks)
-{
-	return query_refers_outside(query, true) ? guess() : estimate_path(query, tasks);
+	return result;
 }
 
 Estimate
 estimate_query(Query *query)
 {
-	return estimate_per_task(query, 1);
+	return estimate(query, 1, false);
+}
+
+Estimate
+estimate_per_task(Query *query, int tasks)
+{
+	return estimate(query, tasks, true);
 }
 
 int

@@ -1,7 +1,5 @@
 /*
  * estimate.h: how many rows a query piece yields, how wide they are, what it costs.
- *
- * Internal to the planner module.
  */
 #ifndef PANDO_PLANNER_ESTIMATE_H
 #define PANDO_PLANNER_ESTIMATE_H
@@ -12,10 +10,12 @@
 
 typedef struct Estimate
 {
-	double rows;  /* all tasks together; at least 1 */
-	int width;	  /* bytes of a row as PostgreSQL counts them */
-	double input; /* rows below the top grouping, DISTINCT and LIMIT */
-	Cost cost;	  /* of computing it all, without moving rows */
+	double rows;		/* all tasks together; at least 1 */
+	int width;			/* bytes of a row as PostgreSQL counts them */
+	double input;		/* rows below the top grouping, DISTINCT and LIMIT */
+	Cost cost;			/* of computing it all, without moving rows */
+	List *column_stats; /* estimate_per_task(): a HeapTuple like pg_statistic's, or NULL,
+						 * for each column that is not junk; NIL where nothing is known */
 } Estimate;
 
 /*
@@ -33,6 +33,12 @@ extern Estimate estimate_per_task(Query *query, int tasks);
 
 /* On how many shard groups a piece with that distribution runs. */
 extern int estimate_tasks(const Distribution *distribution);
+
+/*
+ * Is one of these being made? Only then the sizes of tables without statistics are worth
+ * asking other nodes for.
+ */
+extern bool estimate_under_way(void);
 
 /* Bytes that so many rows are on the wire. */
 extern double estimate_bytes(double rows, int width);

@@ -127,6 +127,7 @@ fragment_take_estimate(Fragment *fragment, Estimate estimate)
 	fragment->rows = estimate.rows;
 	fragment->width = estimate.width;
 	fragment->cost = estimate.cost;
+	fragment->column_stats = estimate.column_stats;
 }
 
 /* ------------------------------------------------------------------------------------

@@ -30,6 +30,7 @@
 #include "parser/parse_func.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
+#include "utils/selfuncs.h"
 
 #include "pando/planner/broadcast.h"
 #include "pando/planner/fragment_make.h"
@@ -39,6 +40,7 @@ PG_FUNCTION_INFO_V1(fragment);
 PG_FUNCTION_INFO_V1(fragment_support);
 
 static set_rel_pathlist_hook_type next_pathlist_hook;
+static get_relation_stats_hook_type next_stats_hook;
 static List *scope; /* Fragment *, by number from 1 */
 
 List *
@@ -62,6 +64,9 @@ fragment_scope(void)
 	return scope;
 }
 
+/* Oid of pando.fragment(); a scope that isn't empty has looked it up. */
+static Oid fragment_oid;
+
 static Oid
 fragment_function(void)
 {
@@ -81,7 +86,7 @@ fragment_of_call(Node *call)
 	if (scope == NIL || !IsA(call, FuncExpr) || list_length(function->args) != 1 ||
 		function->funcresulttype != RECORDOID)
 		return NULL;
-	if (function->funcid != fragment_function())
+	if (function->funcid != fragment_oid)
 		return NULL;
 	number = linitial_node(Const, function->args);
 	if (DatumGetInt32(number->constvalue) < 1 ||
@@ -98,9 +103,11 @@ call_rte(const Fragment *fragment, int number)
 	RangeTblFunction *function = makeNode(RangeTblFunction);
 	Const *argument = makeConst(INT4OID, -1, InvalidOid, sizeof(int32),
 								Int32GetDatum(number), false, true);
-	FuncExpr *call = makeFuncExpr(fragment_function(), RECORDOID, list_make1(argument),
-								  InvalidOid, InvalidOid, COERCE_EXPLICIT_CALL);
+	FuncExpr *call;
 
+	fragment_oid = fragment_function();
+	call = makeFuncExpr(fragment_oid, RECORDOID, list_make1(argument), InvalidOid,
+						InvalidOid, COERCE_EXPLICIT_CALL);
 	call->funcretset = true;
 	function->funcexpr = (Node *) call;
 	function->funccolcount = list_length(fragment->column_types);
@@ -262,6 +269,8 @@ use_fragment_path(PlannerInfo *root, RelOptInfo *rel, Fragment *fragment)
 {
 	CustomPath *path = makeNode(CustomPath);
 
+	/* The core went by the columns' types. */
+	rel->reltarget->width = Min(rel->reltarget->width, fragment->width);
 	path->path.pathtype = T_CustomScan;
 	path->path.parent = rel;
 	path->path.pathtarget = rel->reltarget;
@@ -318,9 +327,40 @@ fragment_pathlist(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *
 	}
 }
 
+/* ------------------------------------------------------------------------------------
+ * Statistics of a fragment's columns.
+ */
+
+static void
+keep_stats(HeapTuple tuple)
+{
+}
+
+static bool
+fragment_stats(PlannerInfo *root, RangeTblEntry *rte, AttrNumber column,
+			   VariableStatData *variable)
+{
+	Fragment *fragment = NULL;
+
+	if (scope != NIL && rte->rtekind == RTE_FUNCTION && list_length(rte->functions) == 1)
+	{
+		RangeTblFunction *function = linitial(rte->functions);
+
+		fragment = fragment_of_call(function->funcexpr);
+	}
+	if (fragment == NULL || column < 1 || column > list_length(fragment->column_stats))
+		return next_stats_hook ? next_stats_hook(root, rte, column, variable) : false;
+	variable->statsTuple = list_nth(fragment->column_stats, column - 1);
+	variable->freefunc = keep_stats;
+	variable->acl_ok = true;
+	return true;
+}
+
 void
 fragment_path_init(void)
 {
+	next_stats_hook = get_relation_stats_hook;
+	get_relation_stats_hook = fragment_stats;
 	next_pathlist_hook = set_rel_pathlist_hook;
 	set_rel_pathlist_hook = fragment_pathlist;
 }

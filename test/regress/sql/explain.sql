@@ -37,7 +37,7 @@ BEGIN
 	END LOOP;
 END $$;
 
--- The guide's query, as the guide shows it.
+-- The guide's query, as the guide shows it but for the few rows there are.
 SELECT plan($$SELECT date_trunc('minute', created_at) AS minute, sum((payload->>'distinct_size')::int) AS num_commits
 	FROM github_events WHERE event_type = 'PushEvent' GROUP BY minute ORDER BY minute$$, 'VERBOSE, COSTS OFF');
 SET citus.explain_all_tasks = 1;
