@@ -359,6 +359,8 @@ distribute_inside(Query *query)
 {
 	ListCell *cell;
 
+	/* Rows that no fragment takes after all are read here. */
+	exchange_expand(query);
 	level_drop_unused_ctes(query);
 	foreach (cell, query->cteList)
 		distribute_level((Query *) ((CommonTableExpr *) lfirst(cell))->ctequery);
