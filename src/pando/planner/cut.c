@@ -688,3 +688,30 @@ level_cut_whole(Query *query)
 	group->quals = quals_flat(query->jointree->quals);
 	cutting_finish(&cutting, cutting_cut(&cutting, group, NIL));
 }
+
+void
+level_cut_joined(Query *query)
+{
+	Cutting cutting = {0};
+	CutGroup *group = palloc0(sizeof(CutGroup));
+	List *quals = quals_flat(query->jointree->quals);
+	Node *ref;
+
+	cutting_start(&cutting, query);
+	group->items = query->jointree->fromlist;
+	group->relids = get_relids_in_jointree((Node *) query->jointree, false);
+	foreach_ptr (Node, qual, quals)
+	{
+		if (!checkExprHasSubLink(qual))
+			group->quals = lappend(group->quals, qual);
+	}
+	judge_group(&cutting, group, NIL);
+	cutting.consumed = list_copy(group->quals);
+	add_sublink_quals(&cutting, group, quals);
+	cutting.consumed = list_union_ptr(cutting.consumed, group->quals);
+	ref = cutting_cut(&cutting, group, NIL);
+	cutting_finish(&cutting,
+				   (Node *) makeFromExpr(
+					   list_make1(ref),
+					   quals_as_node(cutting_not_consumed(&cutting, quals))));
+}

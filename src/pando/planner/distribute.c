@@ -23,6 +23,7 @@
 #include "optimizer/tlist.h"
 #include "pando/planner/broadcast.h"
 #include "pando/planner/cut.h"
+#include "pando/planner/decorrelate.h"
 #include "pando/planner/distribute.h"
 #include "pando/planner/distribution.h"
 #include "pando/planner/exchange.h"
@@ -410,12 +411,24 @@ distribute_local_write(Query *query)
 static void
 distribute_select(Query *query, bool skips)
 {
+<<<<<<< HEAD
 	bool fits;
 
 	if (level_peel(query, skips))
 		return;
 	fits = level_exchange(query);
 	if (fits && level_peel(query, skips))
+=======
+	bool broadcast;
+	bool exchanged;
+
+	if (level_peel(query, skips))
+		return;
+	if (level_decorrelate(query) && level_peel(query, skips))
+		return;
+	exchanged = level_exchange(query);
+	if (exchanged && level_peel(query, skips))
+>>>>>>> 9bcfdb5 (Correlated subqueries off the key become joins or IN, for the values that can occur; what OR says of single tables filters them)
 		return;
 	if (level_broadcast(query))
 	{
@@ -430,6 +443,8 @@ distribute_select(Query *query, bool skips)
 	{
 		if (fits)
 			level_cut_whole(query);
+		else if (exchanged)
+			level_cut_joined(query);
 		else
 			level_cut_from(query);
 	}

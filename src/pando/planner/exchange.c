@@ -929,6 +929,43 @@ locks_rows(Query *query)
 	return query->rowMarks != NIL;
 }
 
+/* Subqueries in FROM may fit when theirs do. */
+static bool
+exchange_subqueries(Query *query)
+{
+	Relids used = get_relids_in_jointree((Node *) query->jointree, false);
+	bool changed = false;
+	Index varno = 0;
+
+	foreach_ptr (RangeTblEntry, rte, query->rtable)
+	{
+		int mark = broadcast_mark();
+		Distribution distribution;
+		Query *copy;
+
+		varno++;
+		if (rte->rtekind != RTE_SUBQUERY || !bms_is_member(varno, used) ||
+			query_refers_outside(rte->subquery, true))
+			continue;
+		distribution = distribution_of_query(rte->subquery);
+		if (distribution.kind != DIST_COORDINATOR)
+			continue;
+		copy = copyObject(rte->subquery);
+		if (level_exchange(copy))
+		{
+			distribution = distribution_of_query(copy);
+			if (distribution_has_shards(&distribution))
+			{
+				rte->subquery = copy;
+				changed = true;
+				continue;
+			}
+		}
+		broadcast_forget(mark);
+	}
+	return changed;
+}
+
 bool
 level_exchange(Query *query)
 {
@@ -936,11 +973,13 @@ level_exchange(Query *query)
 	int mark = broadcast_mark();
 	int moves = 0;
 	int limit;
+	bool inside;
 
 	if (query->setOperations != NULL || query->jointree->fromlist == NIL ||
 		locks_rows(query) || level_uses_records(query) || from_fits(query))
 		return false;
 	work = copyObject(query);
+	inside = exchange_subqueries(work);
 	limit = list_length(query->rtable);
 	while (!from_fits(work))
 	{
@@ -964,5 +1003,5 @@ level_exchange(Query *query)
 			plan_exchange((Exchange *) result);
 	}
 	*query = *work;
-	return moves > 0;
+	return moves > 0 || inside;
 }

@@ -1,0 +1,19 @@
+/*
+ * decorrelate.h: sublinks that refer to the rows they are evaluated for, without it.
+ *
+ * Internal to the planner module.
+ */
+#ifndef PANDO_PLANNER_DECORRELATE_H
+#define PANDO_PLANNER_DECORRELATE_H
+
+#include "pando/compat/compat.h"
+#include "nodes/parsenodes.h"
+
+/*
+ * Rewrites, in place, correlated sublinks of the level's WHERE that can't be evaluated
+ * next to its rows, and draws from OR conditions what they say of single FROM items. The
+ * rows stay the same. False: nothing changed.
+ */
+extern bool level_decorrelate(Query *query);
+
+#endif
