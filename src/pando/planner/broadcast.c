@@ -92,8 +92,7 @@ reads_walker(Node *node, void *context)
 static bool
 is_candidate(Query *query)
 {
-	if (query->commandType != CMD_SELECT || query->rowMarks != NIL ||
-		query->hasModifyingCTE)
+	if (query->commandType != CMD_SELECT || query->hasModifyingCTE)
 		return false;
 	if (query_refers_outside(query, true) || reads_walker((Node *) query, NULL))
 		return false;
@@ -236,10 +235,12 @@ read_query(int number, Query *query)
 static bool
 is_simple(Query *query)
 {
-	return query->setOperations == NULL && !query->hasAggs && !query->hasTargetSRFs &&
-		   query->groupClause == NIL && query->groupingSets == NIL &&
-		   query->havingQual == NULL && query->distinctClause == NIL &&
-		   query->limitCount == NULL && query->limitOffset == NULL;
+	/* What is locked is what is returned. */
+	return query->rowMarks == NIL && query->setOperations == NULL && !query->hasAggs &&
+		   !query->hasTargetSRFs && query->groupClause == NIL &&
+		   query->groupingSets == NIL && query->havingQual == NULL &&
+		   query->distinctClause == NIL && query->limitCount == NULL &&
+		   query->limitOffset == NULL;
 }
 
 /* Only whether there is a row matters. */

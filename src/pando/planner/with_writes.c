@@ -102,11 +102,12 @@ target_of(Query *write)
 	return table && table->kind != TABLE_MANAGED_LOCAL ? table : NULL;
 }
 
-/* The target may be mentioned as such, and once more in ON CONFLICT; nowhere else. */
+/* What the write itself reads it reads before it changes anything; others may not read
+ * its target. */
 static void
 check_write(Query *query, Query *write, const DistTable *target)
 {
-	int mentions = write->onConflict && write->onConflict->exclRelIndex ? 2 : 1;
+	int mentions = references_in(write, target->relid).count;
 
 	/* The main statement's own target is written after this. */
 	if (query->commandType != CMD_SELECT &&
@@ -117,6 +118,93 @@ check_write(Query *query, Query *write, const DistTable *target)
 							 get_rel_name(target->relid)));
 	if (references_in(write, InvalidOid).outer_cte)
 		refuse_with("It reads another WITH query");
+}
+
+/* ------------------------------------------------------------------------------------
+ * WITH queries that one write alone reads become its own: they run right before it.
+ */
+
+typedef struct CteUses
+{
+	const char *name;
+	int depth; /* below the level that has the WITH query */
+	int count;
+	bool raise; /* the WITH query is one level nearer now */
+} CteUses;
+
+static bool
+cte_uses_walker(Node *node, CteUses *uses)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, RangeTblEntry))
+	{
+		RangeTblEntry *rte = (RangeTblEntry *) node;
+
+		if (rte->rtekind != RTE_CTE || (int) rte->ctelevelsup != uses->depth ||
+			strcmp(rte->ctename, uses->name) != 0)
+			return false;
+		uses->count++;
+		if (uses->raise)
+			rte->ctelevelsup--;
+		return false;
+	}
+	if (IsA(node, Query))
+	{
+		uses->depth++;
+		query_tree_walker((Query *) node, cte_uses_walker, uses,
+						  QTW_EXAMINE_RTES_AFTER | QTW_IGNORE_JOINALIASES);
+		uses->depth--;
+		return false;
+	}
+	return expression_tree_walker(node, cte_uses_walker, uses);
+}
+
+/* How often a query reads a WITH query, given how far above its level that is. */
+static int
+cte_uses(Query *query, const char *name, int levels, bool raise)
+{
+	CteUses uses = {.name = name, .depth = levels - 1, .raise = raise};
+
+	cte_uses_walker((Node *) query, &uses);
+	return uses.count;
+}
+
+static bool
+has_cte(Query *query, const char *name)
+{
+	foreach_ptr (CommonTableExpr, cte, query->cteList)
+	{
+		if (strcmp(cte->ctename, name) == 0)
+			return true;
+	}
+	return false;
+}
+
+static void
+take_reads(Query *query, Query *write)
+{
+	List *own = NIL;
+	List *kept = NIL;
+
+	foreach_ptr (CommonTableExpr, cte, query->cteList)
+	{
+		Query *read = (Query *) cte->ctequery;
+		int uses;
+
+		kept = lappend(kept, cte);
+		if (read->commandType != CMD_SELECT || cte->cterecursive ||
+			has_cte(write, cte->ctename) || references_in(read, InvalidOid).outer_cte)
+			continue;
+		uses = cte_uses(write, cte->ctename, 1, false);
+		if (uses == 0 || uses != cte_uses(query, cte->ctename, 0, false))
+			continue;
+		(void) cte_uses(write, cte->ctename, 1, true);
+		own = lappend(own, cte);
+		kept = list_delete_last(kept);
+	}
+	write->cteList = list_concat(own, write->cteList);
+	query->cteList = kept;
 }
 
 /* ------------------------------------------------------------------------------------
@@ -287,6 +375,13 @@ with_writes_replace(Query *query)
 	check_main(query);
 	if (query->commandType == CMD_SELECT && (query->setOperations || query->limitCount))
 		copy = wrapped(copy);
+	foreach_ptr (CommonTableExpr, cte, list_copy(copy->cteList))
+	{
+		Query *write = (Query *) cte->ctequery;
+
+		if (write->commandType != CMD_SELECT && target_of(write) != NULL)
+			take_reads(copy, write);
+	}
 	foreach_ptr (CommonTableExpr, cte, copy->cteList)
 	{
 		Query *write = (Query *) cte->ctequery;
@@ -298,7 +393,7 @@ with_writes_replace(Query *query)
 		/* PostgreSQL runs the others as ever. */
 		if (target == NULL)
 			continue;
-		check_write(query, write, target);
+		check_write(copy, write, target);
 		cte->ctequery = (Node *) select_from_fragment(write_fragment(write, target));
 		cte->ctematerialized = CTEMaterializeAlways;
 		cte->cterefcount++;
