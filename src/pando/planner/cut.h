@@ -48,13 +48,11 @@ extern void level_cut_from(Query *query);
 /* Makes one fragment of all of the level's FROM and WHERE, which must be fit for it. */
 extern void level_cut_whole(Query *query);
 
-<<<<<<< HEAD
 /* Does it use a column of its FROM items that can't be one of a fragment's? */
 extern bool level_uses_records(Query *query);
-=======
+
 /* The same, except that qualifications with sublinks that don't fit stay. */
 extern void level_cut_joined(Query *query);
->>>>>>> 9bcfdb5 (Correlated subqueries off the key become joins or IN, for the values that can occur; what OR says of single tables filters them)
 
 /* A FROM item that stays to keep the range table's numbers, but is nothing. */
 extern RangeTblEntry *unused_rte(void);

@@ -12,6 +12,7 @@
 #include "pando/compat/compat.h"
 #include "nodes/bitmapset.h"
 #include "nodes/parsenodes.h"
+#include "nodes/pathnodes.h"
 #include "pando/planner/distribution.h"
 
 /* FROM items that are evaluated together. */

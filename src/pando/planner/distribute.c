@@ -411,15 +411,7 @@ distribute_local_write(Query *query)
 static void
 distribute_select(Query *query, bool skips)
 {
-<<<<<<< HEAD
-	bool fits;
-
-	if (level_peel(query, skips))
-		return;
-	fits = level_exchange(query);
-	if (fits && level_peel(query, skips))
-=======
-	bool broadcast;
+	bool broadcast = false;
 	bool exchanged;
 
 	if (level_peel(query, skips))
@@ -428,12 +420,11 @@ distribute_select(Query *query, bool skips)
 		return;
 	exchanged = level_exchange(query);
 	if (exchanged && level_peel(query, skips))
->>>>>>> 9bcfdb5 (Correlated subqueries off the key become joins or IN, for the values that can occur; what OR says of single tables filters them)
 		return;
 	if (level_broadcast(query))
 	{
 		level_drop_unused_ctes(query);
-		fits = true;
+		broadcast = true;
 		/* What was replaced may have been the only obstacle. */
 		if (level_peel(query, skips))
 			return;
@@ -441,7 +432,7 @@ distribute_select(Query *query, bool skips)
 	level_drop_unused_ctes(query);
 	if (query->setOperations == NULL && !level_split_aggregates(query))
 	{
-		if (fits)
+		if (broadcast)
 			level_cut_whole(query);
 		else if (exchanged)
 			level_cut_joined(query);
