@@ -199,8 +199,8 @@ connected(const CutGroup *a, const CutGroup *b, List *quals)
 	return false;
 }
 
-CutGroup *
-cutting_merged(Cutting *cutting, CutGroup *a, CutGroup *b, List *quals)
+static CutGroup *
+merged_group(Cutting *cutting, CutGroup *a, CutGroup *b, List *quals)
 {
 	CutGroup *group;
 
@@ -235,7 +235,7 @@ cutting_merge(Cutting *cutting, List *groups, List *quals)
 
 				if (lfirst(a) == lfirst(b))
 					continue;
-				merged = cutting_merged(cutting, lfirst(a), lfirst(b), quals);
+				merged = merged_group(cutting, lfirst(a), lfirst(b), quals);
 				if (merged == NULL)
 					continue;
 				lfirst(a) = merged;

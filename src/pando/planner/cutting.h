@@ -51,8 +51,7 @@ extern void cutting_finish(Cutting *cutting, Node *tree);
 /* A group of one item; quals: those of the inner join that it is in. */
 extern CutGroup *cutting_group(Cutting *cutting, Node *item, List *quals);
 
-/* The two together, when that can be evaluated on the shards; else NULL. */
-extern CutGroup *cutting_merged(Cutting *cutting, CutGroup *a, CutGroup *b, List *quals);
+/* Groups that can be evaluated on the shards together become one. */
 extern List *cutting_merge(Cutting *cutting, List *groups, List *quals);
 
 /* May the qualification go into a part with these relations, sublinks aside? */
