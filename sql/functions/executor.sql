@@ -46,11 +46,11 @@ IS 'rows that an exchange of the running transaction brought to this node';
 
 CREATE OR REPLACE FUNCTION pando.exchange_send(
 	query text, name text, binary_values boolean, key integer, keep_nulls boolean,
-	first_hashes integer[], parts integer[], groups integer[])
+	limit_kilobytes integer, first_hashes integer[], parts integer[], groups integer[])
 RETURNS bigint[]
 LANGUAGE C STRICT VOLATILE AS 'MODULE_PATHNAME', 'exchange_send';
-COMMENT ON FUNCTION pando.exchange_send(text, text, boolean, integer, boolean, integer[],
-	integer[], integer[])
+COMMENT ON FUNCTION pando.exchange_send(text, text, boolean, integer, boolean, integer,
+	integer[], integer[], integer[])
 IS 'sends a query''s rows to other nodes by hash; returns rows by part, then bytes';
 
 CREATE OR REPLACE FUNCTION pando.exchange_append(name text, pieces bytea)

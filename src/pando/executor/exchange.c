@@ -16,6 +16,7 @@
 
 #include "pando/executor/decode.h"
 #include "pando/executor/exchange.h"
+#include "pando/executor/intermediate.h"
 #include "pando/executor/scan.h"
 #include "pando/executor/split.h"
 #include "pando/metadata/table.h"
@@ -68,6 +69,7 @@ make_spec(SplitSpec *spec, FragmentRun *run, const SubResult *sub, TupleDesc des
 	spec->binary = columns_travel_binary(desc);
 	spec->column = sub->column;
 	spec->keep_nulls = sub->keep_nulls;
+	spec->limit = executor_max_result_size;
 	spec->nparts = sub->column > 0 ? run->anchor->nshards : 1;
 	spec->min_hash = palloc(sizeof(int32) * spec->nparts);
 	spec->min_hash[0] = PG_INT32_MIN;
@@ -250,11 +252,18 @@ exchange_run(FragmentRun *run, const SubResult *sub, QueryDesc *query, SubRun *r
 	{
 		FragmentRun *source = scan_prepare_run(query->planstate);
 
+		source->sends = true;
+		if (query->planstate->instrument != NULL)
+			InstrStartNode(query->planstate->instrument);
 		send_tasks(source, ran, &spec);
+		if (query->planstate->instrument != NULL)
+			InstrStopNode(query->planstate->instrument, ran->rows);
 		ExecutorFinish(query);
 	}
 	else
 		send_rows(query, ran, &spec);
+	/* Each node has looked at its own rows only. */
+	result_check_size(ran->bytes, executor_max_result_size);
 	ran->nremote = other_groups(&spec);
 }
 

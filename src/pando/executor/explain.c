@@ -279,7 +279,7 @@ task_plan(FragmentRun *run, Task *task, ExplainState *es)
 	char *sql;
 
 	/* Only a client's EXPLAIN is worth asking nodes; auto_explain must not disturb. */
-	if (task->plan != NULL || es->analyze || !active)
+	if (task->plan != NULL || (es->analyze && !run->sends) || !active)
 		return task->plan;
 	sql = psprintf("EXPLAIN (%s) %s", explain_options_text(&options),
 				   task_text(run, task, true));
@@ -372,6 +372,21 @@ explain_nested_plan(QueryDesc *query, ExplainState *es)
 }
 
 static void
+explain_exchange(const SubResult *sub, ExplainState *es)
+{
+	TargetEntry *column;
+
+	if (sub->column == 0)
+	{
+		ExplainPropertyText("Exchange", "Broadcast", es);
+		return;
+	}
+	column = list_nth(sub->plan->planTree->targetlist, sub->column - 1);
+	ExplainPropertyText("Exchange", "Redistribute", es);
+	ExplainPropertyText("Hash Key", column->resname ? column->resname : "?column?", es);
+}
+
+static void
 explain_subplan(FragmentRun *run, const SubResult *sub, const SubRun *ran,
 				ExplainState *es)
 {
@@ -379,8 +394,12 @@ explain_subplan(FragmentRun *run, const SubResult *sub, const SubRun *ran,
 
 	open_item(es, "Distributed Subplan",
 			  psprintf("Distributed Subplan %u_%d", run->plan_id, sub->number));
+	if (sub->exchange)
+		explain_exchange(sub, es);
 	if (ran != NULL && run->explain.analyze)
 	{
+		if (sub->exchange)
+			ExplainPropertyUInteger("Exchanged Rows", NULL, ran->rows, es);
 		ExplainPropertyFloat("Subplan Duration", "ms", ran->milliseconds, 2, es);
 		ExplainPropertyText("Intermediate Data Size",
 							TextDatumGetCString(DirectFunctionCall1(

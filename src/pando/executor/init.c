@@ -88,8 +88,8 @@ define_settings(void)
 							GUC_UNIT_MS, NULL, NULL, NULL);
 	DefineCustomIntVariable("citus.max_adaptive_executor_pool_size",
 							"Largest number of sessions to a node within one statement.",
-							NULL, &executor_pool_size, 16, 1, INT_MAX, PGC_USERSET, 0, NULL,
-							NULL, NULL);
+							NULL, &executor_pool_size, 16, 1, INT_MAX, PGC_USERSET, 0,
+							NULL, NULL, NULL);
 	DefineCustomIntVariable(
 		"citus.remote_task_check_interval",
 		"Time between looks at remote tasks; kept for scripts, waits are "

@@ -195,16 +195,16 @@ typedef struct ResultWriter
 } ResultWriter;
 
 void
-result_check_size(uint64 bytes)
+result_check_size(uint64 bytes, int kilobytes)
 {
-	if (executor_max_result_size < 0 || bytes <= (uint64) executor_max_result_size * 1024)
+	if (kilobytes < 0 || bytes <= (uint64) kilobytes * 1024)
 		return;
 	ereport(
 		ERROR,
 		(errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
 		 errmsg("the intermediate result size exceeds "
 				"citus.max_intermediate_result_size (currently %d kB)",
-				executor_max_result_size),
+				kilobytes),
 		 errdetail("Citus restricts the size of intermediate results of complex "
 				   "subqueries and CTEs to avoid accidentally pulling large result "
 				   "sets into once place."),
@@ -243,7 +243,7 @@ writer_receive(TupleTableSlot *slot, DestReceiver *self)
 	slot_getallattrs(slot);
 	encode_row(writer->encoder, &writer->buffer, slot->tts_values, slot->tts_isnull);
 	writer->rows++;
-	result_check_size(writer->offset + writer->buffer.len);
+	result_check_size(writer->offset + writer->buffer.len, executor_max_result_size);
 	if (writer->buffer.len >= BUFFER_SIZE)
 		flush_writer(writer);
 	MemoryContextSwitchTo(old);

@@ -35,8 +35,9 @@ extern void result_remove(const char *name);
 extern File result_file_open(const char *name, bool create, off_t *size);
 extern void result_file_write(File file, off_t *offset, const char *data, int length);
 
-/* Raises when citus.max_intermediate_result_size is exceeded. */
-extern void result_check_size(uint64 bytes);
+/* Raises when that many kilobytes, of citus.max_intermediate_result_size, are exceeded;
+ * -1: no limit. */
+extern void result_check_size(uint64 bytes, int kilobytes);
 
 /* Reads such a file row by row: one row of binary COPY data, valid until the next call;
  * NULL at the end. */

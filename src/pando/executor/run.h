@@ -101,6 +101,7 @@ typedef struct FragmentRun
 	ExprContext *econtext;
 	bool whole;				 /* the fragment is the whole statement */
 	bool explain_only;		 /* nothing is to be executed */
+	bool sends;				 /* the tasks send their rows to other nodes */
 	const DistTable *anchor; /* NULL: none */
 	RunExplain explain;
 

@@ -265,7 +265,7 @@ splitter_receive(TupleTableSlot *slot, DestReceiver *self)
 		encode_row(splitter->encoder, &part->rows, slot->tts_values, slot->tts_isnull);
 		splitter->rows[number]++;
 		splitter->bytes += part->rows.len - before;
-		result_check_size(splitter->bytes);
+		result_check_size(splitter->bytes, splitter->spec.limit);
 		if (part->rows.len >= splitter->buffer_size)
 			flush_part(splitter, number);
 	}
@@ -336,10 +336,10 @@ split_command(const SplitSpec *spec, const char *query)
 	StringInfoData sql;
 
 	initStringInfo(&sql);
-	appendStringInfo(&sql, "SELECT pando.exchange_send(%s, %s, %s, %d, %s, '{",
+	appendStringInfo(&sql, "SELECT pando.exchange_send(%s, %s, %s, %d, %s, %d, '{",
 					 quote_literal_cstr(query), quote_literal_cstr(spec->name),
 					 spec->binary ? "true" : "false", spec->column,
-					 spec->keep_nulls ? "true" : "false");
+					 spec->keep_nulls ? "true" : "false", spec->limit);
 	for (int i = 0; i < spec->nparts; i++)
 		appendStringInfo(&sql, "%s%d", i > 0 ? "," : "", spec->min_hash[i]);
 	appendStringInfoString(&sql, "}', '{");
@@ -408,7 +408,7 @@ run_query(const char *sql, int column, DestReceiver *dest)
 }
 
 /*
- * pando.exchange_send(query, name, binary, key, keep_nulls, parts' first hash values,
+ * pando.exchange_send(query, name, binary, key, keep_nulls, limit, parts' first hashes,
  * targets' parts, targets' groups): splits the query's rows; returns their number by part
  * and, last, their bytes.
  */
@@ -418,16 +418,17 @@ exchange_send(PG_FUNCTION_ARGS)
 	SplitSpec spec = {.name = text_to_cstring(PG_GETARG_TEXT_PP(1)),
 					  .binary = PG_GETARG_BOOL(2),
 					  .column = PG_GETARG_INT32(3),
-					  .keep_nulls = PG_GETARG_BOOL(4)};
+					  .keep_nulls = PG_GETARG_BOOL(4),
+					  .limit = PG_GETARG_INT32(5)};
 	int ngroups;
 	int32 *parts;
 	int32 *groups;
 	DestReceiver *splitter;
 	Datum *numbers;
 
-	spec.min_hash = int_array(PG_GETARG_ARRAYTYPE_P(5), &spec.nparts);
-	parts = int_array(PG_GETARG_ARRAYTYPE_P(6), &spec.ntargets);
-	groups = int_array(PG_GETARG_ARRAYTYPE_P(7), &ngroups);
+	spec.min_hash = int_array(PG_GETARG_ARRAYTYPE_P(6), &spec.nparts);
+	parts = int_array(PG_GETARG_ARRAYTYPE_P(7), &spec.ntargets);
+	groups = int_array(PG_GETARG_ARRAYTYPE_P(8), &ngroups);
 	spec.targets = palloc(sizeof(SplitTarget) * (spec.ntargets + 1));
 	for (int i = 0; i < spec.ntargets; i++)
 	{

@@ -393,10 +393,9 @@ tasks_as_unions(FragmentRun *run, List *tasks)
 		if (count % MAX_UNION == 0)
 			initStringInfo(&sql);
 		/* What locks rows may stand in a subquery only. */
-		appendStringInfo(&sql,
-						 run->fragment->locks ? "%s(SELECT * FROM (%s) AS locked)"
-											  : "%s(%s)",
-						 count % MAX_UNION == 0 ? "" : " UNION ALL ", text);
+		appendStringInfo(
+			&sql, run->fragment->locks ? "%s(SELECT * FROM (%s) AS locked)" : "%s(%s)",
+			count % MAX_UNION == 0 ? "" : " UNION ALL ", text);
 		pfree(text);
 		count++;
 		if (count % MAX_UNION == 0 || count == list_length(tasks))

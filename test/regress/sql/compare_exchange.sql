@@ -1,0 +1,132 @@
+-- Joins off the key: rows that go from node to node, compared with plain tables.
+SET client_min_messages = warning;
+\set VERBOSITY terse
+SET pando.exchange_cost = 0;
+
+-- Join types, with NULL in the keys, and columns of one hash family.
+SELECT compare($$
+SELECT count(*), sum(a.id), sum(b.id) FROM a JOIN b ON a.x = b.id;
+SELECT count(*), sum(a.id), sum(b.id) FROM a JOIN b ON a.x = b.x;
+SELECT a.x, count(*), sum(b.id) FROM a LEFT JOIN b ON a.x = b.x GROUP BY a.x;
+SELECT b.x, count(*), sum(a.id) FROM a RIGHT JOIN b ON a.x = b.x GROUP BY b.x;
+SELECT a.x, b.x, count(*) FROM a FULL JOIN b ON a.x = b.x AND b.id < 9 GROUP BY a.x, b.x;
+SELECT a.id, a.x FROM a LEFT JOIN b ON a.x = b.k WHERE b.k IS NULL;
+SELECT count(*), count(a.x), count(b.x) FROM a FULL JOIN b ON a.x = b.k;
+SELECT count(*), sum(a.id) FROM a JOIN e ON a.x = e.x JOIN b ON b.id = e.k;
+SELECT count(*), sum(a.id) FROM a JOIN e ON a.id = e.x LEFT JOIN c ON c.ak = e.x;
+SELECT count(*), count(d.t) FROM a LEFT JOIN d ON a.y = d.t;
+SELECT count(*), count(a.y) FROM a FULL JOIN d ON a.y = d.t AND d.x > 1;
+SELECT count(*) FROM a CROSS JOIN c;
+SELECT count(*) FROM a JOIN c ON a.x < c.ak;
+SELECT count(*), sum(loc.id) FROM a JOIN loc ON a.x = loc.x JOIN b ON b.x = loc.id;
+SELECT count(*), sum(r.id) FROM a JOIN r ON a.x = r.id JOIN c ON c.ak = r.x;
+SELECT a1.x, count(*) FROM a a1 JOIN a a2 ON a1.x = a2.id JOIN a a3 ON a2.x = a3.id GROUP BY a1.x;
+$$);
+
+-- Empty sides, and what is grouped, limited or joined above and below.
+SELECT compare($$
+SELECT count(*), sum(a.id) FROM a JOIN b ON a.x = b.x WHERE b.id < 0;
+SELECT a.x, count(b.id) FROM a LEFT JOIN b ON a.x = b.x AND b.id < 0 GROUP BY a.x;
+SELECT count(*) FROM a FULL JOIN b ON a.x = b.x AND false WHERE a.id > 100000 OR b.id > 0;
+SELECT s.x, count(*) FROM (SELECT x, count(*) AS n FROM a GROUP BY x) s JOIN b ON b.x = s.x GROUP BY s.x;
+SELECT s.x, s.n, t.n FROM (SELECT x, count(*) AS n FROM a GROUP BY x) s FULL JOIN (SELECT x, count(*) AS n FROM b GROUP BY x) t ON s.x = t.x;
+SELECT count(*) FROM a JOIN (SELECT DISTINCT x FROM b) s ON s.x = a.id;
+SELECT count(*) FROM a JOIN (SELECT b.x FROM b JOIN c ON b.x = c.ak) s ON s.x = a.id;
+SELECT /* ordered */ a.id, b.id FROM a JOIN b ON a.x = b.id ORDER BY 1, 2 LIMIT 7;
+SELECT count(*) FROM a JOIN (SELECT x FROM b ORDER BY id, k LIMIT 9) s ON s.x = a.id;
+SELECT a.x, rank() OVER (PARTITION BY a.x ORDER BY b.id, a.id, a.k, b.k) FROM a JOIN b ON a.x = b.id;
+WITH q AS (SELECT a.x, b.id FROM a JOIN b ON a.x = b.id) SELECT count(*) FROM q q1 JOIN q q2 ON q1.id = q2.x;
+$$);
+
+-- Correlated subqueries off the key.
+SELECT compare($$
+SELECT a.id FROM a WHERE a.id > (SELECT avg(b.id) FROM b WHERE b.x = a.x);
+SELECT a.id FROM a WHERE a.x < 5 AND a.id > (SELECT 0.2 * sum(b.id) FROM b WHERE b.x = a.x AND b.id < 50);
+SELECT a.id FROM a WHERE a.id >= (SELECT count(*) FROM b WHERE b.x = a.x);
+SELECT a.id FROM a WHERE coalesce((SELECT max(b.id) FROM b WHERE b.x = a.x), 0) < 30;
+SELECT a.id FROM a WHERE (SELECT max(b.id) FROM b WHERE b.x = a.x AND b.id = a.id) = a.id;
+SELECT a.id FROM a WHERE EXISTS (SELECT FROM b WHERE b.x = a.x AND b.id > 40);
+SELECT a.id FROM a WHERE NOT EXISTS (SELECT FROM b WHERE b.x = a.x AND b.id > 40);
+SELECT a.id FROM a WHERE a.x IS NULL AND NOT EXISTS (SELECT FROM b WHERE b.x = a.x);
+SELECT a.id FROM a WHERE NOT EXISTS (SELECT FROM b JOIN c ON b.x = c.ak WHERE b.x = a.x AND c.x = a.k);
+SELECT a.id FROM a JOIN c ON a.x = c.ak WHERE a.id < 30 AND EXISTS (SELECT FROM b WHERE b.id = c.x AND b.x = a.x);
+SELECT a.id FROM a WHERE EXISTS (SELECT FROM b WHERE b.x = a.x AND b.id > a.id);
+SELECT r.id FROM r WHERE r.x > (SELECT min(a.x) FROM a WHERE a.id = r.id);
+SELECT r.id FROM r WHERE NOT EXISTS (SELECT FROM a WHERE a.x = r.x);
+SELECT count(*) FROM a, c WHERE (a.x = c.ak AND a.id < 20 AND c.x = 1) OR (a.x = c.ak AND a.id > 40 AND c.x = 2);
+$$);
+
+-- Never redistributed, on request.
+SET citus.enable_repartition_joins = off;
+SELECT compare($$
+SELECT count(*), sum(a.id) FROM a JOIN b ON a.x = b.x;
+SELECT count(*), sum(a.id) FROM a LEFT JOIN b ON a.x = b.id;
+SELECT count(*), sum(a.id) FROM a FULL JOIN b ON a.x = b.id;
+$$);
+RESET citus.enable_repartition_joins;
+
+-- Uncommitted rows are seen; what a rollback takes back is not.
+SET search_path TO dist;
+BEGIN;
+INSERT INTO a SELECT 1, i, 7777 FROM generate_series(10001, 10010) i;
+INSERT INTO b SELECT i, 7777, 7777 FROM generate_series(10001, 10003) i;
+SELECT count(*) FROM a JOIN b ON a.x = b.id WHERE a.x = 7777;
+SELECT count(*) FROM a JOIN b ON a.x = b.x WHERE a.id > 10000;
+SAVEPOINT s;
+DELETE FROM a WHERE id > 10005;
+SELECT count(*) FROM a JOIN b ON a.x = b.x WHERE a.id > 10000;
+ROLLBACK TO s;
+SELECT count(*) FROM a JOIN b ON a.x = b.x WHERE a.id > 10000;
+ROLLBACK;
+SELECT count(*) FROM a JOIN b ON a.x = b.x WHERE a.id > 10000;
+
+-- A transaction that writes on several nodes can be prepared after an exchange.
+BEGIN;
+INSERT INTO a SELECT i, 20000, 8888 FROM generate_series(1, 20) i;
+SELECT count(*) FROM a JOIN b ON a.x = b.x WHERE a.id = 20000;
+COMMIT;
+SELECT count(*) FROM a WHERE id = 20000;
+DELETE FROM a WHERE id = 20000;
+
+-- Prepared statements and cursors.
+PREPARE joined(int) AS SELECT count(*) > 0, sum(a.id) > $1 FROM a JOIN b ON a.x = b.x WHERE b.id > $1;
+EXECUTE joined(1);
+EXECUTE joined(2);
+EXECUTE joined(3);
+EXECUTE joined(4);
+EXECUTE joined(5);
+EXECUTE joined(6);
+EXECUTE joined(100000);
+DEALLOCATE joined;
+BEGIN;
+DECLARE rows_of_join CURSOR FOR SELECT a.id, b.id FROM a JOIN b ON a.x = b.x ORDER BY 1, 2;
+FETCH 2 FROM rows_of_join;
+SELECT count(*) > 0 FROM a JOIN b ON a.x = b.id;
+FETCH 2 FROM rows_of_join;
+COMMIT;
+
+-- The limit on results, errors and cancels in the middle; no file stays behind.
+CREATE FUNCTION files_left() RETURNS TABLE (files bigint) LANGUAGE sql AS $$
+	SELECT sum(result::bigint) FROM run_command_on_all_nodes(
+		'SELECT count(*) FROM pg_ls_tmpdir() WHERE name LIKE ''pgsql_tmp_pando%''') $$;
+CREATE TABLE wide (id int, x int, filler text);
+SELECT create_distributed_table('wide', 'id', colocate_with => 'none');
+INSERT INTO wide SELECT i, i % 500, repeat('x', 1000) FROM generate_series(1, 2000) i;
+SET citus.max_intermediate_result_size = '100kB';
+SELECT count(w1.filler), count(w2.filler) FROM wide w1 JOIN wide w2 ON w1.x = w2.x;
+RESET citus.max_intermediate_result_size;
+SELECT files_left();
+SELECT count(*) FROM wide w1 JOIN wide w2 ON w1.x = w2.x WHERE 1 / (w2.id - 1000) IS NOT NULL;
+SELECT files_left();
+CREATE FUNCTION slowly(i int) RETURNS boolean LANGUAGE plpgsql IMMUTABLE AS $$
+	BEGIN PERFORM pg_sleep(0.01); RETURN true; END $$;
+SET statement_timeout = '1s';
+SELECT count(*) FROM wide w1 JOIN wide w2 ON w1.x = w2.x WHERE slowly(w2.id);
+RESET statement_timeout;
+SELECT files_left();
+SELECT count(w1.filler), count(w2.filler) FROM wide w1 JOIN wide w2 ON w1.x = w2.x;
+SELECT files_left();
+DROP TABLE wide;
+DROP FUNCTION files_left(), slowly(int);
+RESET search_path;
+RESET pando.exchange_cost;
