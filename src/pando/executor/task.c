@@ -354,9 +354,9 @@ result_arguments(FragmentRun *run, List *tasks)
 	return arguments;
 }
 
-/* The task's statement, with its values inline or as $1.. */
-char *
-task_text(FragmentRun *run, Task *task, bool inline_values)
+/* The task's part of a statement, with its values inline or as $1.. */
+static char *
+part_text(FragmentRun *run, Task *task, bool inline_values)
 {
 	List *names = NIL;
 	List *literals = NIL;
@@ -376,6 +376,24 @@ task_text(FragmentRun *run, Task *task, bool inline_values)
 						 result_arguments(run, list_make1(task)));
 }
 
+/* The statement for one task or several that are joined by UNION ALL. */
+static char *
+statement_text(FragmentRun *run, char *parts)
+{
+	List *around = run->fragment->per_node;
+
+	if (around == NIL)
+		return parts;
+	return psprintf("%s%s%s", strVal(linitial(around)), parts, strVal(lsecond(around)));
+}
+
+/* The task's statement, with its values inline or as $1.. */
+char *
+task_text(FragmentRun *run, Task *task, bool inline_values)
+{
+	return statement_text(run, part_text(run, task, inline_values));
+}
+
 /* Reads as one statement, or a few where there are very many: List of char *. */
 List *
 tasks_as_unions(FragmentRun *run, List *tasks)
@@ -386,10 +404,11 @@ tasks_as_unions(FragmentRun *run, List *tasks)
 
 	foreach_ptr (Task, task, tasks)
 	{
-		char *text = task_text(run, task, true);
+		char *text;
 
 		if (list_length(tasks) == 1)
-			return list_make1(text);
+			return list_make1(task_text(run, task, true));
+		text = part_text(run, task, true);
 		if (count % MAX_UNION == 0)
 			initStringInfo(&sql);
 		/* What locks rows may stand in a subquery only. */
@@ -399,7 +418,7 @@ tasks_as_unions(FragmentRun *run, List *tasks)
 		pfree(text);
 		count++;
 		if (count % MAX_UNION == 0 || count == list_length(tasks))
-			result = lappend(result, sql.data);
+			result = lappend(result, statement_text(run, sql.data));
 	}
 	return result;
 }

@@ -48,6 +48,7 @@ typedef enum Field
 	FIELD_SORT_NULLS_FIRST,
 	FIELD_INSERT_COLUMNS,
 	FIELD_INSERT_ROWS,
+	FIELD_PER_NODE,
 	FIELD_SUBPLANS, /* List of (int list, PlannedStmt) */
 	FIELDS
 } Field;
@@ -120,6 +121,7 @@ fragment_pack(const Fragment *fragment)
 	packed = lappend(packed, fragment->sort_nulls_first);
 	packed = lappend(packed, fragment->insert_columns);
 	packed = lappend(packed, fragment->insert_rows);
+	packed = lappend(packed, fragment->per_node);
 	packed = lappend(packed, subplans_pack(fragment->subplans));
 	Assert(list_length(packed) == FIELDS);
 	return packed;
@@ -162,6 +164,7 @@ fragment_unpack(List *packed)
 	fragment->sort_nulls_first = list_nth(packed, FIELD_SORT_NULLS_FIRST);
 	fragment->insert_columns = list_nth(packed, FIELD_INSERT_COLUMNS);
 	fragment->insert_rows = list_nth(packed, FIELD_INSERT_ROWS);
+	fragment->per_node = list_nth(packed, FIELD_PER_NODE);
 	fragment->subplans = subplans_unpack(list_nth(packed, FIELD_SUBPLANS));
 	return fragment;
 }

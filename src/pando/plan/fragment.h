@@ -73,6 +73,11 @@ typedef struct Fragment
 	List *insert_columns; /* int list: attribute numbers */
 	List *insert_rows;	  /* NIL: the rows are those of the node's only child plan */
 
+	/* What a node (or a session) does with its tasks' rows, which have other columns
+	 * then: two Strings, the text before and after the tasks joined by UNION ALL; NIL:
+	 * nothing */
+	List *per_node;
+
 	List *subplans;	 /* SubResult *: what must run first, in this order */
 	bool store;		 /* keep rows in a tuplestore: the scan may be repeated */
 	bool locks;		 /* the text locks rows */

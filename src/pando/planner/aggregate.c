@@ -44,6 +44,32 @@ static const SumRow sum_table[] = {
 	{FLOAT8OID, F_SUM_FLOAT8}, {CASHOID, F_SUM_MONEY},		{INTERVALOID, F_SUM_INTERVAL},
 };
 
+typedef struct AverageRow
+{
+	Oid function;
+	Oid sum; /* of its argument, exact */
+	Oid sum_type;
+} AverageRow;
+
+/* Those of float numbers go by their states: they fail where a sum of squares does. */
+static const AverageRow average_table[] = {
+	{F_AVG_INT2, F_SUM_INT2, INT8OID},
+	{F_AVG_INT4, F_SUM_INT4, INT8OID},
+	{F_AVG_INT8, F_SUM_INT8, NUMERICOID},
+	{F_AVG_NUMERIC, F_SUM_NUMERIC, NUMERICOID},
+};
+
+static const AverageRow *
+average_row(Oid function)
+{
+	for (int i = 0; i < lengthof(average_table); i++)
+	{
+		if (average_table[i].function == function)
+			return &average_table[i];
+	}
+	return NULL;
+}
+
 static Oid
 sum_function(Oid type)
 {
@@ -120,6 +146,8 @@ split_of_function(const Aggref *aggref)
 			return split_table[i].split;
 		}
 	}
+	if (average_row(aggref->aggfnoid) != NULL)
+		return SPLIT_AVERAGE;
 	return aggregate_state_travels(aggref->aggfnoid) ? SPLIT_GENERIC : SPLIT_NONE;
 }
 
@@ -226,6 +254,44 @@ final_generic(const Aggref *aggref, Var *column)
 
 	result->agglevelsup = column->varlevelsup;
 	return (Node *) result;
+}
+
+static Aggref *
+average_part(const Aggref *aggref, Oid function, Oid type)
+{
+	Aggref *result = copyObject((Aggref *) aggref);
+
+	result->aggfnoid = function;
+	result->aggtype = type;
+	result->aggtranstype = InvalidOid;
+	return result;
+}
+
+Aggref *
+aggregate_average_sum(const Aggref *aggref)
+{
+	const AverageRow *row = average_row(aggref->aggfnoid);
+
+	return average_part(aggref, row->sum, row->sum_type);
+}
+
+Aggref *
+aggregate_average_count(const Aggref *aggref)
+{
+	return average_part(aggref, F_COUNT_ANY, INT8OID);
+}
+
+/* Without any input the sum is NULL, and so is the quotient. */
+Node *
+aggregate_average_final(const Aggref *aggref, Var *sum, Var *count)
+{
+	Oid total = sum->vartype == INT8OID ? F_SUM_INT8 : F_SUM_NUMERIC;
+	Aggref *dividend = make_aggref(total, NUMERICOID, aggref, list_make1(sum));
+	Aggref *divisor = make_aggref(F_SUM_INT8, NUMERICOID, aggref, list_make1(count));
+
+	dividend->agglevelsup = divisor->agglevelsup = sum->varlevelsup;
+	return (Node *) makeFuncExpr(F_NUMERIC_DIV, NUMERICOID, list_make2(dividend, divisor),
+								 InvalidOid, InvalidOid, COERCE_EXPLICIT_CALL);
 }
 
 Node *

@@ -9,6 +9,7 @@
 #include "pando/compat/compat.h"
 #include "nodes/parsenodes.h"
 #include "pando/planner/distribution.h"
+#include "pando/planner/estimate.h"
 
 /*
  * SELECT <nothing yet> FROM items WHERE quals, with copies of what it needs of the level,
@@ -29,6 +30,12 @@ extern RangeTblEntry *part_fragment(Query *part, const Distribution *distributio
  */
 extern RangeTblEntry *part_fragment_per_task(Query *part,
 											 const Distribution *distribution);
+
+/* The same for partial aggregates, which nodes may compute over all of their tasks. */
+extern RangeTblEntry *part_fragment_of_groups(Query *part,
+											  const Distribution *distribution);
+extern RangeTblEntry *
+part_fragment_estimated(Query *part, const Distribution *distribution, Estimate estimate);
 
 /* Does the distribution name shards (not only reference tables)? */
 extern bool distribution_has_shards(const Distribution *distribution);

@@ -113,8 +113,10 @@ append_fragments(StringInfo out)
 			append_keys(out, fragment->keys);
 		number++;
 		appendStringInfo(
-			out, ": %s",
-			template_text(fragment->template, names, NIL, NULL, result_names(fragment)));
+			out, ": %s%s%s",
+			fragment->per_node ? strVal(linitial(fragment->per_node)) : "",
+			template_text(fragment->template, names, NIL, NULL, result_names(fragment)),
+			fragment->per_node ? strVal(lsecond(fragment->per_node)) : "");
 	}
 }
 

@@ -70,16 +70,13 @@ best_path(PlannerInfo *root)
 	return fetch_upper_rel(root, UPPERREL_FINAL, NULL)->cheapest_total_path;
 }
 
-/* Groups that `tasks` parts of `rows` rows have together, when all have `groups`. */
-static double
-groups_of_parts(double rows, double groups, int tasks)
+double
+estimate_groups(double rows, double groups, int parts)
 {
-	double part = rows / tasks;
-
-	if (tasks <= 1 || groups <= 0)
+	if (parts <= 1 || groups <= 0)
 		return groups;
 	/* A group is missing from a part when none of its rows got there. */
-	return Min(rows, tasks * groups * -expm1(-part / groups));
+	return Min(rows, parts * groups * -expm1(-(rows / parts) / groups));
 }
 
 /* Rows of the path when what is at its top is done by each task for itself. */
@@ -100,13 +97,13 @@ rows_of_parts(Path *path, int tasks, double *input)
 			return rows_of_parts(((SortPath *) path)->subpath, tasks, input);
 		case T_AggPath:
 			*input = ((AggPath *) path)->subpath->rows;
-			return groups_of_parts(*input, path->rows, tasks);
+			return estimate_groups(*input, path->rows, tasks);
 		case T_GroupPath:
 			*input = ((GroupPath *) path)->subpath->rows;
-			return groups_of_parts(*input, path->rows, tasks);
+			return estimate_groups(*input, path->rows, tasks);
 		case T_UpperUniquePath:
 			rows = rows_of_parts(((UpperUniquePath *) path)->subpath, tasks, input);
-			return groups_of_parts(rows, path->rows, tasks);
+			return estimate_groups(rows, path->rows, tasks);
 		default:
 			*input = path->rows;
 			return path->rows;
@@ -225,6 +222,7 @@ estimate(Query *query, int tasks, bool columns)
 	root = plan_paths(query);
 	path = best_path(root);
 	result.rows = clamp_row_est(rows_of_parts(path, tasks, &result.input));
+	result.groups = path->rows;
 	result.width = path->pathtarget->width;
 	result.cost = path->total_cost;
 	if (columns)

@@ -12,6 +12,7 @@ typedef struct Estimate
 {
 	double rows;		/* all tasks together; at least 1 */
 	int width;			/* bytes of a row as PostgreSQL counts them */
+	double groups;		/* were all tasks one */
 	double input;		/* rows below the top grouping, DISTINCT and LIMIT */
 	Cost cost;			/* of computing it all, without moving rows */
 	List *column_stats; /* estimate_per_task(): a HeapTuple like pg_statistic's, or NULL,
@@ -30,6 +31,9 @@ extern Estimate estimate_query(Query *query);
  * DISTINCT and LIMIT leave up to that many times the rows.
  */
 extern Estimate estimate_per_task(Query *query, int tasks);
+
+/* Rows of so many parts of `rows` rows that have `groups` groups together. */
+extern double estimate_groups(double rows, double groups, int parts);
 
 /* On how many shard groups a piece with that distribution runs. */
 extern int estimate_tasks(const Distribution *distribution);

@@ -176,8 +176,8 @@ part_column(Query *part, Node *expr, const char *name)
 	return entry->resno;
 }
 
-static RangeTblEntry *
-fragment_of_part(Query *part, const Distribution *distribution, int tasks)
+RangeTblEntry *
+part_fragment_estimated(Query *part, const Distribution *distribution, Estimate estimate)
 {
 	Fragment *fragment;
 
@@ -188,20 +188,21 @@ fragment_of_part(Query *part, const Distribution *distribution, int tasks)
 					"row");
 	fragment = fragment_from_query(part, distribution);
 	fragment->subplans = broadcast_results_of(part);
-	fragment_take_estimate(fragment, estimate_per_task(part, tasks));
+	fragment_take_estimate(fragment, estimate);
 	return fragment_rte(fragment);
 }
 
 RangeTblEntry *
 part_fragment(Query *part, const Distribution *distribution)
 {
-	return fragment_of_part(part, distribution, 1);
+	return part_fragment_estimated(part, distribution, estimate_per_task(part, 1));
 }
 
 RangeTblEntry *
 part_fragment_per_task(Query *part, const Distribution *distribution)
 {
-	return fragment_of_part(part, distribution, estimate_tasks(distribution));
+	return part_fragment_estimated(part, distribution,
+								   estimate_per_task(part, estimate_tasks(distribution)));
 }
 
 bool

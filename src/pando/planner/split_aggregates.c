@@ -164,6 +164,15 @@ distinct_aggregate(Splitting *splitting, Aggref *aggref)
 }
 
 static Node *
+average(Splitting *splitting, Aggref *aggref, Aggref *plain)
+{
+	Var *sum = column_var(splitting, (Node *) aggregate_average_sum(plain), "sum");
+	Var *count = column_var(splitting, (Node *) aggregate_average_count(plain), "count");
+
+	return aggregate_average_final(aggref, sum, count);
+}
+
+static Node *
 split_aggregate(Splitting *splitting, Aggref *aggref)
 {
 	AggregateSplit split = aggregate_split(aggref);
@@ -183,6 +192,8 @@ split_aggregate(Splitting *splitting, Aggref *aggref)
 	}
 	if (split == SPLIT_DISTINCT)
 		return distinct_aggregate(splitting, aggref);
+	if (split == SPLIT_AVERAGE)
+		return average(splitting, aggref, plain);
 	column =
 		column_var(splitting, (Node *) aggregate_partial(plain),
 				   name_for(splitting, (Node *) aggref, get_func_name(aggref->aggfnoid)));
@@ -395,7 +406,7 @@ level_split_aggregates(Query *query)
 	*query = *splitting.query;
 	ref = makeNode(RangeTblRef);
 	ref->rtindex = FRAGMENT_VARNO;
-	query->rtable = list_make1(part_fragment_per_task(splitting.part, &distribution));
+	query->rtable = list_make1(part_fragment_of_groups(splitting.part, &distribution));
 	query->jointree = makeFromExpr(list_make1(ref), NULL);
 	query->hasSubLinks = checkExprHasSubLink((Node *) query->targetList) ||
 						 checkExprHasSubLink(query->havingQual) ||

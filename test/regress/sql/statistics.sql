@@ -41,7 +41,7 @@ CREATE VIEW facts AS SELECT tablename, attname, inherited, round(null_frac::nume
 	histogram_bounds::text AS histogram,
 	(SELECT array_agg(v ORDER BY v) FROM unnest(most_common_elems::text::text[]) v) AS elements
 	FROM pg_stats WHERE schemaname = 'statistics';
-SELECT attname, nulls, n_distinct, common, frequencies FROM facts WHERE tablename = 'dist' AND attname IN ('few', 'null', 'd', 'f');
+SELECT attname, nulls, n_distinct, common, frequencies FROM facts WHERE tablename = 'dist' AND attname IN ('few', 'null', 'd', 'f') ORDER BY 1;
 SELECT p.attname FROM facts p FULL JOIN facts d ON p.attname = d.attname AND d.tablename = 'dist'
 WHERE p.tablename = 'plain' AND (p.nulls, p.n_distinct, p.common, p.frequencies, p.histogram, p.elements) IS DISTINCT FROM
 	(d.nulls, d.n_distinct, d.common, d.frequencies, d.histogram, d.elements);

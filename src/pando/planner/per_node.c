@@ -1,0 +1,204 @@
+/*
+ * per_node.c: partial aggregates per node instead of per shard.
+ *
+ * Where a group has rows in many shards, partial aggregates of each shard are hardly
+ * fewer than the rows. Then the tasks yield rows, and each node groups those of all its
+ * tasks:
+ *
+ *     WITH task_rows (c1, c2) AS NOT MATERIALIZED (task UNION ALL task ...)
+ *     SELECT c1, sum(c2) FROM task_rows GROUP BY c1
+ *
+ * which PostgreSQL plans as one aggregate over an Append. However tasks are put together,
+ * on one node or in one session, the residual combines what comes.
+ */
+#include "pando/compat/compat.h"
+
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "utils/lsyscache.h"
+
+#include "pando/metadata/table.h"
+#include "pando/planner/broadcast.h"
+#include "pando/planner/cut.h"
+#include "pando/planner/estimate.h"
+#include "pando/planner/fragment_make.h"
+#include "pando/planner/fragment_path.h"
+
+/* Fewer rows than this are not worth a thought. */
+#define FEW_ROWS 2000
+
+/* So many times the rows of nodes must those of tasks be. */
+#define WORTHWHILE 1.3
+
+/* On how many nodes do the shards lie? */
+static int
+nodes_of(Oid anchor)
+{
+	const DistTable *table = dist_table(anchor);
+	Bitmapset *groups = NULL;
+
+	for (int i = 0; table != NULL && i < table->nshards; i++)
+	{
+		if (table->shards[i].nplacements > 0)
+			groups = bms_add_member(groups, table->shards[i].placements[0].group);
+	}
+	return Max(bms_num_members(groups), 1);
+}
+
+/* The expression as a column of the tasks' rows; constants stay as they are. */
+static Expr *
+row_column(Query *rows, Expr *expr)
+{
+	Node *node = (Node *) expr;
+
+	if (IsA(node, Const))
+		return copyObject(expr);
+	return (Expr *) makeVar(1, part_column(rows, node, "c"), exprType(node),
+							exprTypmod(node), exprCollation(node), 0);
+}
+
+static Expr *
+over_rows(Query *rows, Expr *expr)
+{
+	Aggref *aggref;
+
+	if (!IsA(expr, Aggref))
+		return row_column(rows, expr);
+	aggref = copyObject((Aggref *) expr);
+	foreach_ptr (TargetEntry, argument, aggref->args)
+	{
+		argument->expr = row_column(rows, argument->expr);
+	}
+	if (aggref->aggfilter != NULL)
+		aggref->aggfilter = row_column(rows, aggref->aggfilter);
+	return (Expr *) aggref;
+}
+
+/* SELECT ... FROM task_rows GROUP BY ... */
+static Query *
+query_over(Query *part, Query *rows)
+{
+	Query *over = makeNode(Query);
+	RangeTblRef *ref = makeNode(RangeTblRef);
+
+	over->commandType = CMD_SELECT;
+	over->querySource = QSRC_ORIGINAL;
+	over->canSetTag = true;
+	over->hasAggs = part->hasAggs;
+	over->groupClause = copyObject(part->groupClause);
+	foreach_ptr (TargetEntry, entry, part->targetList)
+	{
+		TargetEntry *column = flatCopyTargetEntry(entry);
+
+		column->expr = over_rows(rows, entry->expr);
+		over->targetList = lappend(over->targetList, column);
+	}
+	ref->rtindex = 1;
+	over->jointree = makeFromExpr(list_make1(ref), NULL);
+	return over;
+}
+
+/* The rows' columns, named c1, c2, ..., as a WITH query; NULL if one has no real type. */
+static RangeTblEntry *
+rows_rte(Query *rows)
+{
+	RangeTblEntry *rte = makeNode(RangeTblEntry);
+
+	rte->rtekind = RTE_CTE;
+	rte->ctename = pstrdup("task_rows");
+	rte->eref = makeAlias("task_rows", NIL);
+	rte->inFromCl = true;
+	foreach_ptr (TargetEntry, entry, rows->targetList)
+	{
+		Node *expr = (Node *) entry->expr;
+
+		if (get_typtype(exprType(expr)) == TYPTYPE_PSEUDO)
+			return NULL;
+		rte->coltypes = lappend_oid(rte->coltypes, exprType(expr));
+		rte->coltypmods = lappend_int(rte->coltypmods, exprTypmod(expr));
+		rte->colcollations = lappend_oid(rte->colcollations, exprCollation(expr));
+		rte->eref->colnames =
+			lappend(rte->eref->colnames, makeString(psprintf("c%d", entry->resno)));
+	}
+	return rte;
+}
+
+/* The text around the tasks': before and after them. */
+static List *
+text_around(Query *over, const RangeTblEntry *rte)
+{
+	StringInfoData head;
+	StringInfoData tail;
+	List *relations;
+	Template *template = template_from_query(over, &relations);
+	const char *separator = "";
+
+	initStringInfo(&head);
+	initStringInfo(&tail);
+	appendStringInfo(&head, "WITH %s (", rte->ctename);
+	foreach_ptr (String, name, rte->eref->colnames)
+	{
+		appendStringInfo(&head, "%s%s", separator, strVal(name));
+		separator = ", ";
+	}
+	appendStringInfoString(&head, ") AS NOT MATERIALIZED (");
+	appendStringInfoChar(&tail, ')');
+	foreach_ptr (String, piece, template->texts)
+	{
+		appendStringInfo(&tail, " %s", strVal(piece));
+	}
+	return list_make2(makeString(head.data), makeString(tail.data));
+}
+
+static bool
+is_worthwhile(const Distribution *distribution, const Estimate *estimate, double *rows)
+{
+	int tasks = estimate_tasks(distribution);
+	int nodes = Min(nodes_of(distribution->anchor), tasks);
+
+	*rows = estimate_groups(estimate->input, estimate->groups, nodes);
+	return nodes < tasks && estimate->rows > FEW_ROWS &&
+		   estimate->rows > WORTHWHILE * *rows;
+}
+
+/* NULL: the rows can't be taken apart like that. */
+static Fragment *
+fragment_per_node(Query *part, const Distribution *distribution)
+{
+	Query *rows = copyObject(part);
+	Query *over;
+	RangeTblEntry *rte;
+	Fragment *fragment;
+
+	rows->targetList = rows->groupClause = NIL;
+	rows->hasAggs = false;
+	over = query_over(part, rows);
+	rte = rows_rte(rows);
+	if (rte == NULL || rows->targetList == NIL)
+		return NULL;
+	over->rtable = list_make1(rte);
+	fragment = fragment_from_query(rows, distribution);
+	fragment->column_names = fragment->column_types = fragment->column_typmods =
+		fragment->column_collations = NIL;
+	fragment_set_columns(fragment, over->targetList);
+	fragment->per_node = text_around(over, rte);
+	fragment->subplans = broadcast_results_of(rows);
+	return fragment;
+}
+
+RangeTblEntry *
+part_fragment_of_groups(Query *part, const Distribution *distribution)
+{
+	Estimate estimate = estimate_per_task(part, estimate_tasks(distribution));
+	Fragment *fragment;
+	double rows;
+
+	if (!is_worthwhile(distribution, &estimate, &rows))
+		return part_fragment_estimated(part, distribution, estimate);
+	fragment = fragment_per_node(part, distribution);
+	if (fragment == NULL)
+		return part_fragment_estimated(part, distribution, estimate);
+	estimate.rows = rows;
+	fragment_take_estimate(fragment, estimate);
+	return fragment_rte(fragment);
+}
