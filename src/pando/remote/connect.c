@@ -3,9 +3,9 @@
  *
  * Options: citus.node_conninfo, then the role's entry in pg_dist_authinfo for the node
  * (read with the rights of the server, since roles may not see passwords), then what must
- * be as it is: address, role, database, encoding, application_name, and limits that make
- * a silent network noticed. A connection that is not made within
- * citus.node_connection_timeout is lost.
+ * be as it is: address (or its pooler's, pg_dist_poolinfo), role, database, encoding,
+ * application_name, and limits that make a silent network noticed. A connection that is
+ * not made within citus.node_connection_timeout is lost.
  */
 #include "pando/compat/compat.h"
 
@@ -30,6 +30,8 @@
 #define AUTHINFO_ROLE 2
 #define AUTHINFO_TEXT 3
 #define AUTHINFO_ANY_NODE 0
+#define POOLINFO_NODE 1
+#define POOLINFO_TEXT 2
 #define MAX_OPTIONS 64
 
 typedef struct Options
@@ -108,6 +110,36 @@ authinfo_of(int32 node_id, const char *role)
 	return found;
 }
 
+/* Connection options of the node's pooler; NULL when it has none. */
+static char *
+poolinfo_of(int32 node_id)
+{
+	Oid relid = get_relname_relid("pg_dist_poolinfo", PG_CATALOG_NAMESPACE);
+	Relation relation;
+	SysScanDesc scan;
+	ScanKeyData key[1];
+	HeapTuple tuple;
+	char *found = NULL;
+
+	if (!OidIsValid(relid))
+		return NULL;
+	relation = table_open(relid, AccessShareLock);
+	ScanKeyInit(&key[0], POOLINFO_NODE, BTEqualStrategyNumber, F_INT4EQ,
+				Int32GetDatum(node_id));
+	scan = systable_beginscan(relation, InvalidOid, false, NULL, 1, key);
+	tuple = systable_getnext(scan);
+	if (HeapTupleIsValid(tuple))
+	{
+		bool isnull;
+
+		found = TextDatumGetCString(
+			heap_getattr(tuple, POOLINFO_TEXT, RelationGetDescr(relation), &isnull));
+	}
+	systable_endscan(scan);
+	table_close(relation, AccessShareLock);
+	return found;
+}
+
 /* Starts to connect; the session is SESSION_CONNECTING then, or dead. */
 void
 connect_start(Session *session)
@@ -120,6 +152,7 @@ connect_start(Session *session)
 	char port[16];
 	char timeout[32];
 	char *role = GetUserNameFromId(session->userid, false);
+	char *poolinfo;
 
 	snprintf(port, sizeof(port), "%d", session->address.port);
 	snprintf(timeout, sizeof(timeout), "%d", Max(remote_connection_timeout, 1000));
@@ -134,6 +167,10 @@ connect_start(Session *session)
 	add_conninfo(&options, authinfo_of(session->address.node_id, role));
 	add_option(&options, "host", session->address.host);
 	add_option(&options, "port", port);
+	/* The last one wins. */
+	poolinfo = session->address.pooler ? poolinfo_of(session->address.node_id) : NULL;
+	session->pooled = poolinfo != NULL;
+	add_conninfo(&options, poolinfo);
 	add_option(&options, "user", role);
 	add_option(&options, "dbname", get_database_name(MyDatabaseId));
 	add_option(&options, "client_encoding", pg_encoding_to_char(GetDatabaseEncoding()));

@@ -406,7 +406,7 @@ session_send_params(Session *session, const char *sql, int nparams, const Oid *t
 					 .types = types,
 					 .values = values,
 					 .binary_results = binary_results,
-					 .reuse = reuse};
+					 .reuse = reuse && !session->pooled};
 
 	flight_start(session, &flight);
 }

@@ -169,6 +169,7 @@ claim(const NodeAddress *address, Oid userid, bool extra)
 
 		if (session->claimed || session->userid != userid ||
 			session->address.port != address->port ||
+			session->address.pooler != address->pooler ||
 			strcmp(session->address.host, address->host) != 0)
 			continue;
 		if (strcmp(session->wire->name, name) != 0 || too_old(session) ||

@@ -33,6 +33,7 @@ typedef struct NodeAddress
 	int32 group;
 	const char *host;
 	int port;
+	bool pooler; /* by way of the node's pooler if it has one (pg_dist_poolinfo) */
 } NodeAddress;
 
 typedef enum SessionState
@@ -64,6 +65,8 @@ typedef struct Session
 	PGconn *conn;
 	SessionState state;
 	bool claimed; /* in use by the current transaction */
+	bool pooled;  /* a pooler is in between: the process at the other end may be another
+				   * one in each transaction, and nothing may be left in it */
 
 	/* Owned by the transaction module. */
 	StringInfoData preamble; /* SQL to go ahead of the next statement; empty: none */

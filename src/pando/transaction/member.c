@@ -103,7 +103,8 @@ add_member(const DistNode *node, bool owner, bool extra)
 	NodeAddress address = {.node_id = node->id,
 						   .group = node->group,
 						   .host = node->host,
-						   .port = node->port};
+						   .port = node->port,
+						   .pooler = owner || extra};
 	MemoryContext old;
 	Member *member;
 	Session *session;
@@ -144,6 +145,14 @@ member_forget(Member *member)
 }
 
 static void
+set_settings(Session *session, const char *settings)
+{
+	if (session->settings != NULL)
+		pfree(session->settings);
+	session->settings = settings ? MemoryContextStrdup(TopMemoryContext, settings) : NULL;
+}
+
+static void
 append_begin(Member *member, bool single_snapshot, const char *snapshot)
 {
 	Session *session = member->session;
@@ -159,6 +168,9 @@ append_begin(Member *member, bool single_snapshot, const char *snapshot)
 	if (snapshot != NULL)
 		appendStringInfo(&session->preamble, "SET TRANSACTION SNAPSHOT %s;",
 						 quote_literal_cstr(snapshot));
+	/* Another process, as its server's configuration made it. */
+	if (session->pooled)
+		set_settings(session, NULL);
 	session->in_xact = true;
 	session->savepoint_depth = 1;
 	member->sent_level = 1;
@@ -185,14 +197,6 @@ append_savepoints(Member *member)
 		appendStringInfo(&session->preamble, "SAVEPOINT pando_%d;",
 						 ++session->savepoint_depth);
 	member->sent_level = session->savepoint_depth;
-}
-
-static void
-set_settings(Session *session, const char *settings)
-{
-	if (session->settings != NULL)
-		pfree(session->settings);
-	session->settings = settings ? MemoryContextStrdup(TopMemoryContext, settings) : NULL;
 }
 
 /* Puts the client's settings into the preamble unless the node has them. */
@@ -222,7 +226,8 @@ member_settings(Member *member)
 		return;
 	if (has[0] != '\0')
 		appendStringInfoString(&session->preamble, settings_reset_text());
-	appendStringInfoString(&session->preamble, wanted);
+	appendStringInfoString(&session->preamble,
+						   session->pooled ? settings_local(wanted) : wanted);
 	set_settings(session, wanted);
 	member->settings_sent = true;
 }
@@ -375,6 +380,8 @@ xact_session(const DistNode *node, XactAccess access)
 	member = member_by_group(node->group);
 	if (member == NULL)
 		member = member_add(node, true);
+	if (member->session->pooled)
+		return member_acquire(node, true, false);
 	if (member->session->state == SESSION_DEAD)
 		session_raise_lost(member->session, ERROR);
 	member->alone = true;

@@ -54,6 +54,7 @@ extern Session *member_acquire(const DistNode *node, bool write, bool single_sna
  */
 extern const char *settings_text(void);
 extern const char *settings_reset_text(void);
+extern char *settings_local(const char *settings);
 
 /* finish.c */
 extern void finish_register(void);

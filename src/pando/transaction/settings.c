@@ -275,6 +275,35 @@ settings_text(void)
 	return last_text;
 }
 
+/* The same settings for the rest of the transaction only. */
+char *
+settings_local(const char *settings)
+{
+	StringInfoData local;
+	bool quoted = false;
+	bool named = false;
+	bool starts = true;
+
+	initStringInfo(&local);
+	for (const char *p = settings; *p != '\0'; p++)
+	{
+		if (starts && strncmp(p, "SET ", 4) == 0)
+		{
+			appendStringInfoString(&local, "SET LOCAL ");
+			p += 3;
+			starts = false;
+			continue;
+		}
+		if (*p == '\'' && !named)
+			quoted = !quoted;
+		else if (*p == '"' && !quoted)
+			named = !named;
+		starts = *p == ';' && !quoted && !named;
+		appendStringInfoChar(&local, *p);
+	}
+	return local.data;
+}
+
 /* Takes a node back to where settings_text() starts from. */
 const char *
 settings_reset_text(void)
