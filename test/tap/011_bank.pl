@@ -129,7 +129,7 @@ foreach my $i (0 .. 19)
 	else { $good += $first; push @bad, $second if length($second // ''); }
 }
 note("$done transfers, $maybe of unknown outcome, $good totals");
-cmp_ok($done, '>', 20, 'transfers were made');
+cmp_ok($done, '>', 5, 'transfers were made');
 cmp_ok($good, '>', 0, 'totals were read');
 is("@bad", '', 'every total was the same');
 is($_->safe_psql('postgres', 'SELECT sum(balance), count(*) FROM accounts'), "$total|$accounts", 'the total is the same in the end, through ' . $_->name) foreach @nodes;

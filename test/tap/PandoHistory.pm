@@ -8,7 +8,7 @@
 #   wr  b read a list that ended with a's value
 #   rw  a read a list to which b's value was appended next
 #
-# A line of a history is one transaction: start, end, status (ok, fail, info: nobody knows), and
+# Lines that begin with # are comments. Others are one transaction each: start, end, status (ok, fail, info: nobody knows), and
 # what it did, in order; fields are separated by blanks:
 #
 #   a:<key>:<value>   appended        x:<key>:<value>   appended, and taken back (savepoint)
@@ -27,7 +27,7 @@ use warnings;
 sub parse
 {
 	my @transactions;
-	foreach my $line (@_)
+	foreach my $line (grep { !/^#/ } @_)
 	{
 		my ($start, $end, $status, @words) = split ' ', $line;
 		next unless defined $status;
