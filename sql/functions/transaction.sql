@@ -78,3 +78,7 @@ REVOKE ALL ON FUNCTION pg_catalog.check_distributed_deadlocks() FROM public;
 -- What this backend wants to be signed in statements that use tables with others' rights.
 CREATE OR REPLACE FUNCTION pando.session_challenge() RETURNS text
 	LANGUAGE C STRICT VOLATILE AS 'MODULE_PATHNAME';
+
+-- Makes this backend act as another role until the transaction ends; a node must have signed it.
+CREATE OR REPLACE PROCEDURE pando.act_as(role text, number bigint, signature text)
+	LANGUAGE C AS 'MODULE_PATHNAME';

@@ -231,7 +231,8 @@ append_plan_structured(ExplainState *es, const char *plan)
 static char *
 plan_from_node(const DistNode *node, const char *sql, List *roles)
 {
-	Session *session = xact_session(node, xact_must_join() ? XACT_READ : XACT_ALONE);
+	Session *session =
+		xact_session(node, xact_must_join() || roles != NIL ? XACT_READ : XACT_ALONE);
 	PGresult *result;
 	StringInfoData plan;
 

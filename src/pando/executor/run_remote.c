@@ -212,8 +212,10 @@ goes_with_params(const Flight *flight)
 static bool
 is_alone(const FragmentRun *run, bool write)
 {
+	/* Signatures are for one backend, which a pooler keeps for a transaction. */
 	return run->whole && list_length(run->tasks) == 1 && run->subruns == NIL &&
-		   !run->explain.analyze && !xact_must_join() &&
+		   run->fragment->template->roles == NIL && !run->explain.analyze &&
+		   !xact_must_join() &&
 		   (!write || ((Task *) linitial(run->tasks))->nplacements == 1);
 }
 

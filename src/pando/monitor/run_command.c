@@ -32,6 +32,7 @@
 
 #include "pando/metadata/node.h"
 #include "pando/remote/session.h"
+#include "pando/transaction/access.h"
 #include "pando/transaction/xact.h"
 
 #define LANE_CANCEL_MS 2000
@@ -200,10 +201,21 @@ command_run_here(Command *command, MemoryContext context)
 static void
 command_run_there(Command *command, MemoryContext context)
 {
-	Session *session = xact_session(node_by_group(command->address.group), XACT_WRITE);
-	PGresult *result = session_run(session, command->sql);
-	MemoryContext old = MemoryContextSwitchTo(context);
+	Session *session;
+	PGresult *result;
+	MemoryContext old;
 
+	/* A command could end the transaction, and with it what keeps it to these rights. */
+	if (access_role_is_out_of_reach())
+		ereport(ERROR,
+				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+				 errmsg("commands cannot be run on nodes with the rights of role \"%s\" "
+						"within a transaction of role \"%s\"",
+						GetUserNameFromId(GetUserId(), false),
+						GetUserNameFromId(GetSessionUserId(), false))));
+	session = xact_session(node_by_group(command->address.group), XACT_WRITE);
+	result = session_run(session, command->sql);
+	old = MemoryContextSwitchTo(context);
 	if (result != NULL)
 		command_take_result(command, result);
 	else

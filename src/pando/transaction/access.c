@@ -15,6 +15,10 @@
  * the client's own and not as some function's: it is good for one time. What others see
  * of it in pg_stat_activity is of no use.
  *
+ * In the same way a session is made to act as the owner of a SECURITY DEFINER function
+ * that its user may call but whose role he may not take: pando.act_as() switches the
+ * backend's user as the function call did here, with no way back by SET ROLE.
+ *
  * With it parse analysis gives the relations with such aliases their role, as the
  * rewriter does for a view's. All else is PostgreSQL's: permissions and policies are
  * those of that role, and functions run as who asked.
@@ -32,6 +36,7 @@
 #include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/memutils.h"
+#include "utils/snapmgr.h"
 #include "utils/timestamp.h"
 
 #include "pando/base/sql.h"
@@ -41,6 +46,7 @@
 #define MARK "/*pando_access "
 
 PG_FUNCTION_INFO_V1(session_challenge);
+PG_FUNCTION_INFO_V1(act_as);
 
 static post_parse_analyze_hook_type next_analyze = NULL;
 static AccessHere here; /* a statement of this backend on its own shards */
@@ -51,6 +57,12 @@ static List *signed_roles = NIL;
 static TimestampTz signed_at = 0;
 static int signed_location = -1; /* of its statement analysed last */
 static uint64 last_number = 0;
+
+/* What this backend is without pando.act_as(); set when it was called in the transaction.
+ */
+static bool acted = false;
+static Oid own_user = InvalidOid;
+static int own_context = 0;
 
 bool
 access_is_lent(const RangeTblEntry *rte)
@@ -98,7 +110,8 @@ own_challenge(void)
 Datum
 session_challenge(PG_FUNCTION_ARGS)
 {
-	PG_RETURN_TEXT_P(cstring_to_text(own_challenge()));
+	PG_RETURN_TEXT_P(
+		cstring_to_text(psprintf("%s " UINT64_FORMAT, own_challenge(), last_number)));
 }
 
 static char *
@@ -106,10 +119,15 @@ read_secret(void)
 {
 	OwnerScope scope;
 	char *secret;
+	bool push = !ActiveSnapshotSet(); /* before a commit there is none */
 
+	if (push)
+		PushActiveSnapshot(GetTransactionSnapshot());
 	owner_enter(&scope);
 	secret = sql_value("SELECT secret FROM pando.node_secret");
 	owner_leave(&scope);
+	if (push)
+		PopActiveSnapshot();
 	if (secret == NULL)
 		elog(ERROR, "pando.node_secret is empty");
 	return secret;
@@ -154,24 +172,69 @@ role_names(List *roles)
 	return text.data;
 }
 
+bool
+access_prepare(Session *session)
+{
+	PGresult *result;
+	char *space;
+
+	if (session->challenge != NULL)
+		return false;
+	result = session_run(session, "SELECT pando.session_challenge()");
+	/* It goes with the connection. By way of a pooler others may have asked before. */
+	session->challenge =
+		MemoryContextStrdup(GetMemoryChunkContext(session), PQgetvalue(result, 0, 0));
+	space = strchr(session->challenge, ' ');
+	if (space == NULL)
+		elog(ERROR, "unexpected challenge");
+	*space = '\0';
+	session->signed_count = strtoull(space + 1, NULL, 10);
+	session_result_free(result);
+	return true;
+}
+
 char *
 access_sign(Session *session, List *roles, const char *sql)
 {
 	char *names = role_names(roles);
 
-	if (session->challenge == NULL)
-	{
-		PGresult *result = session_run(session, "SELECT pando.session_challenge()");
-
-		/* It goes with the connection. */
-		session->challenge =
-			MemoryContextStrdup(GetMemoryChunkContext(session), PQgetvalue(result, 0, 0));
-		session_result_free(result);
-	}
+	(void) access_prepare(session);
 	session->signed_count++;
 	return psprintf(MARK UINT64_FORMAT " %s %s*/%s", session->signed_count,
 					signature(session->challenge, session->signed_count, names, sql),
 					names, sql);
+}
+
+bool
+access_must_act(const Session *session)
+{
+	Oid user = GetUserId();
+
+	if (user == session->userid)
+		return false;
+	return !is_member_of_role(session->userid, user) ||
+		   ((InLocalUserIdChange() || InSecurityRestrictedOperation()) && !superuser() &&
+			superuser_arg(session->userid));
+}
+
+bool
+access_role_is_out_of_reach(void)
+{
+	Session session = {.userid = GetSessionUserId()};
+
+	return access_must_act(&session);
+}
+
+char *
+access_act_command(Session *session, Oid role)
+{
+	char *name = OidIsValid(role) ? role_names(list_make1_oid(role)) : pstrdup("");
+
+	(void) access_prepare(session);
+	session->signed_count++;
+	return psprintf("CALL pando.act_as('%s', " UINT64_FORMAT ", '%s');", name,
+					session->signed_count,
+					signature(session->challenge, session->signed_count, "act", name));
 }
 
 /* ------------------------------------------------------------------------------------
@@ -213,6 +276,47 @@ refuse(void)
 							  "of another role.")));
 }
 
+/* The last step of a check; the number is used up. */
+static void
+check(uint64 number, const char *subject, const char *sql, const char *digest)
+{
+	if (number <= last_number || strlen(digest) != PG_SHA256_DIGEST_STRING_LENGTH - 1 ||
+		timingsafe_bcmp(signature(own_challenge(), number, subject, sql), digest,
+						PG_SHA256_DIGEST_STRING_LENGTH - 1) != 0)
+		refuse();
+	last_number = number;
+}
+
+static void
+act_end(XactEvent event, void *arg)
+{
+	/* An abort has done it by itself. */
+	if (acted && (event == XACT_EVENT_COMMIT || event == XACT_EVENT_PREPARE))
+		SetUserIdAndSecContext(own_user, own_context);
+	if (event == XACT_EVENT_COMMIT || event == XACT_EVENT_PREPARE ||
+		event == XACT_EVENT_ABORT)
+		acted = false;
+}
+
+/* pando.act_as(role in hexadecimal digits or '', number, signature) */
+Datum
+act_as(PG_FUNCTION_ARGS)
+{
+	char *name = text_to_cstring(PG_GETARG_TEXT_PP(0));
+	char *digest = text_to_cstring(PG_GETARG_TEXT_PP(2));
+
+	check((uint64) PG_GETARG_INT64(1), "act", name, digest);
+	if (!acted)
+		GetUserIdAndSecContext(&own_user, &own_context);
+	acted = true;
+	if (name[0] == '\0')
+		SetUserIdAndSecContext(own_user, own_context);
+	else
+		SetUserIdAndSecContext(linitial_oid(roles_of_names(name)),
+							   own_context | SECURITY_LOCAL_USERID_CHANGE);
+	PG_RETURN_VOID();
+}
+
 /* Takes the signature apart and checks it; raises if it isn't this session's next. */
 static void
 verify(const char *text, const char *mark)
@@ -226,13 +330,10 @@ verify(const char *text, const char *mark)
 	MemoryContext old;
 
 	if (end == NULL || sscanf(start, "%llu %64[0-9a-f] %n", &number, digest, &used) < 2 ||
-		used == 0 || start + used > end || number <= last_number)
+		used == 0 || start + used > end)
 		refuse();
 	names = pnstrdup(start + used, end - start - used);
-	if (timingsafe_bcmp(signature(own_challenge(), number, names, end + 2), digest,
-						PG_SHA256_DIGEST_STRING_LENGTH - 1) != 0)
-		refuse();
-	last_number = number;
+	check(number, names, end + 2, digest);
 	signed_at = GetCurrentStatementStartTimestamp();
 	signed_location = -1;
 	if (signed_text != NULL)
@@ -340,4 +441,5 @@ access_init(void)
 	next_analyze = post_parse_analyze_hook;
 	post_parse_analyze_hook = access_analyze;
 	xact_register(access_end);
+	RegisterXactCallback(act_end, NULL);
 }

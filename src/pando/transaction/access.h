@@ -25,6 +25,25 @@ extern bool access_is_lent(const RangeTblEntry *rte);
  */
 extern char *access_sign(Session *session, List *roles, const char *sql);
 
+/*
+ * The session's user may not become the current user by SET ROLE, or must not leave a way
+ * back: a SECURITY DEFINER function of somebody else, a restricted operation.
+ */
+extern bool access_must_act(const Session *session);
+
+/* The same for any session that is the client's session user's. */
+extern bool access_role_is_out_of_reach(void);
+
+/*
+ * A command for the preamble, signed: the node's backend goes on as that role, as within
+ * a SECURITY DEFINER function, until the transaction ends or it is told otherwise.
+ * InvalidOid: as the session's own.
+ */
+extern char *access_act_command(Session *session, Oid role);
+
+/* Asks the node for its challenge, with what is in the preamble; false: is known. */
+extern bool access_prepare(Session *session);
+
 /* While a statement is analysed here: NULL for none. Returns what to set back. */
 typedef struct AccessHere
 {

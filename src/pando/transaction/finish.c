@@ -200,6 +200,9 @@ pre_commit(void)
 	foreach_ptr (Member, member, members)
 	{
 		member_unpromise(member);
+		/* What is prepared belongs to who will commit it. */
+		if (member->session->in_xact && member->session->state == SESSION_IDLE)
+			member_act(member, InvalidOid);
 		if ((member->session->wrote || member->locked) &&
 			member->session->state == SESSION_DEAD)
 			session_raise_lost(member->session, ERROR);

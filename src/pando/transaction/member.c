@@ -13,6 +13,7 @@
 #include "catalog/namespace.h"
 #include "catalog/pg_namespace.h"
 #include "miscadmin.h"
+#include "pando/transaction/access.h"
 #include "pando/transaction/member.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
@@ -40,31 +41,14 @@ member_by_group(int32 group)
 }
 
 /*
- * Is the current role lent to code of another's (a SECURITY DEFINER function, a
- * restricted operation) that must not get at the rights of the superuser `login`? This
- * backend keeps it from taking the role back; a node to which `login` had logged in would
- * not: RESET ROLE would make it that superuser.
- */
-static bool
-role_is_lent(Oid login)
-{
-	return (InLocalUserIdChange() || InSecurityRestrictedOperation()) && !superuser() &&
-		   superuser_arg(login);
-}
-
-/*
- * Who to log in as: the session's user, who then takes the current role there; where he
- * may not (a SECURITY DEFINER function of somebody else), the current user himself.
+ * Who to log in as outside of the transaction, where a session can't act as another: the
+ * session's user, who then takes the current role there; where he may not (a SECURITY
+ * DEFINER function of somebody else), the current user himself.
  */
 static Oid
-login_role(void)
+login_role(bool owner)
 {
-	Oid session_user = GetSessionUserId();
-
-	if (GetUserId() == session_user ||
-		(is_member_of_role(session_user, GetUserId()) && !role_is_lent(session_user)))
-		return session_user;
-	return GetUserId();
+	return owner || !access_role_is_out_of_reach() ? GetSessionUserId() : GetUserId();
 }
 
 /* Is the session's address still that of a node? */
@@ -113,8 +97,8 @@ add_member(const DistNode *node, bool owner, bool extra)
 		ereport(ERROR, (errcode(ERRCODE_INVALID_TRANSACTION_STATE),
 						errmsg("cannot access other nodes in a parallel worker")));
 	members_close_strangers();
-	session = extra ? session_claim_extra(&address, login_role())
-					: session_claim(&address, login_role());
+	session = extra ? session_claim_extra(&address, login_role(true))
+					: session_claim(&address, login_role(owner));
 	if (session == NULL)
 		return NULL;
 
@@ -170,7 +154,10 @@ append_begin(Member *member, bool single_snapshot, const char *snapshot)
 						 quote_literal_cstr(snapshot));
 	/* Another process, as its server's configuration made it. */
 	if (session->pooled)
+	{
 		set_settings(session, NULL);
+		session->challenge = NULL;
+	}
 	session->in_xact = true;
 	session->savepoint_depth = 1;
 	member->sent_level = 1;
@@ -199,6 +186,19 @@ append_savepoints(Member *member)
 	member->sent_level = session->savepoint_depth;
 }
 
+/* The node's backend becomes the role (InvalidOid: its own user) by act_as(). */
+void
+member_act(Member *member, Oid role)
+{
+	if (member->acting == role && !member->acting_unknown)
+		return;
+	appendStringInfoString(&member->session->preamble,
+						   access_act_command(member->session, role));
+	member->acting = role;
+	member->acted = true;
+	member->acting_unknown = false;
+}
+
 /* Puts the client's settings into the preamble unless the node has them. */
 void
 member_settings(Member *member)
@@ -206,30 +206,22 @@ member_settings(Member *member)
 	Session *session = member->session;
 	const char *wanted = settings_text();
 	const char *has = session->settings ? session->settings : "";
+	bool act = access_must_act(session);
 
-	if (GetUserId() != session->userid)
-	{
-		if (role_is_lent(session->userid))
-			ereport(
-				ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("role \"%s\" cannot use node %s:%d in this transaction",
-						GetUserNameFromId(GetUserId(), false), session->address.host,
-						session->address.port),
-				 errdetail("The transaction already works there as the superuser \"%s\".",
-						   GetUserNameFromId(session->userid, false)),
-				 errhint("Call the function in a transaction of its own.")));
+	if (!act && GetUserId() != session->userid)
 		wanted = psprintf("%sSET ROLE %s;", wanted,
 						  quote_identifier(GetUserNameFromId(GetUserId(), false)));
+	if (strcmp(wanted, has) != 0)
+	{
+		member_act(member, InvalidOid);
+		if (has[0] != '\0')
+			appendStringInfoString(&session->preamble, settings_reset_text());
+		appendStringInfoString(&session->preamble,
+							   session->pooled ? settings_local(wanted) : wanted);
+		set_settings(session, wanted);
+		member->settings_sent = true;
 	}
-	if (strcmp(wanted, has) == 0)
-		return;
-	if (has[0] != '\0')
-		appendStringInfoString(&session->preamble, settings_reset_text());
-	appendStringInfoString(&session->preamble,
-						   session->pooled ? settings_local(wanted) : wanted);
-	set_settings(session, wanted);
-	member->settings_sent = true;
+	member_act(member, act ? GetUserId() : InvalidOid);
 }
 
 /* The node rolled back, wholly or to a savepoint: settings of this transaction are gone.
@@ -237,6 +229,7 @@ member_settings(Member *member)
 void
 member_settings_undone(Member *member)
 {
+	member->acting_unknown = member->acted;
 	if (!member->settings_sent)
 		return;
 	set_settings(member->session, SETTINGS_UNKNOWN);
@@ -258,6 +251,15 @@ member_unpromise(Member *member)
 	member_settings_undone(member);
 }
 
+/* The state that the node has, which the preamble's promises will change. */
+static void
+remember(Member *member)
+{
+	member->was_in_xact = member->session->in_xact;
+	member->was_depth = member->session->savepoint_depth;
+	member->was_sent_level = member->sent_level;
+}
+
 /*
  * Makes the session follow the transaction as it is now. single_snapshot: all that it
  * reads is to be as of one moment, even if the client's isolation level is READ
@@ -269,11 +271,7 @@ member_join(Member *member, bool single_snapshot)
 	Session *session = member->session;
 
 	if (session->preamble.len == 0)
-	{
-		member->was_in_xact = session->in_xact;
-		member->was_depth = session->savepoint_depth;
-		member->was_sent_level = member->sent_level;
-	}
+		remember(member);
 	if (!session->in_xact)
 		append_begin(member, single_snapshot, NULL);
 	else if (XactReadOnly && !member->read_only)
@@ -282,6 +280,9 @@ member_join(Member *member, bool single_snapshot)
 		member->read_only = true;
 	}
 	append_savepoints(member);
+	/* Within the transaction: a pooler may have another backend for the next one. */
+	if (access_must_act(session) && access_prepare(session))
+		remember(member);
 	member_settings(member);
 	member->alone = false;
 }
@@ -372,7 +373,7 @@ xact_session(const DistNode *node, XactAccess access)
 		member_by_group(node->group)->locked = true;
 		return session;
 	}
-	if (access != XACT_ALONE || xact_must_join())
+	if (access != XACT_ALONE || xact_must_join() || access_role_is_out_of_reach())
 		return member_acquire(node, access == XACT_WRITE || access == XACT_ALONE,
 							  access == XACT_SNAPSHOT && !members_are_surrounded() &&
 								  nesting_reads_only());

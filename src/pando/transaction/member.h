@@ -30,6 +30,9 @@ typedef struct Member
 	int was_depth;
 	int was_sent_level;
 	bool read_only;
+	Oid acting;			   /* whom the node's backend acts as, see access.h */
+	bool acted;			   /* it has been somebody else in this transaction */
+	bool acting_unknown;   /* a rollback may have taken it back */
 	bool settings_sent;	   /* in this transaction: a rollback takes them back */
 	char *settings_before; /* what the node had before it; NULL: none */
 } Member;
@@ -43,6 +46,7 @@ extern Member *member_add(const DistNode *node, bool owner);
 extern void member_forget(Member *member);
 extern void member_settings(Member *member);
 extern void member_unpromise(Member *member);
+extern void member_act(Member *member, Oid role);
 extern void member_settings_undone(Member *member);
 extern Session *member_plain(const DistNode *node);
 extern bool members_have_worked(void);

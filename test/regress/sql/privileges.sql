@@ -134,10 +134,10 @@ CREATE FUNCTION way_back(int) RETURNS boolean LANGUAGE plpgsql IMMUTABLE
 CREATE FUNCTION lender() RETURNS boolean LANGUAGE sql SECURITY DEFINER
 	AS 'SELECT privileges.way_back(k) FROM privileges.lent WHERE k = 1';
 RESET ROLE;
+\set VERBOSITY terse
 SELECT lender();
 BEGIN;
 SELECT count(*) FROM lent;
-\set VERBOSITY sqlstate
 SELECT lender();
 \set VERBOSITY default
 ROLLBACK;
