@@ -9,11 +9,7 @@ BENCH_MEMORY=${BENCH_MEMORY:-1536} # MB of shared buffers, for all servers of a 
 
 run_bench() {
 	find_postgres
-	all_found python3 && python3 -c 'import ensurepip' 2>/dev/null || {
-		step "Installing packages: python3 python3-venv"
-		as_root apt-get install -y -qq --no-install-recommends python3 python3-venv >/dev/null ||
-			die "python3 and python3-venv could not be installed"
-	}
+	find_python
 	build_and_install
 	BENCH_DIR=$(as_server mktemp -d "${TMPDIR:-/tmp}/pando-bench.XXXXXX")
 	chmod 755 "$BENCH_DIR" 2>/dev/null || as_root chmod 755 "$BENCH_DIR"

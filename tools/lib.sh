@@ -67,6 +67,14 @@ install_packages() {
 	have_everything || die "PostgreSQL at $PG_CONFIG lacks its server, headers or pgxs"
 }
 
+# Python with venv, for what compares and measures.
+find_python() {
+	all_found python3 && python3 -c 'import ensurepip' 2>/dev/null && return
+	step "Installing packages: python3 python3-venv"
+	as_root apt-get install -y -qq --no-install-recommends python3 python3-venv >/dev/null ||
+		die "python3 and python3-venv could not be installed"
+}
+
 # Builds the extension in the directory $1 (a copy of the sources or the repository itself).
 build() {
 	local log=$1/build.log

@@ -1,6 +1,6 @@
 # test.sh: `./pando test [pattern]`. Sourced by ./pando.
 #
-# Every regress file, isolation spec, TAP script, and the structure check is one test.
+# Every regress file, isolation spec, TAP script, comparison, and the structure check is one test.
 # Servers run on free ports under a temporary directory, from a build of its own that has
 # the debug points compiled in (found through dynamic_library_path, so that the installed
 # library is not touched). Two lanes run side by side: SQL files against one shared
@@ -29,6 +29,7 @@ run_tests() {
 	tap_lane "$pattern" > "$TEST_DIR/tap.out" 2>&1 &
 	local tap=$!
 	sql_lane "$pattern"
+	differential_lane "$pattern"
 	command_lane "$pattern"
 	step "TAP tests"
 	tail -n +1 -f --pid=$tap "$TEST_DIR/tap.out" || true
@@ -91,7 +92,7 @@ sql_lane() {
 	done < <(grep -v '^#' "$ROOT/test/isolation/schedule" | tr ' ' '\n' | grep .)
 	[ $((${#sqls[@]} + ${#specs[@]})) -gt 0 ] || return 0
 	step "Regress tests"
-	test_cluster 2
+	need_cluster
 	if [ ${#sqls[@]} -gt 0 ]; then
 		pg_regress_run regress/pg_regress "$TEST_DIR/build/test/regress" "${sqls[@]}"
 	fi
@@ -101,6 +102,8 @@ sql_lane() {
 		pg_regress_run isolation/pg_isolation_regress "$TEST_DIR/build/test/isolation" "${specs[@]}"
 	fi
 }
+
+need_cluster() { [ -n "${TEST_PORT:-}" ] || test_cluster 2; }
 
 # A cluster of $1 workers with the debug build, database regression.
 test_cluster() {
@@ -144,6 +147,36 @@ pg_regress_run() {
 		report "$(basename "$dir")" 1
 	fi
 	[ ! -s "$dir/regression.diffs" ] || head -300 "$dir/regression.diffs"
+}
+
+# ---------------------------------------------------------------------------------------
+# Comparisons with plain tables, in databases of their own of the same cluster. A script that
+# can't get its data (no network) exits with 77.
+
+differential_lane() {
+	local runs=() run
+	for run in "postgresql_regress" "tpch" "random_queries 1" "random_queries 2" "random_queries 3" \
+		"random_queries 4" "random_queries 5"; do
+		if matches "differential/$run" "$1"; then runs+=("$run"); fi
+	done
+	[ ${#runs[@]} -gt 0 ] || return 0
+	step "Comparisons"
+	find_python
+	need_cluster
+	for run in "${runs[@]}"; do differential_run $run; done
+}
+
+differential_run() {
+	local status=0 out=$TEST_DIR/$1${2:-}.out
+	PATH="$BIN:$PATH" PGHOST=127.0.0.1 PGPORT=$TEST_PORT PGUSER=postgres PGOPTIONS='' \
+		WORKERS="$((TEST_PORT + 1)) $((TEST_PORT + 2))" \
+		python3 -B "$ROOT/test/differential/$1.py" ${2:-} > "$out" 2>&1 || status=$?
+	if [ $status = 77 ]; then
+		say "SKIP    differential/$*: $(tail -1 "$out")"
+		return
+	fi
+	report "differential/$*" $status
+	[ $status = 0 ] || head -c 20000 "$out"
 }
 
 # ---------------------------------------------------------------------------------------

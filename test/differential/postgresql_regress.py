@@ -1,64 +1,68 @@
 #!/usr/bin/env python3
-"""PostgreSQL's own regression scripts on distributed copies of its tables.
+"""PostgreSQL's own regression queries on distributed tables: each has the rows that it has on plain ones.
 
-    postgresql_regress.py SRC [--reference] [FILE ...]
+    postgresql_regress.py [FILE ...]
 
-SRC is PostgreSQL's source tree. Two databases are made on the coordinator that libpq's
-environment names: pgplain, and pgdist, where each table that the scripts create is
-distributed by its first column that can be. Each FILE (src/test/regress/sql/FILE.sql) runs in
-both; rows of a result are sorted, query plans left out, and what differs is printed. With
---reference the tables are reference tables. WORKERS: "host:port ..." of the nodes to add.
+Two databases are made on the coordinator: pgplain, and pgdist, where each table that the scripts create is distributed
+(by its first column that can be, or as TABLES says). Each FILE (src/test/regress/sql/FILE.sql of PostgreSQL's source) runs
+in both, statement by statement in one session, and the results of its queries are compared: in their order where the
+query asks for one, else as a bag. EXCEPT lists what can't be compared. Exits with 77 where the source can't be had.
 """
-import difflib
 import os
 import re
-import subprocess
 import sys
 
-FILES = ['select', 'select_distinct', 'select_having', 'select_implicit', 'limit', 'case', 'join', 'subselect', 'union',
-         'aggregates', 'groupingsets', 'window', 'with', 'random', 'arrays', 'rowtypes', 'returning', 'update', 'delete',
-         'insert', 'insert_conflict', 'prepare', 'plancache', 'portals', 'rangefuncs', 'boolean',
-         'int4', 'int8', 'text', 'numeric', 'jsonb', 'tsrf', 'rangetypes']
+import cluster
+import postgresql_source
 
-DISTRIBUTE = """
+FILES = ['select', 'join', 'subselect', 'union', 'aggregates', 'window', 'groupingsets', 'with', 'select_distinct', 'limit', 'tablesample']
+
+# How tables are distributed: a column, 'reference', 'single' (one shard), or 'local'.
+TABLES = {'onek': 'unique2', 'onek2': 'reference', 'tenk1': 'unique1', 'tenk2': 'hundred', 'int4_tbl': 'reference', 'float8_tbl': 'local',
+          'varchar_tbl': 'single',
+          # These have children, which distributed tables can't have.
+          'person': 'local', 'road': 'local', 'minmaxtest': 'local'}
+
+# File, what the statement matches, and why the results may differ.
+EXCEPT = [
+    ('tablesample', r'(?i)TABLESAMPLE \w+ \([\d.]+\) REPEATABLE|tablesample_cur', 'the rows of a sample depend on the pages that they are on'),
+    ('tablesample', r'tablesample (bernoulli|system) \(pct\)', 'a sample whose size is a column of the outer query is not supported yet'),
+    ('window', r'unique[12] < 10|unbounded_syntax_test1', 'frames, and functions of them, over rows in no order or with ties'),
+    ('aggregates', r'agg_hash_[24] except', 'array_agg() of rows in no order'),
+    ('aggregates', r'from bytea_test_table', 'string_agg() of rows in no order'),
+    ('limit', r'generate_series\(1,10\)\s+from tenk1 order by', 'ties: all rows of one series have the same sort key'),
+    ('with', r'FROM withz|FROM m where k', 'shows what MERGE and ON CONFLICT with subqueries did, which is not supported yet'),
+]
+
+SPREAD = """
 CREATE SCHEMA pando_test;
-CREATE FUNCTION pando_test.spread(t text) RETURNS text LANGUAGE plpgsql SET client_min_messages = error AS $$
+GRANT ALL ON SCHEMA pando_test TO public;
+CREATE FUNCTION pando_test.spread(t text, kind text, plain bool) RETURNS text LANGUAGE plpgsql SET client_min_messages = error AS $$
 DECLARE
-	kind text := '%s';
 	col text;
 BEGIN
-	IF kind = 'none' THEN RETURN ''; END IF;
-	IF kind = 'reference' THEN
-		BEGIN PERFORM create_reference_table(t); EXCEPTION WHEN OTHERS THEN NULL; END;
-		RETURN '';
+	IF kind = 'local' THEN
+		RETURN 'local';
+	ELSIF kind = 'reference' OR kind = 'single' THEN
+		IF NOT plain AND kind = 'reference' THEN PERFORM create_reference_table(t); END IF;
+		IF NOT plain AND kind = 'single' THEN PERFORM create_distributed_table(t, NULL, colocate_with => 'none'); END IF;
+		RETURN kind;
 	END IF;
 	FOR col IN SELECT attname FROM pg_attribute WHERE attrelid = t::regclass AND attnum > 0 AND NOT attisdropped AND attgenerated = ''
 			AND EXISTS (SELECT 1 FROM pg_opclass o JOIN pg_am a ON a.oid = o.opcmethod WHERE amname = 'hash' AND opcdefault AND opcintype = atttypid)
-			ORDER BY attnum LOOP
-		IF kind = 'plain' THEN
-			EXECUTE format('ALTER TABLE %%s ALTER COLUMN %%I SET NOT NULL', t, col);
+			ORDER BY attname = kind DESC, attnum LOOP
+		-- A distribution column is NOT NULL: on the plain side as well.
+		IF plain THEN
+			EXECUTE format('ALTER TABLE %s ALTER COLUMN %I SET NOT NULL', t, col);
 		ELSE
 			PERFORM create_distributed_table(t, col);
 		END IF;
-		RETURN '';
+		RETURN col;
 	END LOOP;
-	RETURN '';
-EXCEPTION WHEN OTHERS THEN RETURN '';
+	RETURN 'no column';
+EXCEPTION WHEN OTHERS THEN RETURN SQLERRM;
 END $$;
-GRANT ALL ON SCHEMA pando_test TO public;
 """
-
-
-def psql(db, text, *options):
-    done = subprocess.run(['psql', '-X', '-d', db, *options], input=text, capture_output=True, text=True, timeout=550, errors='replace')
-    return done.stdout + done.stderr
-
-
-def psql_both(db, text):
-    """Output and errors in their order, statements echoed."""
-    done = subprocess.run(['psql', '-X', '-a', '-q', '-d', db, '-v', 'VERBOSITY=terse'], input=text, stdout=subprocess.PIPE,
-                          stderr=subprocess.STDOUT, text=True, timeout=550, errors='replace')
-    return done.stdout
 
 
 def statements(text):
@@ -67,83 +71,106 @@ def statements(text):
     for line in text.split('\n'):
         group.append(line)
         for tag in re.findall(r'\$\w*\$', line):
-            if quote is None:
-                quote = tag
-            elif quote == tag:
-                quote = None
+            quote = tag if quote is None else None if quote == tag else quote
         if quote is None and (re.search(r';\s*(--.*)?$', line) or line.startswith('\\') or not line.strip()):
             yield '\n'.join(group)
             group = []
     yield '\n'.join(group)
 
 
-def prepared(path, setup):
-    with open(path) as f:
-        text = f.read()
-    for group in statements(text):
-        if setup and (re.search(r'regresslib|LANGUAGE C\b', group, re.I) or group.startswith('\\getenv')):
-            continue
-        if re.match(r'\s*(--.*\n\s*)*\\(c|connect|d|sf|sv|df)\b', group) or re.search(r'^\s*explain', group, re.I | re.M):
-            continue
-        yield group
-        made = re.search(r'^\s*create\s+(?:unlogged\s+)?table\s+(?:if not exists\s+)?([\w."]+)', group, re.I | re.M)
-        if made and not re.search(r'partition of|inherits', group, re.I):
-            yield f"SELECT pando_test.spread('{made.group(1)}');"
+def usable(statement, setup):
+    """Not what looks at plans, at another session, or at files of the server."""
+    if setup and (re.search(r'regresslib|LANGUAGE C\b', statement, re.I) or statement.startswith('\\getenv')):
+        return False
+    return not re.search(r'^\\(c|connect|d|sf|sv|df|gexec)\b|^\s*explain\b', statement, re.I | re.M)
 
 
-def normal(output):
-    """Lines, rows of each result sorted."""
-    lines, rows = [], None
-    for line in output.split('\n'):
-        if rows is None:
-            lines.append(line.replace('_shardid', ''))
-            if re.fullmatch(r'[-+]+', line) and line.startswith('-') and len(lines) > 1 and not lines[-2].startswith('--'):
-                rows = []
-        elif re.fullmatch(r'\(\d+ rows?\)', line):
-            lines += sorted(rows) + [line]
-            rows = None
-        else:
-            rows.append(line)
-    return lines + sorted(rows or [])
+def spread(statement, plain):
+    made = re.search(r'^\s*create\s+(?:unlogged\s+)?table\s+(?:if not exists\s+)?([\w."]+)', statement, re.I | re.M)
+    if not made or re.search(r'partition (of|by)|inherits', statement, re.I):
+        return ''
+    kind = TABLES.get(made.group(1).lower(), '')
+    return f"\nSELECT 'spread', pando_test.spread('{made.group(1)}', '{kind}', {plain});"
+
+
+def read(regress, name, setup=False):
+    with open(f'{regress}/sql/{name}.sql') as file:
+        text = file.read()
+    # A cursor that doesn't say whether it scrolls does so where its plan happens to.
+    text = re.sub(r'^(declare \w+) cursor', r'\1 scroll cursor', text, flags=re.I | re.M)
+    return [s for s in statements(text) if s.strip() and usable(s, setup)]
+
+
+def run(database, regress, parts, plain):
+    """What each part of a script printed."""
+    script = f"\\set abs_srcdir '{regress}'\nSET client_min_messages = error;\n"
+    for i, statement in enumerate(parts):
+        script += f'\\echo ==={i}\n{statement}{spread(statement, plain)}\n'
+    out = cluster.psql(database, script, '-At', '-v', 'VERBOSITY=terse', '-P', 'null=NULL')
+    found = [[] for _ in parts]
+    for part in re.split(r'^===(?=\d+$)', out, flags=re.M)[1:]:
+        number, _, rows = part.partition('\n')
+        found[int(number)] = [re.sub(r'^psql:<stdin>:\d+: ', '', row) for row in rows.split('\n')[:-1]]
+    return found
+
+
+def is_query(statement):
+    text = re.sub(r'--.*', '', statement).strip()
+    return re.match(r'(select|with|values|table|fetch|execute|\()', text, re.I) is not None and ' into ' not in text.lower()
+
+
+def has_order(statement):
+    """Does the query itself ask for an order?"""
+    text = re.sub(r'--.*', '', statement)
+    while re.search(r'\([^()]*\)', text):
+        text = re.sub(r'\([^()]*\)', '', text)
+    return re.search(r'order\s+by', text, re.I) is not None
+
+
+def compare(name, parts, plain, dist):
+    """Prints what differs; returns the numbers of queries, of differences, and of those left out."""
+    queries = different = excepted = 0
+    for statement, here, there in zip(parts, plain, dist):
+        if not is_query(statement):
+            continue
+        queries += 1
+        if here == there or (not has_order(statement) and sorted(here) == sorted(there)):
+            continue
+        if any(file == name and re.search(pattern, statement) for file, pattern, _ in EXCEPT):
+            excepted += 1
+            continue
+        different += 1
+        print(f'{name} differs{" in order" if sorted(here) == sorted(there) else ""}: {statement.strip()}')
+        print('  only plain:', *[row for row in here if row not in there][:4], sep='\n    ')
+        print('  only distributed:', *[row for row in there if row not in here][:4], sep='\n    ')
+    return queries, different, excepted
 
 
 def main():
-    args = sys.argv[1:]
-    kind = 'reference' if '--reference' in args else 'distributed'
-    # A distribution column is NOT NULL: on the plain side as well.
-    plain = 'none' if kind == 'reference' else 'plain'
-    args = [a for a in args if a != '--reference']
-    regress = args[0] + '/src/test/regress'
-    data = f"\\set abs_srcdir '{regress}'\n"
-    if not os.environ.get('KEEP'):
-        for db, how in (('pgplain', plain), ('pgdist', kind)):
-            print(psql('postgres', f'DROP DATABASE IF EXISTS {db} WITH (FORCE);\nCREATE DATABASE {db};', '-q'), end='')
-        for worker in os.environ.get('WORKERS', '').split():
-            host, port = worker.split(':')
-            print(psql('postgres', 'DROP DATABASE IF EXISTS pgdist WITH (FORCE);\nCREATE DATABASE pgdist;', '-q', '-h', host, '-p', port), end='')
-            print(psql('pgdist', 'CREATE EXTENSION pando;', '-q', '-h', host, '-p', port), end='')
-        print(psql('pgdist', 'CREATE EXTENSION pando;', '-q'), end='')
-        print(psql('pgdist', f"SELECT citus_set_coordinator_host('127.0.0.1', {os.environ['PGPORT']});", '-q'), end='')
-        for worker in os.environ.get('WORKERS', '').split():
-            host, port = worker.split(':')
-            psql('pgdist', f"SELECT citus_add_node('{host}', {port});", '-q')
-        psql('pgdist', "ALTER DATABASE pgdist SET citus.shard_count = 4; ALTER DATABASE pgdist SET client_min_messages=warning; ALTER DATABASE pgplain SET client_min_messages=warning", '-q')
-        for db, how in (('pgplain', plain), ('pgdist', kind)):
-            psql(db, DISTRIBUTE % how)
-            out = psql(db, data + '\n'.join(prepared(regress + '/sql/test_setup.sql', True)), '-q')
-            out += psql(db, data + '\n'.join(prepared(regress + '/sql/create_index.sql', True)), '-q') if os.environ.get('INDEX') else ''
-            print(db, *[line for line in out.split('\n') if 'ERROR' in line], sep='\n  ')
-    for name in args[1:] or FILES:
-        text = data + '\n'.join(prepared(f'{regress}/sql/{name}.sql', False))
-        try:
-            a, b = (normal(psql_both(db, text)) for db in ('pgplain', 'pgdist'))
-        except subprocess.TimeoutExpired:
-            print(f'{name}: time is over')
-            continue
-        diff = list(difflib.unified_diff(a, b, 'plain ' + name, 'distributed ' + name, n=int(os.environ.get('CONTEXT', 8)), lineterm=''))
-        print(f'== {name}: {len(a)} lines,', len([line for line in diff if re.match(r'[-+](?![-+])', line)]), 'differ')
-        print('\n'.join(diff))
-        sys.stdout.flush()
+    try:
+        regress = postgresql_source.regress_directory()
+    except postgresql_source.Missing as error:
+        print(f"PostgreSQL's source cannot be had: {error}")
+        sys.exit(77)
+    cluster.create_plain('pgplain')
+    cluster.create_cluster('pgdist')
+    cluster.must('pgdist', 'ALTER DATABASE pgdist SET citus.shard_count = 4')
+    setup = read(regress, 'test_setup', True)
+    for database, plain in (('pgplain', True), ('pgdist', False)):
+        cluster.must(database, SPREAD)
+        for rows in run(database, regress, setup, plain):
+            if os.environ.get('VERBOSE') and any('ERROR' in row or row.startswith('spread') for row in rows):
+                print(database, *rows)
+    failed = 0
+    for name in sys.argv[1:] or FILES:
+        parts = read(regress, name)
+        queries, different, excepted = compare(name, parts, run('pgplain', regress, parts, True), run('pgdist', regress, parts, False))
+        failed += different
+        print(f'{name}: {queries} queries, {different} differ, {excepted} left out', flush=True)
+    if not failed:
+        cluster.drop('pgplain')
+        cluster.drop('pgdist')
+    sys.exit(1 if failed else 0)
 
 
 main()

@@ -100,7 +100,8 @@ class Scope(list):
         keys = [text for text in fitting if re.search(r'\.(k|id)$', text)]
         if keys and chance(key):
             return pick(keys)
-        return pick(fitting) if fitting else constant(wanted)
+        # With a cast: a bare number in GROUP BY or ORDER BY means a column of the result.
+        return pick(fitting) if fitting else pick(['2::int', 'NULL::int'] if wanted == INT else ["'y1'::text", 'NULL::text'])
 
 
 def constant(kind):
@@ -395,13 +396,14 @@ def statement():
 
 def as_prepared(text):
     """The same with its first numbers as parameters, several times."""
+    given = text
     numbers = re.findall(r'(?<== )\d\b(?!::)', text)[:2]
     name, count = new_name('p'), 0
     for number in numbers:
         count += 1
         text = re.sub(rf'(?<== ){number}\b(?!::)', f'${count}', text, count=1)
-    if not count:
-        return text
+    if not count or 'CASE WHEN' in text:
+        return given
     types = ', '.join(['int'] * count)
     calls = [', '.join(numbers), ', '.join(['NULL'] * count), ', '.join(str((int(n) + 3) % 8) for n in numbers)]
     return f'PREPARE {name} ({types}) AS {text};\n' + '\n'.join(f'EXECUTE {name} ({c});' for c in calls + calls)

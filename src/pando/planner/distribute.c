@@ -30,6 +30,7 @@
 #include "pando/planner/flatten.h"
 #include "pando/planner/fragment_make.h"
 #include "pando/planner/hazard.h"
+#include "pando/planner/hoist.h"
 #include "pando/planner/level.h"
 #include "pando/planner/local.h"
 #include "pando/planner/row_locks.h"
@@ -454,6 +455,7 @@ distribute_level(Query *query)
 		return;
 	}
 	inline_ctes(query);
+	level_hoist_order(query);
 	if (query->rowMarks == NIL)
 		distribute_select(query, false);
 	else if (!level_peel(query, false))

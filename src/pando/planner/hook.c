@@ -30,6 +30,7 @@
 #include "pando/planner/exchange.h"
 #include "pando/planner/fragment_make.h"
 #include "pando/planner/fragment_path.h"
+#include "pando/planner/hoist.h"
 #include "pando/planner/hook.h"
 #include "pando/planner/init.h"
 #include "pando/planner/local.h"
@@ -55,6 +56,8 @@ plan_read(Query *query, int cursor_options, ParamListInfo params, DistRelations 
 	Distribution distribution = distribution_of_query(query);
 	Fragment *fragment;
 
+	if (distribution.kind != DIST_SINGLE && level_hoist_order(query))
+		distribution = distribution_of_query(query);
 	if (distribution.kind != DIST_SINGLE)
 		spread_statement(query);
 	/* One shard group's text may have them; a plan of several parts runs them first. */

@@ -1,0 +1,73 @@
+"""PostgreSQL's own regression scripts, from the source package of this system's distribution."""
+import glob
+import os
+import shutil
+import subprocess
+import tarfile
+import tempfile
+
+SOURCE = 'postgresql-15'
+
+
+class Missing(Exception):
+    """The source can't be had here; the message says why."""
+
+
+def apt(directory, *command, tool='apt-get'):
+    """apt with lists of sources of our own: neither the system's state nor its configuration changes."""
+    options = ['-o', f'Dir::Etc::sourcelist={directory}/sources.list', '-o', 'Dir::Etc::sourceparts=/dev/null',
+               '-o', f'Dir::State::lists={directory}/lists', '-o', f'Dir::Cache={directory}/cache', '-o', 'APT::Sandbox::User=',
+               '-o', 'Acquire::Retries=2']
+    return subprocess.run([tool, *options, *command], cwd=directory, capture_output=True, text=True, timeout=600)
+
+
+def write_sources(directory):
+    """The places that packages come from, as places that sources come from."""
+    form = '$(REPO_URI) $(RELEASE) $(COMPONENT)'
+    found = subprocess.run(['apt-get', 'indextargets', '--format', form, 'Created-By: Packages'], capture_output=True, text=True)
+    lines = {f'deb-src {line}\n' for line in found.stdout.split('\n') if line}
+    if not lines:
+        raise Missing('apt-get knows no place that packages come from')
+    with open(f'{directory}/sources.list', 'w') as file:
+        file.writelines(sorted(lines))
+
+
+def download(directory):
+    """The path of the archive, newest version first; mirrors may lack the newest."""
+    for name in ('lists/partial', 'cache/archives/partial'):
+        os.makedirs(f'{directory}/{name}', exist_ok=True)
+    write_sources(directory)
+    update = apt(directory, 'update', '-qq')
+    shown = apt(directory, 'showsrc', SOURCE, tool='apt-cache').stdout
+    versions = [line.split()[1] for line in shown.split('\n') if line.startswith('Version:')]
+    for version in dict.fromkeys(versions):
+        apt(directory, 'source', '--download-only', f'{SOURCE}={version}')
+        archives = glob.glob(f'{directory}/{SOURCE}_*.orig.tar.*')
+        archives = [path for path in archives if not path.endswith('.asc')]
+        if archives:
+            return archives[0]
+    raise Missing(f'no source package {SOURCE}: ' + (update.stderr.strip().split('\n')[-1] or f'versions {versions}'))
+
+
+def regress_directory():
+    """src/test/regress of PostgreSQL's source: POSTGRES_SOURCE, or what apt gives, kept for the next time."""
+    if os.environ.get('POSTGRES_SOURCE'):
+        return os.environ['POSTGRES_SOURCE'] + '/src/test/regress'
+    directory = os.path.join(tempfile.gettempdir(), f'pando-{SOURCE}-source-{os.getuid()}')
+    if not os.path.exists(f'{directory}/regress/sql/select.sql'):
+        os.umask(0o022)  # the servers read the data
+        os.makedirs(directory, exist_ok=True)
+        try:
+            archive = download(directory)
+        except (OSError, subprocess.TimeoutExpired) as error:
+            raise Missing(str(error)) from error
+        with tarfile.open(archive) as tar:
+            for member in tar:
+                parts = member.name.split('/')
+                if parts[1:4] == ['src', 'test', 'regress'] and parts[4:5] in (['sql'], ['data']) and member.isfile():
+                    member.name = '/'.join(['regress', *parts[4:]])
+                    tar.extract(member, directory)
+        for name in ('lists', 'cache'):
+            shutil.rmtree(f'{directory}/{name}', ignore_errors=True)
+        os.remove(archive)
+    return f'{directory}/regress'
