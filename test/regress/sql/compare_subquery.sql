@@ -116,4 +116,10 @@ WITH q AS (SELECT count(*) AS n FROM e), w AS (SELECT e.k, e.x FROM e JOIN q q1 
 WITH q AS MATERIALIZED (SELECT * FROM s1 JOIN loc USING (id)), q2 AS (SELECT count(*) FROM q) SELECT count(*) FROM a;
 WITH q AS MATERIALIZED (SELECT * FROM a JOIN d ON a.x = d.x) SELECT r.id FROM r;
 SELECT a.k FROM a JOIN (WITH q AS MATERIALIZED (SELECT s2.x FROM s2 RIGHT JOIN r2 ON s2.id = r2.rid LIMIT 3) SELECT k FROM b WHERE x = 2) s USING (k);
+SELECT /* ordered */ id FROM (SELECT id FROM a ORDER BY id DESC) s LIMIT 4;
+SELECT /* ordered */ k FROM (SELECT k FROM a ORDER BY x DESC, id LIMIT 30) s WHERE k < 3 LIMIT 4;
+SELECT /* ordered */ k FROM (SELECT k, count(*) FROM a GROUP BY k, x HAVING count(*) > 1 ORDER BY sum(id) DESC) s LIMIT 4;
+SELECT /* ordered */ * FROM (SELECT * FROM (SELECT DISTINCT k, x FROM a ORDER BY x DESC, k) t WHERE k > 2) s LIMIT 4;
+SELECT /* ordered */ * FROM (SELECT k FROM a UNION SELECT id FROM b ORDER BY 1 DESC) s;
+WITH s AS (SELECT id FROM a ORDER BY id DESC) SELECT /* ordered */ * FROM s LIMIT 4;
 $$);
