@@ -42,32 +42,71 @@ REVOKE ALL ON FUNCTION pg_catalog.citus_create_restore_point(text) FROM public;
 CREATE OR REPLACE FUNCTION pando.backend_gpid(pid integer, application_name text)
 	RETURNS bigint LANGUAGE C STABLE AS 'MODULE_PATHNAME';
 
+CREATE OR REPLACE FUNCTION pando.anyone_waits() RETURNS boolean
+	LANGUAGE C STRICT VOLATILE AS 'MODULE_PATHNAME';
+
+-- Global pid of the client's backend that prepared a transaction; NULL for names of others.
+CREATE OR REPLACE FUNCTION pando.gid_gpid(gid text) RETURNS bigint
+	LANGUAGE sql STABLE BEGIN ATOMIC
+	SELECT n.nodeid * 10000000000 + split_part(gid, '_', 4)::bigint
+	FROM pg_catalog.pg_dist_node n
+	WHERE gid ~ '^pando_[^_]+_\d+_\d+_\d+_\d+$' AND n.noderole = 'primary'::pg_catalog.noderole
+		AND n.groupid = split_part(gid, '_', 3)::int4;
+END;
+
+-- A parallel worker waits for, and blocks, on behalf of its leader. pg_blocking_pids() knows of
+-- those who hold a lock and of those who are ahead in the queue; 0 stands for prepared transactions.
 CREATE OR REPLACE FUNCTION pando.wait_edges(
 	OUT waiting_gpid bigint, OUT blocking_gpid bigint, OUT waiting_pid integer,
-	OUT blocking_pid integer, OUT wait_start timestamp with time zone,
-	OUT xact_start timestamp with time zone)
-	RETURNS SETOF record LANGUAGE sql VOLATILE SECURITY DEFINER
+	OUT wait_start bigint)
+	RETURNS SETOF record LANGUAGE plpgsql VOLATILE SECURITY DEFINER
 	SET search_path = pg_catalog AS $$
-	WITH waits AS MATERIALIZED (
-		SELECT pid, max(waitstart) AS wait_start
-		FROM pg_locks WHERE NOT granted AND pid IS NOT NULL GROUP BY pid
-	), edges AS MATERIALIZED (
-		SELECT w.pid, w.wait_start, b.pid AS blocker
-		FROM waits w, unnest(pg_blocking_pids(w.pid)) AS b(pid) WHERE b.pid <> 0
+#variable_conflict use_column
+BEGIN
+	IF NOT pando.anyone_waits() THEN
+		RETURN;
+	END IF;
+	PERFORM pg_stat_clear_snapshot();
+	RETURN QUERY
+	WITH locks AS MATERIALIZED (
+		SELECT * FROM pg_locks
+	), backends AS MATERIALIZED (
+		SELECT pid, pando.backend_gpid(coalesce(leader_pid, pid), application_name) AS gpid
+		FROM pg_stat_activity
+	), waits AS MATERIALIZED (
+		SELECT DISTINCT ON (pid) *, (extract(epoch FROM waitstart) * 1000000)::bigint AS since
+		FROM locks WHERE NOT granted AND pid IS NOT NULL ORDER BY pid, waitstart DESC
+	), blockers AS MATERIALIZED (
+		SELECT w.pid, w.since, b.pid AS blocker
+		FROM waits w, unnest(pg_blocking_pids(w.pid)) AS b(pid)
 	)
-	SELECT pando.backend_gpid(e.pid, w.application_name),
-		pando.backend_gpid(e.blocker, b.application_name),
-		e.pid, e.blocker, e.wait_start, w.xact_start
-	FROM edges e
-		JOIN pg_stat_activity w ON w.pid = e.pid
-		LEFT JOIN pg_stat_activity b ON b.pid = e.blocker
-$$;
+	SELECT w.gpid, b.gpid, e.pid, e.since
+	FROM blockers e JOIN backends w ON w.pid = e.pid JOIN backends b ON b.pid = e.blocker
+	UNION ALL
+	SELECT w.gpid, pando.gid_gpid(p.gid), e.pid, e.since
+	FROM waits e JOIN backends w ON w.pid = e.pid
+		JOIN locks h ON h.pid IS NULL AND h.granted AND h.locktype = e.locktype
+			AND (h.database, h.relation, h.page, h.tuple, h.virtualxid, h.transactionid, h.classid,
+				h.objid, h.objsubid) IS NOT DISTINCT FROM (e.database, e.relation, e.page, e.tuple,
+				e.virtualxid, e.transactionid, e.classid, e.objid, e.objsubid)
+		JOIN locks x ON x.pid IS NULL AND x.granted AND x.locktype = 'transactionid'
+			AND x.virtualtransaction = h.virtualtransaction
+		JOIN pg_prepared_xacts p ON p.transaction = x.transactionid
+	WHERE EXISTS (SELECT FROM blockers b WHERE b.pid = e.pid AND b.blocker = 0)
+		AND pando.gid_gpid(p.gid) IS NOT NULL;
+END $$;
 COMMENT ON FUNCTION pando.wait_edges() IS
 	'which backends of this server wait for which, by global pid';
 
-CREATE OR REPLACE FUNCTION pando.deadlock_cancel(pid integer)
+CREATE OR REPLACE FUNCTION pando.transaction_start(pid integer) RETURNS bigint
+	LANGUAGE sql VOLATILE SECURITY DEFINER SET search_path = pg_catalog AS $$
+	SELECT (extract(epoch FROM a.xact_start) * 1000000)::bigint
+	FROM pg_stat_activity a WHERE a.pid = $1
+$$;
+
+CREATE OR REPLACE FUNCTION pando.deadlock_cancel(pid integer, detail text)
 	RETURNS boolean LANGUAGE C STRICT VOLATILE AS 'MODULE_PATHNAME';
-REVOKE ALL ON FUNCTION pando.deadlock_cancel(integer) FROM public;
+REVOKE ALL ON FUNCTION pando.deadlock_cancel(integer, text) FROM public;
 
 CREATE OR REPLACE FUNCTION pg_catalog.check_distributed_deadlocks()
 	RETURNS boolean LANGUAGE C STRICT VOLATILE AS 'MODULE_PATHNAME';

@@ -10,8 +10,7 @@
  * believed when a second look finds each of its waits again, the same since its start:
  * then all of them held at the moment between the two looks.
  *
- * The youngest transaction is cancelled, of those that wait on another node than their
- * own if there are such, since they can say "deadlock" as the reason.
+ * The youngest transaction is cancelled: the one that its client began last.
  */
 #include "pando/compat/compat.h"
 
@@ -28,9 +27,10 @@
 #include "utils/timestamp.h"
 
 #define EDGE_QUERY                                                                       \
-	"SELECT waiting_gpid, blocking_gpid, waiting_pid, "                                  \
-	"(extract(epoch FROM wait_start) * 1000000)::bigint, "                               \
-	"(extract(epoch FROM xact_start) * 1000000)::bigint FROM pando.wait_edges()"
+	"SELECT waiting_gpid, blocking_gpid, waiting_pid, wait_start FROM "                  \
+	"pando.wait_edges()"
+#define EDGE_COLUMNS 4
+#define MAX_ROUNDS 64
 #define GPID_NODE_FACTOR UINT64CONST(10000000000)
 
 typedef struct WaitEdge
@@ -40,7 +40,6 @@ typedef struct WaitEdge
 	int32 node_id; /* where it waits */
 	int pid;	   /* the waiting backend there */
 	int64 wait_start;
-	int64 xact_start;
 } WaitEdge;
 
 static double detection_factor = 2.0;
@@ -62,7 +61,6 @@ make_edge(int32 node_id, char *const *fields)
 	edge->node_id = node_id;
 	edge->pid = (int) number_of(fields[2]);
 	edge->wait_start = number_of(fields[3]);
-	edge->xact_start = number_of(fields[4]);
 	return edge;
 }
 
@@ -78,7 +76,7 @@ local_edges(void)
 	SPI_execute(EDGE_QUERY, false, 0);
 	for (uint64 i = 0; i < SPI_processed; i++)
 	{
-		char *fields[5];
+		char *fields[EDGE_COLUMNS];
 		MemoryContext old;
 
 		for (int column = 0; column < lengthof(fields); column++)
@@ -101,7 +99,7 @@ result_edges(int32 node_id, PGresult *result)
 
 	for (int i = 0; i < PQntuples(result); i++)
 	{
-		char *fields[5];
+		char *fields[EDGE_COLUMNS];
 
 		for (int column = 0; column < lengthof(fields); column++)
 			fields[column] =
@@ -185,70 +183,115 @@ find_cycle(List *edges, uint64 start, uint64 from, List *path, List **dead_ends)
 	return NIL;
 }
 
-/* Are all waits of the cycle among the edges of a later look, unchanged? */
+/* Is it among the edges of another look, the same wait since its start? */
 static bool
-still_waits(List *cycle, List *edges)
+is_among(const WaitEdge *wait, List *edges)
 {
-	foreach_ptr (WaitEdge, wait, cycle)
+	foreach_ptr (WaitEdge, edge, edges)
 	{
-		bool found = false;
-
-		foreach_ptr (WaitEdge, edge, edges)
-		{
-			if (edge->waiting == wait->waiting && edge->blocking == wait->blocking &&
-				edge->node_id == wait->node_id && edge->pid == wait->pid &&
-				edge->wait_start == wait->wait_start)
-				found = true;
-		}
-		if (!found)
-			return false;
+		if (edge->waiting == wait->waiting && edge->blocking == wait->blocking &&
+			edge->node_id == wait->node_id && edge->pid == wait->pid &&
+			edge->wait_start == wait->wait_start)
+			return true;
 	}
-	return true;
+	return false;
 }
 
-/* Waits on another node than its client's? */
-static bool
-waits_remotely(const WaitEdge *edge)
+/* Waits that were there at both looks. */
+static List *
+lasting_edges(List *first, List *second)
 {
-	return edge->waiting / GPID_NODE_FACTOR != (uint64) edge->node_id;
+	List *lasting = NIL;
+
+	foreach_ptr (WaitEdge, edge, first)
+	{
+		if (is_among(edge, second))
+			lasting = lappend(lasting, edge);
+	}
+	return lasting;
+}
+
+/* When the transaction of a client's backend began, in microseconds; 0: not known. */
+static int64
+transaction_start(uint64 gpid)
+{
+	const DistNode *node = node_by_id((int32) (gpid / GPID_NODE_FACTOR));
+	char *sql =
+		psprintf("SELECT pando.transaction_start(%d)", (int) (gpid % GPID_NODE_FACTOR));
+	int64 start = 0;
+	PGresult *result;
+
+	if (gpid / GPID_NODE_FACTOR == (uint64) node_local_id())
+		return number_of(sql_value("%s", sql));
+	if (node == NULL)
+		return 0;
+	result = linitial(run_quietly(list_make1((void *) node), sql, DEBUG1));
+	if (result != NULL && PQntuples(result) == 1 && !PQgetisnull(result, 0, 0))
+		start = number_of(PQgetvalue(result, 0, 0));
+	session_result_free(result);
+	return start;
 }
 
 static const WaitEdge *
 choose_victim(List *cycle)
 {
 	const WaitEdge *victim = NULL;
+	int64 latest = -1;
 
 	foreach_ptr (WaitEdge, edge, cycle)
 	{
-		if (victim == NULL || (waits_remotely(edge) && !waits_remotely(victim)) ||
-			(waits_remotely(edge) == waits_remotely(victim) &&
-			 edge->xact_start > victim->xact_start))
+		int64 start = transaction_start(edge->waiting);
+
+		if (start > latest)
+		{
 			victim = edge;
+			latest = start;
+		}
 	}
 	return victim;
 }
 
+static char *
+describe(List *cycle)
+{
+	StringInfoData text;
+
+	initStringInfo(&text);
+	foreach_ptr (WaitEdge, edge, cycle)
+	{
+		const DistNode *node = node_by_id(edge->node_id);
+
+		if (text.len > 0)
+			appendStringInfoChar(&text, '\n');
+		appendStringInfo(&text,
+						 "Global pid " UINT64_FORMAT
+						 " waits for global pid " UINT64_FORMAT " on node %s:%d.",
+						 edge->waiting, edge->blocking, node ? node->host : "?",
+						 node ? node->port : 0);
+	}
+	return text.data;
+}
+
 static void
-cancel_victim(const WaitEdge *victim)
+cancel_victim(const WaitEdge *victim, List *cycle)
 {
 	int32 node_id = (int32) (victim->waiting / GPID_NODE_FACTOR);
 	int pid = (int) (victim->waiting % GPID_NODE_FACTOR);
 	const DistNode *node = node_by_id(node_id);
-	char sql[64];
+	char *detail = describe(cycle);
 
 	if (log_detection)
 		ereport(LOG, (errmsg("cancelling global pid " UINT64_FORMAT
 							 " to end a distributed deadlock",
-							 victim->waiting)));
+							 victim->waiting),
+					  errdetail_internal("%s", detail)));
 	if (node_id == node_local_id())
-	{
-		(void) identity_cancel_victim(pid);
-		return;
-	}
-	if (node == NULL)
-		return;
-	snprintf(sql, sizeof(sql), "SELECT pando.deadlock_cancel(%d)", pid);
-	(void) run_quietly(list_make1((void *) node), sql, WARNING);
+		(void) identity_cancel_victim(pid, detail);
+	else if (node != NULL)
+		(void) run_quietly(list_make1((void *) node),
+						   psprintf("SELECT pando.deadlock_cancel(%d, %s)", pid,
+									quote_literal_cstr(detail)),
+						   WARNING);
 }
 
 /* Looks for a cycle in the graph of all nodes; NIL: none. */
@@ -266,16 +309,46 @@ any_cycle(List *edges)
 	return NIL;
 }
 
-/* One deadlock is found and ended per call. */
+/* The graph without what a transaction waits for and who waits for it. */
+static List *
+without(List *edges, uint64 gpid)
+{
+	List *rest = NIL;
+
+	foreach_ptr (WaitEdge, edge, edges)
+	{
+		if (edge->waiting != gpid && edge->blocking != gpid)
+			rest = lappend(rest, edge);
+	}
+	return rest;
+}
+
+/* Ends all deadlocks that there are; true if there was one. */
 static bool
 detect(void)
 {
-	List *cycle = any_cycle(collect_edges());
+	List *edges = collect_edges();
+	List *cycle = any_cycle(edges);
+	bool found = false;
 
-	if (cycle == NIL || !still_waits(cycle, collect_edges()))
+	if (log_detection && edges != NIL)
+		ereport(LOG, (errmsg("search for distributed deadlocks: %d waits, %s",
+							 list_length(edges),
+							 cycle != NIL ? "maybe a deadlock" : "no deadlock")));
+	if (cycle == NIL)
 		return false;
-	cancel_victim(choose_victim(cycle));
-	return true;
+	edges = lasting_edges(edges, collect_edges());
+	for (int i = 0; i < MAX_ROUNDS && (cycle = any_cycle(edges)) != NIL; i++)
+	{
+		const WaitEdge *victim = choose_victim(cycle);
+
+		if (victim == NULL)
+			break;
+		cancel_victim(victim, cycle);
+		edges = without(edges, victim->waiting);
+		found = true;
+	}
+	return found;
 }
 
 static int
@@ -318,11 +391,28 @@ PG_FUNCTION_INFO_V1(check_distributed_deadlocks);
 Datum
 deadlock_cancel(PG_FUNCTION_ARGS)
 {
-	PG_RETURN_BOOL(identity_cancel_victim(PG_GETARG_INT32(0)));
+	PG_RETURN_BOOL(identity_cancel_victim(PG_GETARG_INT32(0),
+										  text_to_cstring(PG_GETARG_TEXT_PP(1))));
 }
 
 Datum
 check_distributed_deadlocks(PG_FUNCTION_ARGS)
 {
 	PG_RETURN_BOOL(detect());
+}
+
+PG_FUNCTION_INFO_V1(anyone_waits);
+
+/* pando.anyone_waits(): does a backend of this server wait for a lock? A look without
+ * locks of our own: who begins to wait just now is found the next time. */
+Datum
+anyone_waits(PG_FUNCTION_ARGS)
+{
+	for (int i = 0; i < MaxBackends; i++)
+	{
+		if (ProcGlobal->allProcs[i].waitStatus == PROC_WAIT_STATUS_WAITING &&
+			ProcGlobal->allProcs[i].pid != 0)
+			PG_RETURN_BOOL(true);
+	}
+	PG_RETURN_BOOL(false);
 }

@@ -280,8 +280,11 @@ raise_too_late(void)
  * rows.
  */
 static bool
-is_read(const RangeTblEntry *entry)
+is_read(const PlannedStmt *plan, const RangeTblEntry *entry, int rtindex)
 {
+	if (plan->commandType == CMD_INSERT &&
+		list_member_int(plan->resultRelations, rtindex))
+		return false;
 	return entry->rtekind == RTE_RELATION && entry->requiredPerms != ACL_INSERT &&
 		   !(metadata_active() && dist_table(entry->relid) != NULL);
 }
@@ -291,12 +294,13 @@ void
 doubt_check_query(QueryDesc *query, bool renewable)
 {
 	bool waited = false;
+	int rtindex = 0;
 
 	if (!any_doubt() || RecoveryInProgress() || current_doubts() == NIL)
 		return;
 	foreach_ptr (RangeTblEntry, entry, query->plannedstmt->rtable)
 	{
-		if (is_read(entry))
+		if (is_read(query->plannedstmt, entry, ++rtindex))
 			waited |= TransactionIdIsValid(await_relation(entry->relid));
 	}
 	if (waited && !renewable)

@@ -28,6 +28,7 @@
 #include "storage/shmem.h"
 #include "utils/builtins.h"
 #include "utils/guc.h"
+#include "utils/memutils.h"
 #include "utils/timestamp.h"
 
 #define GPID_NODE_FACTOR UINT64CONST(10000000000)
@@ -38,6 +39,7 @@ typedef struct IdentitySlot
 	pg_atomic_uint64 number; /* distributed transaction under way; 0: none */
 	pg_atomic_uint32 pid;
 	pg_atomic_uint32 victim;	/* chosen to end a distributed deadlock */
+	char detail[512];			/* of that deadlock */
 	pg_atomic_uint64 settling;	/* a committed one that recovery is to bring to nodes */
 	pg_atomic_uint64 unsettled; /* bits of its sessions, by their number */
 } IdentitySlot;
@@ -53,6 +55,7 @@ static IdentityShared *shared = NULL;
 static uint64 my_number = 0;
 static shmem_request_hook_type next_request_hook = NULL;
 static shmem_startup_hook_type next_startup_hook = NULL;
+static emit_log_hook_type next_log_hook = NULL;
 
 bool
 identity_is_node_session(void)
@@ -121,32 +124,78 @@ identity_transaction_end(void)
 }
 
 /*
- * Cancels the backend's statement for a deadlock: while it waits for nodes it raises
- * deadlock_detected itself, in other waits it is an ordinary cancel.
+ * Cancels the backend's statement for a deadlock. Wherever it waits, its client gets
+ * deadlock_detected with that detail: raise_if_victim(), identity_rethrow() and
+ * report_victim() turn the cancel into it.
  */
 bool
-identity_cancel_victim(int pid)
+identity_cancel_victim(int pid, const char *detail)
 {
 	PGPROC *proc = BackendPidGetProc(pid);
+	IdentitySlot *slot;
 
 	if (proc == NULL || proc->backendId == InvalidBackendId)
 		return false;
-	pg_atomic_write_u32(&shared->slots[proc->backendId].victim, 1);
+	slot = &shared->slots[proc->backendId];
+	strlcpy(slot->detail, detail, sizeof(slot->detail));
+	pg_write_barrier();
+	pg_atomic_write_u32(&slot->victim, 1);
 	return kill(pid, SIGINT) == 0;
+}
+
+static bool
+is_victim(void)
+{
+	return shared != NULL && MyBackendId != InvalidBackendId &&
+		   pg_atomic_read_u32(&my_slot()->victim) != 0;
 }
 
 /* Called at each wait for nodes. */
 static void
 raise_if_victim(void)
 {
-	if (!QueryCancelPending || pg_atomic_read_u32(&my_slot()->victim) == 0)
+	if (!QueryCancelPending || !is_victim())
 		return;
 	pg_atomic_write_u32(&my_slot()->victim, 0);
 	QueryCancelPending = false;
-	ereport(ERROR,
-			(errcode(ERRCODE_T_R_DEADLOCK_DETECTED),
-			 errmsg("canceling the transaction since it was involved in a distributed "
-					"deadlock")));
+	ereport(ERROR, (errcode(ERRCODE_T_R_DEADLOCK_DETECTED), errmsg("deadlock detected"),
+					errdetail_internal("%s", my_slot()->detail)));
+}
+
+/* A cancel of the victim's statement, told as what it is. */
+static void
+tell_deadlock(ErrorData *error, MemoryContext context)
+{
+	error->sqlerrcode = ERRCODE_T_R_DEADLOCK_DETECTED;
+	error->message = MemoryContextStrdup(context, "deadlock detected");
+	error->detail = MemoryContextStrdup(context, my_slot()->detail);
+}
+
+/* In PG_CATCH(): goes on with the error, so that PL/pgSQL sees what it is, too. */
+void
+identity_rethrow(void)
+{
+	ErrorData *error;
+
+	if (geterrcode() != ERRCODE_QUERY_CANCELED || !is_victim())
+		PG_RE_THROW();
+	MemoryContextSwitchTo(TopTransactionContext);
+	error = CopyErrorData();
+	FlushErrorState();
+	tell_deadlock(error, TopTransactionContext);
+	pg_atomic_write_u32(&my_slot()->victim, 0);
+	ReThrowError(error);
+}
+
+/* The cancel came where nobody catches it: while tables were locked for planning. */
+static void
+report_victim(ErrorData *error)
+{
+	if (error->elevel == ERROR && error->sqlerrcode == ERRCODE_QUERY_CANCELED &&
+		is_victim())
+		tell_deadlock(error, error->assoc_context);
+	if (next_log_hook)
+		next_log_hook(error);
 }
 
 static void
@@ -290,6 +339,8 @@ identity_init(void)
 	shmem_request_hook = identity_request;
 	next_startup_hook = shmem_startup_hook;
 	shmem_startup_hook = identity_startup;
+	next_log_hook = emit_log_hook;
+	emit_log_hook = report_victim;
 	session_register_name(identity_session_name);
 	session_register_interrupt(raise_if_victim);
 }

@@ -53,11 +53,13 @@ nesting_start(QueryDesc *query, int eflags)
 		else
 			standard_ExecutorStart(query, eflags);
 	}
-	PG_FINALLY();
+	PG_CATCH();
 	{
 		depth--;
+		identity_rethrow();
 	}
 	PG_END_TRY();
+	depth--;
 }
 
 static void
@@ -71,11 +73,13 @@ nesting_run(QueryDesc *query, ScanDirection direction, uint64 count, bool once)
 		else
 			standard_ExecutorRun(query, direction, count, once);
 	}
-	PG_FINALLY();
+	PG_CATCH();
 	{
 		depth--;
+		identity_rethrow();
 	}
 	PG_END_TRY();
+	depth--;
 }
 
 static void
@@ -89,11 +93,13 @@ nesting_finish(QueryDesc *query)
 		else
 			standard_ExecutorFinish(query);
 	}
-	PG_FINALLY();
+	PG_CATCH();
 	{
 		depth--;
+		identity_rethrow();
 	}
 	PG_END_TRY();
+	depth--;
 }
 
 /* Does the utility statement only carry the client's statement? */
@@ -168,11 +174,13 @@ nesting_utility(PlannedStmt *pstmt, const char *text, bool read_only_tree,
 	{
 		run(pstmt, text, read_only_tree, context, params, environment, dest, qc);
 	}
-	PG_FINALLY();
+	PG_CATCH();
 	{
 		depth--;
+		identity_rethrow();
 	}
 	PG_END_TRY();
+	depth--;
 }
 
 /* Extended protocol: is the next message anything but a Sync that is here already? */
