@@ -396,27 +396,21 @@ lend_walker(Node *node, void *context)
 static void
 access_analyze(ParseState *pstate, Query *query, JumbleState *jumble)
 {
-	Query *used = query;
 	List *roles;
 
 	if (next_analyze)
 		next_analyze(pstate, query, jumble);
+	/* What an EXPLAIN explains comes here by itself. */
 	if (query->commandType == CMD_UTILITY)
-	{
-		if (query->utilityStmt == NULL || !IsA(query->utilityStmt, ExplainStmt))
-			return;
-		used = (Query *) ((ExplainStmt *) query->utilityStmt)->query;
-		if (!IsA(used, Query))
-			return;
-	}
+		return;
 	/* Cheap for all others: no text has the mark. */
 	if (pstate->p_sourcetext == NULL ||
 		(here.sql == NULL && strstr(pstate->p_sourcetext, MARK) == NULL) ||
-		!lend_walker((Node *) used, NIL))
+		!lend_walker((Node *) query, NIL))
 		return;
 	roles = roles_of_statement(pstate->p_sourcetext, query->stmt_location);
 	if (roles != NIL)
-		lend_walker((Node *) used, roles);
+		lend_walker((Node *) query, roles);
 }
 
 AccessHere

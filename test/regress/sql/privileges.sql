@@ -189,6 +189,10 @@ COMMIT;
 PREPARE of_view(int) AS SELECT v FROM kept_view WHERE k = $1;
 EXECUTE of_view(3);
 EXECUTE of_view(4);
+EXPLAIN (COSTS OFF, VERBOSE) SELECT v FROM kept_view WHERE k = 3 \g |grep -v Node:
+EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) SELECT v FROM kept_view WHERE k = 3 \g |grep -v Node:
+COPY (SELECT * FROM kept_view ORDER BY k LIMIT 2) TO STDOUT;
+WITH w AS MATERIALIZED (SELECT * FROM kept_view) SELECT count(*) FROM w JOIN kept_join USING (k);
 RESET SESSION AUTHORIZATION;
 SET ROLE privileges_other;
 EXECUTE of_view(3);
