@@ -122,4 +122,5 @@ SELECT /* ordered */ k FROM (SELECT k, count(*) FROM a GROUP BY k, x HAVING coun
 SELECT /* ordered */ * FROM (SELECT * FROM (SELECT DISTINCT k, x FROM a ORDER BY x DESC, k) t WHERE k > 2) s LIMIT 4;
 SELECT /* ordered */ * FROM (SELECT k FROM a UNION SELECT id FROM b ORDER BY 1 DESC) s;
 WITH s AS (SELECT id FROM a ORDER BY id DESC) SELECT /* ordered */ * FROM s LIMIT 4;
+WITH q AS (SELECT id FROM tree WHERE id = 2) SELECT s1.x FROM s1 JOIN q ON s1.id = q.id JOIN q q2 ON s1.x = q2.id + 5;
 $$);
