@@ -18,6 +18,7 @@
 #include "fmgr.h"
 #include "funcapi.h"
 #include "port/pg_bswap.h"
+#include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/typcache.h"
 
@@ -185,9 +186,39 @@ receive_record(char *data, int length)
 	return HeapTupleGetDatum(tuple);
 }
 
+/* The most common types, without a call of their receive functions. */
+static bool
+decode_number(Oid function, const char *data, int length, Datum *value)
+{
+	uint32 word;
+	uint64 words;
+
+	switch (function)
+	{
+		case F_INT4RECV:
+			if (length != sizeof(word))
+				return false;
+			memcpy(&word, data, sizeof(word));
+			*value = Int32GetDatum((int32) pg_ntoh32(word));
+			return true;
+		case F_INT8RECV:
+			if (length != sizeof(words))
+				return false;
+			memcpy(&words, data, sizeof(words));
+			*value = Int64GetDatum((int64) pg_ntoh64(words));
+			return true;
+		default:
+			return false;
+	}
+}
+
 static Datum
 decode_binary(RowDecoder *decoder, int column, char *data, int length)
 {
+	Datum value;
+
+	if (decode_number(decoder->functions[column].fn_oid, data, length, &value))
+		return value;
 	if (decoder->types[column] == RECORDOID)
 		return receive_record(data, length);
 	return receive_value(&decoder->functions[column], decoder->ioparams[column],
