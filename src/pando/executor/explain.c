@@ -108,14 +108,14 @@ explain_utility(PlannedStmt *pstmt, const char *text, bool read_only_tree,
 		return;
 	}
 	active_options = options_of_statement((ExplainStmt *) pstmt->utilityStmt);
-	active = true;
+	active = plan_explained = true;
 	PG_TRY();
 	{
 		run_utility(pstmt, text, read_only_tree, context, params, environment, dest, qc);
 	}
 	PG_FINALLY();
 	{
-		active = outer_active;
+		active = plan_explained = outer_active;
 		active_options = outer;
 	}
 	PG_END_TRY();

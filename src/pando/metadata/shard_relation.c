@@ -8,9 +8,13 @@
  */
 #include "pando/compat/compat.h"
 
+#include "access/table.h"
+#include "storage/lmgr.h"
 #include "utils/lsyscache.h"
+#include "utils/rel.h"
 
 #include "pando/base/name.h"
+#include "pando/metadata/node.h"
 #include "pando/metadata/shard_relation.h"
 
 /* The number after the last underscore of a name; 0 when there is none. */
@@ -55,4 +59,57 @@ shard_relation(const DistTable *table, int64 shard_id)
 	if (name == NULL)
 		return InvalidOid;
 	return get_relname_relid(name_shard(name, shard_id), get_rel_namespace(table->relid));
+}
+
+bool
+shard_is_local(const DistTable *table, int index)
+{
+	const Shard *shard = &table->shards[index];
+	int32 group = node_local_group();
+
+	for (int i = 0; i < shard->nplacements; i++)
+	{
+		if (shard->placements[i].group == group)
+			return true;
+	}
+	return false;
+}
+
+static bool
+same_columns(Oid shell, Oid copy)
+{
+	Relation a = table_open(shell, NoLock);
+	Relation b = table_open(copy, NoLock);
+	TupleDesc da = RelationGetDescr(a);
+	TupleDesc db = RelationGetDescr(b);
+	bool same = da->natts == db->natts;
+
+	for (int i = 0; same && i < da->natts; i++)
+	{
+		Form_pg_attribute x = TupleDescAttr(da, i);
+		Form_pg_attribute y = TupleDescAttr(db, i);
+
+		same = x->attisdropped == y->attisdropped && x->atttypid == y->atttypid &&
+			   (x->attisdropped || strcmp(NameStr(x->attname), NameStr(y->attname)) == 0);
+	}
+	table_close(a, NoLock);
+	table_close(b, NoLock);
+	return same;
+}
+
+/* What was found is kept with the metadata, which goes when the shell table changes. */
+Oid
+shard_local_table(const DistTable *table, int index, LOCKMODE mode)
+{
+	Shard *shard = &table->shards[index];
+	bool known = OidIsValid(shard->local);
+	Oid relid = known ? shard->local : shard_relation(table, shard->id);
+
+	if (!OidIsValid(relid))
+		return InvalidOid;
+	LockRelationOid(relid, mode);
+	if (!known && !same_columns(table->relid, relid))
+		return InvalidOid;
+	shard->local = relid;
+	return relid;
 }

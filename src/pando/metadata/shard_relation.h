@@ -7,6 +7,7 @@
 
 #include "pando/compat/compat.h"
 #include "pando/metadata/table.h"
+#include "storage/lockdefs.h"
 
 /*
  * Is the relation a shard's table (whatever the placements say)? Then *shard_id and
@@ -16,5 +17,15 @@ extern bool relation_is_shard(Oid relid, int64 *shard_id, Oid *shell);
 
 /* OID of the table that holds a shard on this node; InvalidOid when it has none. */
 extern Oid shard_relation(const DistTable *table, int64 shard_id);
+
+/* Has this node an active placement of the shard group? */
+extern bool shard_is_local(const DistTable *table, int index);
+
+/*
+ * OID of this node's table of the shard group, locked in that mode, if its columns have
+ * the same numbers, names and types as the shell table's, so that it can stand in for
+ * that one in a Query; else InvalidOid. The shell table must be locked.
+ */
+extern Oid shard_local_table(const DistTable *table, int index, LOCKMODE mode);
 
 #endif

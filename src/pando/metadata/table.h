@@ -39,6 +39,8 @@ typedef struct Shard
 	int32 max_hash;	 /* inclusive */
 	int nplacements; /* active ones only, in order of placement id */
 	Placement *placements;
+	Oid local; /* shard_relation.c's: what shard_local_table() found; InvalidOid: unknown
+				*/
 } Shard;
 
 typedef struct DistTable

@@ -50,10 +50,12 @@ typedef enum Field
 	FIELD_INSERT_ROWS,
 	FIELD_PER_NODE,
 	FIELD_SUBPLANS, /* List of (int list, PlannedStmt) */
+	FIELD_LOCAL,	/* NIL or (Float id, Integer cursor options, Query, key) */
 	FIELDS
 } Field;
 
 static const CustomScanMethods *scan_methods[PLAN_KINDS];
+bool plan_explained = false;
 
 static List *
 subplans_pack(const List *subplans)
@@ -91,6 +93,58 @@ subplans_unpack(const List *packed)
 	return subplans;
 }
 
+static List *
+local_pack(const FragmentLocal *local)
+{
+	if (local == NULL)
+		return NIL;
+	return list_make4(makeFloat(psprintf(UINT64_FORMAT, local->id)),
+					  makeInteger(local->cursor_options), local->query, local->key);
+}
+
+bool
+fragment_packed_local(List *packed, FragmentLocal *local)
+{
+	List *fields = list_nth(packed, FIELD_LOCAL);
+
+	if (fields == NIL)
+		return false;
+	local->id = strtou64(castNode(Float, linitial(fields))->fval, NULL, 10);
+	local->anchor = linitial_oid((List *) list_nth(packed, FIELD_ANCHOR));
+	local->cursor_options = intVal(lsecond(fields));
+	local->query = lthird_node(Query, fields);
+	local->key = lfourth(fields);
+	return true;
+}
+
+bool
+fragment_packed_is_routed(List *packed)
+{
+	ShardChoice choice =
+		(ShardChoice) list_nth_int((List *) list_nth(packed, FIELD_NUMBERS), 1);
+
+	return (choice == SHARDS_BY_KEY || choice == SHARDS_BY_ROW) &&
+		   list_nth(packed, FIELD_SUBPLANS) == NULL &&
+		   list_nth(packed, FIELD_LOCAL) == NULL;
+}
+
+List *
+fragment_packed_fill(List *packed, List *(*fill)(List *, const void *),
+					 const void *argument)
+{
+	static const Field fields[] = {FIELD_KEYS, FIELD_PARAMS, FIELD_INSERT_ROWS};
+
+	packed = list_copy(packed);
+	for (int i = 0; i < lengthof(fields); i++)
+	{
+		ListCell *cell = list_nth_cell(packed, fields[i]);
+
+		if (lfirst(cell) != NULL)
+			lfirst(cell) = fill(lfirst(cell), argument);
+	}
+	return packed;
+}
+
 /* What custom_private holds. */
 List *
 fragment_pack(const Fragment *fragment)
@@ -123,6 +177,7 @@ fragment_pack(const Fragment *fragment)
 	packed = lappend(packed, fragment->insert_rows);
 	packed = lappend(packed, fragment->per_node);
 	packed = lappend(packed, subplans_pack(fragment->subplans));
+	packed = lappend(packed, local_pack(fragment->local));
 	Assert(list_length(packed) == FIELDS);
 	return packed;
 }

@@ -36,6 +36,16 @@ typedef enum FragmentSpread
 	SPREAD_UNKNOWN	/* nobody knows what they cost */
 } FragmentSpread;
 
+/* How a fragment that is a whole statement may run as PostgreSQL's own plan. */
+typedef struct FragmentLocal
+{
+	uint64 id; /* no other fragment of this backend has it */
+	Oid anchor;
+	Query *query;
+	Expr *key; /* its shard group is the one that is needed */
+	int cursor_options;
+} FragmentLocal;
+
 typedef struct Fragment
 {
 	CmdType command; /* CMD_SELECT, CMD_INSERT, CMD_UPDATE, CMD_DELETE */
@@ -85,6 +95,7 @@ typedef struct Fragment
 					  * there, by the text or by what reads the rows' places */
 	int restart;	 /* 1 + executor parameter whose change makes the tasks run anew; 0 */
 	FragmentSpread spread;
+	FragmentLocal *local; /* NULL: it can't; fragment_unpack() leaves it out */
 } Fragment;
 
 /*
@@ -107,6 +118,20 @@ typedef struct SubResult
 
 extern List *fragment_pack(const Fragment *fragment);
 extern Fragment *fragment_unpack(List *packed);
+
+/* A packed fragment's `local`; false if it has none. */
+extern bool fragment_packed_local(List *packed, FragmentLocal *local);
+
+/* Is it for shard groups by key or by row, with no subplan and nothing local? */
+extern bool fragment_packed_is_routed(List *packed);
+
+/* A shallow copy of the packed list in which fill() replaced the expressions that are
+ * evaluated here: keys, params and rows. */
+extern List *fragment_packed_fill(List *packed, List *(*fill)(List *, const void *),
+								  const void *argument);
+
+/* An EXPLAIN statement is under way: it shows fragments wherever there may be one. */
+extern bool plan_explained;
 
 /* Set fields of a packed fragment that is in a plan already. */
 extern void fragment_packed_store(List *packed);

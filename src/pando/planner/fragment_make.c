@@ -134,15 +134,8 @@ fragment_take_estimate(Fragment *fragment, Estimate estimate)
  * Range table of a plan.
  */
 
-typedef struct RelationCollector
-{
-	List *rtes;
-	List *oids;
-	bool by_role;
-} RelationCollector;
-
 static void
-collect_relation(const RangeTblEntry *rte, RelationCollector *collector)
+collect_relation(const RangeTblEntry *rte, PlanRelations *collector)
 {
 	RangeTblEntry *copy = palloc(sizeof(RangeTblEntry));
 
@@ -158,7 +151,7 @@ collect_relation(const RangeTblEntry *rte, RelationCollector *collector)
 }
 
 static bool
-collect_walker(Node *node, RelationCollector *collector)
+collect_walker(Node *node, PlanRelations *collector)
 {
 	if (node == NULL)
 		return false;
@@ -181,15 +174,29 @@ collect_walker(Node *node, RelationCollector *collector)
 	return expression_tree_walker(node, collect_walker, collector);
 }
 
+PlanRelations
+plan_relations_of(Query *query)
+{
+	PlanRelations relations = {0};
+
+	collect_walker((Node *) query, &relations);
+	return relations;
+}
+
+void
+plan_relations_add(PlannedStmt *stmt, const PlanRelations *relations)
+{
+	stmt->rtable = list_concat(stmt->rtable, relations->rtes);
+	stmt->relationOids = list_concat_unique_oid(stmt->relationOids, relations->oids);
+	stmt->dependsOnRole |= relations->by_role;
+}
+
 void
 plan_add_relations(PlannedStmt *stmt, Query *original)
 {
-	RelationCollector collector = {0};
+	PlanRelations relations = plan_relations_of(original);
 
-	collect_walker((Node *) original, &collector);
-	stmt->rtable = list_concat(stmt->rtable, collector.rtes);
-	stmt->relationOids = list_concat_unique_oid(stmt->relationOids, collector.oids);
-	stmt->dependsOnRole |= collector.by_role;
+	plan_relations_add(stmt, &relations);
 }
 
 /*
@@ -267,6 +274,15 @@ fragment_cost(const Fragment *fragment, Cost *startup, Cost *total)
 {
 	double bytes = estimate_bytes(fragment->rows, fragment->width);
 
+	/*
+	 * A plan that PostgreSQL's own will replace costs nothing here, so that the plan
+	 * cache comes to prefer it to planning for each value.
+	 */
+	if (fragment->local != NULL)
+	{
+		*startup = *total = 0;
+		return;
+	}
 	*startup = ROUND_TRIP_COST;
 	*total =
 		*startup + fragment->cost + fragment->rows * cpu_tuple_cost + bytes * BYTE_COST;
@@ -343,7 +359,7 @@ fragment_planned_stmt(Query *original, Fragment *fragment)
 static const char *
 shell_in_residual(Query *residual)
 {
-	RelationCollector collector = {0};
+	PlanRelations collector = {0};
 
 	collect_walker((Node *) residual, &collector);
 	foreach_oid(relid, collector.oids)

@@ -45,7 +45,18 @@ extern void fragment_set_columns(Fragment *fragment, List *tlist);
 /* Copies as the executor evaluates them: function defaults expanded, constants folded. */
 extern List *plan_expressions(List *expressions);
 
+/* The relations of a statement: copies of their entries, which may be changed there. */
+typedef struct PlanRelations
+{
+	List *rtes;
+	List *oids;
+	bool by_role; /* row-level security depends on who runs it */
+} PlanRelations;
+
+extern PlanRelations plan_relations_of(Query *query);
+
 /* Adds the original's relations: permission checks, locks, invalidation. */
+extern void plan_relations_add(PlannedStmt *stmt, const PlanRelations *relations);
 extern void plan_add_relations(PlannedStmt *stmt, Query *original);
 
 #endif

@@ -3,6 +3,7 @@
  *
  * A query without distributed tables leaves at once. Otherwise, cheapest first:
  *
+ * - all that it needs in one shard that is here: by PostgreSQL itself (local_plan.c);
  * - only reference tables, read: their copies here, by PostgreSQL itself (local.c);
  * - a write: insert.c and modify.c;
  * - one distribution for the whole query: one fragment;
@@ -34,6 +35,9 @@
 #include "pando/planner/hook.h"
 #include "pando/planner/init.h"
 #include "pando/planner/local.h"
+#include "pando/planner/local_plan.h"
+#include "pando/planner/point.h"
+#include "pando/planner/repeat.h"
 #include "pando/planner/row_locks.h"
 #include "pando/planner/spread.h"
 #include "pando/planner/with_writes.h"
@@ -49,9 +53,35 @@ plan_locally(Query *query, const char *source, int cursor_options, ParamListInfo
 						: standard_planner(query, source, cursor_options, params);
 }
 
+static PlannedStmt *
+plan_one_fragment(Query *query, const Distribution *distribution, const char *source,
+				  int cursor_options, ParamListInfo params)
+{
+	Fragment *fragment;
+
+	if (distribution->kind == DIST_SINGLE)
+	{
+		PlannedStmt *stmt =
+			plan_single_here(query, distribution, source, cursor_options, params);
+
+		if (stmt != NULL)
+			return stmt;
+	}
+	fragment = fragment_from_query(query, distribution);
+	/* With one task there is nothing to decide by it. */
+	if (estimate_tasks(distribution) > 1)
+		fragment_take_estimate(fragment, estimate_query(query));
+	if (distribution->kind == DIST_SINGLE && list_length(distribution->keys) == 1 &&
+		!query->hasForUpdate)
+		fragment_may_run_here(fragment, query, linitial(distribution->keys),
+							  cursor_options);
+	return fragment_planned_stmt(query, fragment);
+}
+
 /* A SELECT, or a change of a local table. */
 static PlannedStmt *
-plan_read(Query *query, int cursor_options, ParamListInfo params, DistRelations found)
+plan_read(Query *query, const char *source, int cursor_options, ParamListInfo params,
+		  DistRelations found)
 {
 	Distribution distribution = distribution_of_query(query);
 	Fragment *fragment;
@@ -74,11 +104,7 @@ plan_read(Query *query, int cursor_options, ParamListInfo params, DistRelations 
 		residual = distribute_query(query);
 		return residual_planned_stmt(query, residual, cursor_options, params);
 	}
-	fragment = fragment_from_query(query, &distribution);
-	/* With one task there is nothing to decide by it. */
-	if (estimate_tasks(&distribution) > 1)
-		fragment_take_estimate(fragment, estimate_query(query));
-	return fragment_planned_stmt(query, fragment);
+	return plan_one_fragment(query, &distribution, source, cursor_options, params);
 }
 
 /* Reads reference tables only. */
@@ -107,7 +133,7 @@ plan_distributed(Query *query, const char *source, int cursor_options,
 	if (stmt == NULL && query->commandType != CMD_SELECT)
 		stmt = plan_write(query, cursor_options, params);
 	if (stmt == NULL)
-		stmt = plan_read(query, cursor_options, params, found);
+		stmt = plan_read(query, source, cursor_options, params, found);
 
 	if ((cursor_options & CURSOR_OPT_SCROLL) && !ExecSupportsBackwardScan(stmt->planTree))
 		stmt->planTree = materialize_finished_plan(stmt->planTree);
@@ -207,6 +233,10 @@ static PlannedStmt *
 plan_found(Query *query, const char *source, int cursor_options, ParamListInfo params,
 		   DistRelations found)
 {
+	PlannedStmt *stmt;
+	Repeat repeat;
+	Point point;
+
 	/* PostgreSQL doesn't plan them either. */
 	if (found.any && found.with_queries)
 	{
@@ -215,7 +245,23 @@ plan_found(Query *query, const char *source, int cursor_options, ParamListInfo p
 	}
 	if (!found.any)
 		return plan_locally(query, source, cursor_options, params);
-	return plan_query(query, source, cursor_options, params);
+	if (found.sharded && point_of_query(query, &point))
+	{
+		stmt = plan_point_here(query, &point, source, cursor_options, params);
+		if (stmt != NULL)
+			return stmt;
+	}
+	if (!found.sharded || (cursor_options & CURSOR_OPT_SCROLL) != 0)
+		return plan_query(query, source, cursor_options, params);
+
+	stmt = repeat_plan(query, &repeat);
+	if (stmt != NULL)
+		return stmt;
+	if (repeat.query == NULL)
+		return plan_query(query, source, cursor_options, params);
+	stmt = plan_query(repeat.query, source, cursor_options, params);
+	stmt = repeat_planned(&repeat, stmt);
+	return stmt ? stmt : plan_query(query, source, cursor_options, params);
 }
 
 PlannedStmt *
@@ -262,4 +308,5 @@ planner_init(void)
 	next_planner = planner_hook;
 	planner_hook = plan_hook;
 	fragment_path_init();
+	local_plan_init();
 }

@@ -1,17 +1,17 @@
 /*
- * local.c: reading this node's own copies of reference tables as plain tables.
+ * local.c: this node's own shards and copies of reference tables as plain tables.
  *
- * A query whose distributed tables are all reference tables is PostgreSQL's: the relation
- * OIDs are swapped for those of the copies here and standard_planner does the rest. The
- * copy's columns must have the shell table's numbers; after a column was dropped on one
- * before the other existed they don't, and then the statement goes the way of text.
+ * A query whose distributed tables are all here, those of one shard group and reference
+ * tables, is PostgreSQL's: the relation OIDs are swapped for those of the tables here and
+ * standard_planner does the rest. Their columns must have the shell table's numbers;
+ * after a column was dropped on one before the other existed they don't, and then the
+ * statement goes the way of text.
  *
  * The shell tables stay in the plan for permission checks and locks. The parser took
  * locks on them; the copies are locked here.
  */
 #include "pando/compat/compat.h"
 
-#include "access/table.h"
 #include "access/transam.h"
 #include "access/htup_details.h"
 #include "catalog/pg_language.h"
@@ -19,13 +19,12 @@
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "parser/parsetree.h"
-#include "storage/lmgr.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 #include "utils/syscache.h"
 
-#include "pando/base/name.h"
 #include "pando/metadata/node.h"
+#include "pando/metadata/shard_relation.h"
 #include "pando/planner/local.h"
 
 static bool relations_walker(Node *node, DistRelations *found);
@@ -115,64 +114,29 @@ query_dist_relations(Query *query)
 	return found;
 }
 
-/* OID of this node's copy of a reference table; InvalidOid if there is none. */
-static Oid
-local_copy(const DistTable *table)
-{
-	const Shard *shard = &table->shards[0];
-	int32 group = node_local_group();
-
-	for (int i = 0; i < shard->nplacements; i++)
-	{
-		if (shard->placements[i].group == group)
-			return get_relname_relid(name_shard(get_rel_name(table->relid), shard->id),
-									 get_rel_namespace(table->relid));
-	}
-	return InvalidOid;
-}
-
-static bool
-same_columns(Oid shell, Oid copy)
-{
-	Relation a = table_open(shell, NoLock);
-	Relation b = table_open(copy, NoLock);
-	TupleDesc da = RelationGetDescr(a);
-	TupleDesc db = RelationGetDescr(b);
-	bool same = da->natts == db->natts;
-
-	for (int i = 0; same && i < da->natts; i++)
-	{
-		Form_pg_attribute x = TupleDescAttr(da, i);
-		Form_pg_attribute y = TupleDescAttr(db, i);
-
-		same = x->attisdropped == y->attisdropped && x->atttypid == y->atttypid &&
-			   (x->attisdropped || strcmp(NameStr(x->attname), NameStr(y->attname)) == 0);
-	}
-	table_close(a, NoLock);
-	table_close(b, NoLock);
-	return same;
-}
-
 bool
 first_copy_is_here(const DistTable *table)
 {
 	const Shard *shard = &table->shards[0];
-	Oid copy;
 
-	if (shard->nplacements == 0 || shard->placements[0].group != node_local_group())
-		return false;
-	copy = local_copy(table);
-	if (!OidIsValid(copy))
-		return false;
-	LockRelationOid(copy, AccessShareLock);
-	return same_columns(table->relid, copy);
+	return shard->nplacements > 0 && shard->placements[0].group == node_local_group() &&
+		   OidIsValid(shard_local_table(table, 0, AccessShareLock));
 }
 
+/* Which shard group sharded tables are read in; anchor NULL: none may be there. */
+typedef struct LocalShards
+{
+	const DistTable *anchor;
+	int index;
+	bool all; /* every table was found here */
+} LocalShards;
+
 static bool
-use_local_copy(RangeTblEntry *rte)
+use_local_table(RangeTblEntry *rte, const LocalShards *shards)
 {
 	const DistTable *table;
-	Oid copy;
+	int index = 0;
+	Oid relid;
 
 	if (rte->rtekind != RTE_RELATION || rte->relid < FirstNormalObjectId)
 		return true;
@@ -180,44 +144,70 @@ use_local_copy(RangeTblEntry *rte)
 	if (table == NULL || table->kind == TABLE_MANAGED_LOCAL)
 		return true;
 	if (table->kind != TABLE_REFERENCE)
+	{
+		if (shards->anchor == NULL || !dist_table_colocated(table, shards->anchor))
+			return false;
+		index = shards->index;
+	}
+	if (index >= table->nshards || !shard_is_local(table, index))
 		return false;
-	copy = local_copy(table);
-	if (!OidIsValid(copy))
-		return false;
-	LockRelationOid(copy, rte->rellockmode);
-	if (!same_columns(rte->relid, copy))
+	relid = shard_local_table(table, index, rte->rellockmode);
+	if (!OidIsValid(relid))
 		return false;
 
 	if (rte->alias == NULL)
 		rte->alias = makeAlias(rte->eref->aliasname, NIL);
-	rte->relid = copy;
+	rte->relid = relid;
 	/* Checked on the shell table, which is in the plan as well. */
 	rte->requiredPerms = 0;
 	return true;
 }
 
 static bool
-use_copies_walker(Node *node, bool *all)
+use_local_walker(Node *node, LocalShards *shards)
 {
 	if (node == NULL)
 		return false;
 	if (IsA(node, RangeTblEntry))
 	{
-		if (!use_local_copy((RangeTblEntry *) node))
-			*all = false;
+		if (!use_local_table((RangeTblEntry *) node, shards))
+			shards->all = false;
 		return false;
 	}
 	if (IsA(node, Query))
-		return query_tree_walker((Query *) node, use_copies_walker, all,
+		return query_tree_walker((Query *) node, use_local_walker, shards,
 								 QTW_EXAMINE_RTES_BEFORE);
-	return expression_tree_walker(node, use_copies_walker, all);
+	return expression_tree_walker(node, use_local_walker, shards);
 }
 
 bool
 query_use_local_copies(Query *query)
 {
-	bool all = true;
+	LocalShards shards = {.all = true};
 
-	use_copies_walker((Node *) query, &all);
-	return all;
+	use_local_walker((Node *) query, &shards);
+	return shards.all;
+}
+
+/* Without sublinks, subqueries and CTEs every relation stands in the range table. */
+static bool
+use_local_rtable(List *rtable, LocalShards *shards)
+{
+	foreach_ptr (RangeTblEntry, rte, rtable)
+	{
+		if (!use_local_table(rte, shards))
+			return false;
+	}
+	return true;
+}
+
+bool
+query_use_local_shards(Query *query, const DistTable *anchor, int index)
+{
+	LocalShards shards = {.anchor = anchor, .index = index, .all = true};
+
+	if (list_length(query->rtable) == 1 && !query->hasSubLinks && query->cteList == NIL)
+		return use_local_rtable(query->rtable, &shards);
+	use_local_walker((Node *) query, &shards);
+	return shards.all;
 }

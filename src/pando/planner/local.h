@@ -1,5 +1,5 @@
 /*
- * local.h: reading this node's own copies of reference tables as plain tables.
+ * local.h: this node's own shards and copies of reference tables as plain tables.
  *
  * Internal to the planner module.
  */
@@ -29,6 +29,12 @@ extern DistRelations query_dist_relations(Query *query);
  * Returns false if a reference table remains that must be read elsewhere.
  */
 extern bool query_use_local_copies(Query *query);
+
+/*
+ * The same for all distributed tables of a query that needs rows of one shard group of
+ * `anchor`'s colocation group, and of reference tables.
+ */
+extern bool query_use_local_shards(Query *query, const DistTable *anchor, int index);
 
 /* Has this node the copy of a reference table that every write changes first, identical?
  */

@@ -32,6 +32,8 @@
 #include "pando/planner/flatten.h"
 #include "pando/planner/fragment_make.h"
 #include "pando/planner/hazard.h"
+#include "pando/planner/local_plan.h"
+#include "pando/planner/point.h"
 #include "pando/planner/write.h"
 
 bool
@@ -320,17 +322,22 @@ plan_write(Query *query, int cursor_options, ParamListInfo params)
 {
 	const RangeTblEntry *rte = rt_fetch(query->resultRelation, query->rtable);
 	const DistTable *target = dist_table(rte->relid);
+	Fragment *fragment;
+	Point point;
 
 	if (target == NULL || target->kind == TABLE_MANAGED_LOCAL)
 		return NULL;
 	if (query->commandType == CMD_INSERT)
 	{
 		Query *bare = query_with_rows_written_out(query_without_target_policies(query));
-		Fragment *fragment = insert_fragment(bare, target);
 
+		fragment = insert_fragment(bare, target);
 		if (fragment == NULL)
 			return plan_insert_select(bare, target, cursor_options, params);
-		return fragment_planned_stmt(query, fragment);
 	}
-	return fragment_planned_stmt(query, write_fragment(query, target));
+	else
+		fragment = write_fragment(query, target);
+	if (point_of_query(query, &point))
+		fragment_may_run_here(fragment, query, point.key, cursor_options);
+	return fragment_planned_stmt(query, fragment);
 }

@@ -1,0 +1,384 @@
+/*
+ * local_plan.c: statements whose only shard group is on this node, planned by PostgreSQL.
+ *
+ * The relation OIDs of the Query are swapped (local.c), and standard_planner does the
+ * rest. The finished plan has the shell tables in its range table, too, for permissions,
+ * locks and invalidation. A shard that moves away changes its shell table's metadata, and
+ * with it goes the plan.
+ *
+ * Not for what would tell a shard from its table: rows as a whole and tableoid; and an
+ * ON CONFLICT that names a constraint, which is the shell table's.
+ */
+#include "pando/compat/compat.h"
+
+#include "access/sysattr.h"
+#include "common/hashfn.h"
+#include "executor/executor.h"
+#include "nodes/nodeFuncs.h"
+#include "storage/lmgr.h"
+#include "utils/memutils.h"
+
+#include "pando/base/counter.h"
+#include "pando/metadata/shard_relation.h"
+#include "pando/planner/fragment_make.h"
+#include "pando/planner/fragment_path.h"
+#include "pando/planner/hook.h"
+#include "pando/planner/local.h"
+#include "pando/planner/local_plan.h"
+#include "pando/planner/plan_store.h"
+
+#define STORE_CAPACITY 1024
+
+static ExecutorStart_hook_type next_start = NULL;
+
+/* ------------------------------------------------------------------------------------
+ * What can be planned so.
+ */
+
+static bool
+tells_shard_walker(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, Var))
+		return ((Var *) node)->varattno == InvalidAttrNumber ||
+			   ((Var *) node)->varattno == TableOidAttributeNumber;
+	if (IsA(node, OnConflictExpr))
+	{
+		OnConflictExpr *conflict = (OnConflictExpr *) node;
+
+		/* Its exclRelTlist is the planner's. */
+		return OidIsValid(conflict->constraint) ||
+			   tells_shard_walker((Node *) conflict->arbiterElems, context) ||
+			   tells_shard_walker(conflict->arbiterWhere, context) ||
+			   tells_shard_walker((Node *) conflict->onConflictSet, context) ||
+			   tells_shard_walker(conflict->onConflictWhere, context);
+	}
+	if (IsA(node, Query))
+		return query_tree_walker((Query *) node, tells_shard_walker, context, 0);
+	return expression_tree_walker(node, tells_shard_walker, context);
+}
+
+/* Would the statement run the same on the shards? */
+static bool
+may_stand_on_shards(Query *query)
+{
+	return !plan_explained && !query->hasModifyingCTE &&
+		   query->commandType != CMD_MERGE &&
+		   !query_tree_walker(query, tells_shard_walker, NULL, 0);
+}
+
+/* Is the only copy of the shard group on this node? */
+static bool
+is_only_here(const DistTable *table, int index)
+{
+	return index >= 0 && index < table->nshards &&
+		   table->shards[index].nplacements == 1 && shard_is_local(table, index);
+}
+
+static bool
+has_shards_here(const DistTable *table)
+{
+	for (int i = 0; i < table->nshards; i++)
+	{
+		if (is_only_here(table, i))
+			return true;
+	}
+	return false;
+}
+
+/* Might the row have to move to another shard? */
+static bool
+assigns_key(Query *query, const DistTable *table)
+{
+	List *assignments = NIL;
+
+	if (query->commandType == CMD_UPDATE)
+		assignments = query->targetList;
+	else if (query->onConflict)
+		assignments = query->onConflict->onConflictSet;
+	foreach_ptr (TargetEntry, tle, assignments)
+	{
+		if (!tle->resjunk && tle->resno == table->key)
+			return true;
+	}
+	return false;
+}
+
+/* ------------------------------------------------------------------------------------
+ * When the shard group is known.
+ */
+
+/* Plans the query, which is scribbled on, for this node's shards; NULL if it can't. */
+static PlannedStmt *
+plan_on_shards(Query *query, const DistTable *anchor, int index, const char *source,
+			   int cursor_options, ParamListInfo params)
+{
+	PlanRelations shells = plan_relations_of(query);
+	PlannedStmt *stmt;
+
+	if (!query_use_local_shards(query, anchor, index))
+		return NULL;
+	stmt = plan_locally(query, source, cursor_options, params);
+	plan_relations_add(stmt, &shells);
+	return stmt;
+}
+
+PlannedStmt *
+plan_point_here(Query *query, const Point *point, const char *source, int cursor_options,
+				ParamListInfo params)
+{
+	int index = point_shard(point, params);
+	PlannedStmt *stmt;
+
+	if (!is_only_here(point->table, index) || assigns_key(query, point->table) ||
+		!may_stand_on_shards(query))
+		return NULL;
+	stmt = plan_on_shards(query, point->table, index, source, cursor_options, params);
+	if (stmt != NULL)
+		counter_add(COUNTER_QUERY_SINGLE);
+	return stmt;
+}
+
+PlannedStmt *
+plan_single_here(Query *query, const Distribution *distribution, const char *source,
+				 int cursor_options, ParamListInfo params)
+{
+	Point point = {.table = dist_table_require(distribution->anchor)};
+	PlannedStmt *stmt;
+	int index;
+
+	if (distribution->pruned)
+	{
+		if (list_length(distribution->keys) != 1)
+			return NULL;
+		point.key = linitial(distribution->keys);
+		if (IsA(point.key, Const) && ((Const *) point.key)->constisnull)
+			return NULL;
+	}
+	else if (point.table->kind != TABLE_SINGLE)
+		return NULL;
+	index = point_shard(&point, params);
+	/* Rows of reference tables are locked on their first copy. */
+	if (query->hasForUpdate || !is_only_here(point.table, index) ||
+		!may_stand_on_shards(query))
+		return NULL;
+	stmt = plan_on_shards(copyObject(query), point.table, index, source, cursor_options,
+						  params);
+	if (stmt != NULL)
+		counter_add(COUNTER_QUERY_SINGLE);
+	return stmt;
+}
+
+/* ------------------------------------------------------------------------------------
+ * When a parameter decides.
+ */
+
+void
+fragment_may_run_here(Fragment *fragment, Query *query, Node *key, int cursor_options)
+{
+	static uint64 last_id = 0;
+	const DistTable *anchor = dist_table_require(fragment->anchor);
+
+	/* A constant's shard group was not here. */
+	if (key == NULL || IsA(key, Const) || fragment->subplans != NIL ||
+		!has_shards_here(anchor) || !may_stand_on_shards(query))
+		return;
+	fragment->local = palloc0(sizeof(FragmentLocal));
+	fragment->local->id = ++last_id;
+	fragment->local->query = copyObject(query);
+	fragment->local->key = linitial(plan_expressions(list_make1(key)));
+	fragment->local->cursor_options = cursor_options;
+}
+
+typedef struct LocalPlan
+{
+	StoredPlan stored;
+	uint64 fragment;
+	int index;
+} LocalPlan;
+
+static PlanStore *local_plans = NULL;
+
+/* The key's value for this execution; false where it is NULL. */
+static bool
+key_value_now(Expr *key, ParamListInfo params, EState **estate, Datum *value)
+{
+	ExprState *state;
+	bool isnull;
+
+	if (IsA(key, Param) && params != NULL &&
+		((Param *) key)->paramid <= params->numParams)
+	{
+		Param *param = (Param *) key;
+		ParamExternData fetched;
+		ParamExternData *data =
+			params->paramFetch != NULL
+				? params->paramFetch(params, param->paramid, false, &fetched)
+				: &params->params[param->paramid - 1];
+
+		/* The executor raises the error. */
+		if (data->ptype != param->paramtype || data->isnull)
+			return false;
+		*value = data->value;
+		return true;
+	}
+	*estate = CreateExecutorState();
+	(*estate)->es_param_list_info = params;
+	state = ExecPrepareExpr(key, *estate);
+	*value = ExecEvalExprSwitchContext(state, GetPerTupleExprContext(*estate), &isnull);
+	return !isnull;
+}
+
+/* The shard group that the fragment needs this time, -1: it is not here, or none. */
+static int
+shard_here(const FragmentLocal *local, const DistTable *anchor, ParamListInfo params)
+{
+	EState *estate = NULL;
+	Datum value;
+	int index = -1;
+
+	if (key_value_now(local->key, params, &estate, &value))
+		index = shard_index_of_value(anchor, value);
+	if (estate != NULL)
+		FreeExecutorState(estate);
+	return is_only_here(anchor, index) ? index : -1;
+}
+
+static LocalPlan *
+make_local_plan(const FragmentLocal *local, const DistTable *anchor, int index)
+{
+	PlannedStmt *stmt;
+	StoredPlan *stored;
+	MemoryContext scratch =
+		AllocSetContextCreate(CurrentMemoryContext, "local plan", ALLOCSET_DEFAULT_SIZES);
+	MemoryContext old = MemoryContextSwitchTo(scratch);
+
+	stmt = plan_on_shards(copyObject(local->query), anchor, index, NULL,
+						  local->cursor_options, NULL);
+	MemoryContextSwitchTo(old);
+	if (stmt == NULL)
+	{
+		MemoryContextDelete(scratch);
+		return NULL;
+	}
+	stored = plan_store_new(sizeof(LocalPlan));
+	MemoryContextSwitchTo(stored->context);
+	stored->stmt = copyObject(stmt);
+	stored->relations = stored->stmt->relationOids;
+	MemoryContextSwitchTo(old);
+	MemoryContextDelete(scratch);
+	((LocalPlan *) stored)->fragment = local->id;
+	((LocalPlan *) stored)->index = index;
+	return (LocalPlan *) stored;
+}
+
+/* Locks what the plan uses, as for a plan from PostgreSQL's own cache. */
+static void
+lock_relations(const PlannedStmt *stmt)
+{
+	foreach_ptr (RangeTblEntry, rte, stmt->rtable)
+	{
+		if (rte->rtekind == RTE_RELATION)
+			LockRelationOid(rte->relid, rte->rellockmode);
+	}
+}
+
+static LocalPlan *
+local_plan_for(const FragmentLocal *local, const DistTable *anchor, int index)
+{
+	uint64 hash = hash_bytes_uint32_extended((uint32) index, local->id);
+	LocalPlan *plan;
+
+	if (local_plans == NULL)
+		local_plans = plan_store_create("pando local plans", STORE_CAPACITY);
+	plan = (LocalPlan *) plan_store_find(local_plans, hash);
+	if (plan != NULL && plan->fragment == local->id && plan->index == index)
+	{
+		lock_relations(plan->stored.stmt);
+		/* Waiting for a lock may have shown that it is out of date. */
+		if (plan->stored.valid)
+			return plan;
+	}
+	plan = make_local_plan(local, anchor, index);
+	if (plan != NULL)
+		plan_store_keep(local_plans, &plan->stored, hash);
+	return plan;
+}
+
+static void
+unpin_plan(void *plan)
+{
+	plan_store_unpin(plan);
+}
+
+static LocalPlan *
+plan_instead(QueryDesc *query)
+{
+	static const CustomScanMethods *methods = NULL;
+	CustomScan *scan = (CustomScan *) query->plannedstmt->planTree;
+	FragmentLocal local;
+	const DistTable *anchor;
+	int index;
+
+	if (scan == NULL || !IsA(scan, CustomScan) || plan_explained)
+		return NULL;
+	if (methods == NULL)
+		methods = plan_scan_methods(PLAN_FRAGMENT);
+	if (scan->methods != methods || !fragment_packed_local(scan->custom_private, &local))
+		return NULL;
+	anchor = dist_table(local.anchor);
+	if (anchor == NULL)
+		return NULL;
+	index = shard_here(&local, anchor, query->params);
+	return index < 0 ? NULL : local_plan_for(&local, anchor, index);
+}
+
+static void
+start(QueryDesc *query, int eflags)
+{
+	if (next_start)
+		next_start(query, eflags);
+	else
+		standard_ExecutorStart(query, eflags);
+}
+
+static void
+local_start(QueryDesc *query, int eflags)
+{
+	LocalPlan *plan = NULL;
+	MemoryContextCallback *callback;
+
+	if ((eflags & EXEC_FLAG_EXPLAIN_ONLY) == 0)
+		plan = plan_instead(query);
+	if (plan == NULL)
+	{
+		start(query, eflags);
+		return;
+	}
+	counter_add(COUNTER_QUERY_SINGLE);
+	query->plannedstmt = plan->stored.stmt;
+	plan_store_pin(&plan->stored);
+	PG_TRY();
+	{
+		start(query, eflags);
+		callback = MemoryContextAlloc(query->estate->es_query_cxt,
+									  sizeof(MemoryContextCallback));
+	}
+	PG_CATCH();
+	{
+		plan_store_unpin(&plan->stored);
+		PG_RE_THROW();
+	}
+	PG_END_TRY();
+	callback->func = unpin_plan;
+	callback->arg = plan;
+	MemoryContextRegisterResetCallback(query->estate->es_query_cxt, callback);
+}
+
+void
+local_plan_init(void)
+{
+	next_start = ExecutorStart_hook;
+	ExecutorStart_hook = local_start;
+}

@@ -1,0 +1,45 @@
+/*
+ * local_plan.h: statements whose only shard group is on this node, planned by PostgreSQL.
+ *
+ * Such a statement becomes what it would be on a plain table: PostgreSQL's plan for this
+ * node's shards, without a node of ours. Where the shard group is known when the
+ * statement is planned, that is its plan. Where a parameter decides, the plan is a
+ * fragment that carries the Query along; when it starts and the shard group turns out to
+ * be here, PostgreSQL's plan for it, which is kept, takes the fragment's place.
+ *
+ * EXPLAIN shows the fragment with its task all the same.
+ *
+ * Internal to the planner module.
+ */
+#ifndef PANDO_PLANNER_LOCAL_PLAN_H
+#define PANDO_PLANNER_LOCAL_PLAN_H
+
+#include "pando/compat/compat.h"
+#include "nodes/params.h"
+#include "nodes/parsenodes.h"
+#include "nodes/plannodes.h"
+#include "pando/plan/fragment.h"
+#include "pando/planner/distribution.h"
+#include "pando/planner/point.h"
+
+/* The plan of a point query whose shard is known and here; NULL if it is not. The query
+ * is scribbled on then. */
+extern PlannedStmt *plan_point_here(Query *query, const Point *point, const char *source,
+									int cursor_options, ParamListInfo params);
+
+/* The same for a SELECT that needs one shard group. */
+extern PlannedStmt *plan_single_here(Query *query, const Distribution *distribution,
+									 const char *source, int cursor_options,
+									 ParamListInfo params);
+
+/*
+ * Lets the fragment, which is the whole of the statement and needs the one shard group of
+ * `key`, run by PostgreSQL's plan where that group is here.
+ */
+extern void fragment_may_run_here(Fragment *fragment, Query *query, Node *key,
+								  int cursor_options);
+
+/* Hooks; once, when the library is loaded. */
+extern void local_plan_init(void);
+
+#endif
