@@ -84,7 +84,6 @@ plan_read(Query *query, const char *source, int cursor_options, ParamListInfo pa
 		  DistRelations found)
 {
 	Distribution distribution = distribution_of_query(query);
-	Fragment *fragment;
 
 	if (distribution.kind != DIST_SINGLE && level_hoist_order(query))
 		distribution = distribution_of_query(query);

@@ -5,7 +5,8 @@
  * (read with the rights of the server, since roles may not see passwords), then what must
  * be as it is: address (or its pooler's, pg_dist_poolinfo), role, database, encoding,
  * application_name, and limits that make a silent network noticed. A connection that is
- * not made within citus.node_connection_timeout is lost.
+ * not made within citus.node_connection_timeout is lost. A node of this host is reached
+ * through its Unix-domain socket (local_socket.c), or over TCP where that fails.
  */
 #include "pando/compat/compat.h"
 
@@ -15,6 +16,7 @@
 #include "catalog/namespace.h"
 #include "catalog/pg_namespace.h"
 #include "commands/dbcommands.h"
+#include "common/username.h"
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
 #include "pando/base/counter.h"
@@ -33,6 +35,8 @@
 #define POOLINFO_NODE 1
 #define POOLINFO_TEXT 2
 #define MAX_OPTIONS 64
+
+static void connect_failed(Session *session);
 
 typedef struct Options
 {
@@ -140,6 +144,47 @@ poolinfo_of(int32 node_id)
 	return found;
 }
 
+/* Is encryption asked for, or a proof of the node's identity? A socket has neither. */
+static bool
+demands_tls(const Options *options)
+{
+	static const char *const harmless[] = {"disable", "allow", "prefer"};
+
+	for (int i = 0; i < options->count; i++)
+	{
+		bool demands = strcmp(options->keywords[i], "sslmode") == 0;
+
+		for (int j = 0; demands && j < lengthof(harmless); j++)
+			demands = strcmp(options->values[i], harmless[j]) != 0;
+		if (demands || (strcmp(options->keywords[i], "channel_binding") == 0 &&
+						strcmp(options->values[i], "require") == 0))
+			return true;
+	}
+	return false;
+}
+
+/* Where to connect to: the node's Unix-domain socket if it has one for us. */
+static void
+add_address(Options *options, Session *session, const char *port)
+{
+	SessionWire *wire = session->wire;
+	const char *directory = NULL;
+	const char *user = get_user_name(&(char *){NULL});
+
+	if (!session->pooled && !wire->refused_socket && user != NULL &&
+		!demands_tls(options) && !shared_pool_socket_refused(wire->pool))
+		directory = local_socket_directory(session->address.host, session->address.port);
+	wire->over_socket = directory != NULL;
+	if (directory != NULL)
+	{
+		add_option(options, "host", directory);
+		add_option(options, "requirepeer", user);
+	}
+	else
+		add_option(options, "host", session->address.host);
+	add_option(options, "port", port);
+}
+
 /* Starts to connect; the session is SESSION_CONNECTING then, or dead. */
 void
 connect_start(Session *session)
@@ -165,11 +210,10 @@ connect_start(Session *session)
 	add_option(&options, "tcp_user_timeout", timeout);
 	add_conninfo(&options, remote_node_conninfo);
 	add_conninfo(&options, authinfo_of(session->address.node_id, role));
-	add_option(&options, "host", session->address.host);
-	add_option(&options, "port", port);
 	/* The last one wins. */
 	poolinfo = session->address.pooler ? poolinfo_of(session->address.node_id) : NULL;
 	session->pooled = poolinfo != NULL;
+	add_address(&options, session, port);
 	add_conninfo(&options, poolinfo);
 	add_option(&options, "user", role);
 	add_option(&options, "dbname", get_database_name(MyDatabaseId));
@@ -189,9 +233,26 @@ connect_start(Session *session)
 	if (session->conn == NULL)
 		wire_lost(session, "out of memory");
 	else if (PQstatus(session->conn) == CONNECTION_BAD)
-		wire_lost(session, PQerrorMessage(session->conn));
+		connect_failed(session);
 	else
 		PQsetNoticeReceiver(session->conn, notice_receive, session);
+}
+
+/* Over the node's socket it may have been refused what TCP grants. */
+static void
+connect_failed(Session *session)
+{
+	SessionWire *wire = session->wire;
+
+	if (!wire->over_socket)
+	{
+		wire_lost(session, PQerrorMessage(session->conn));
+		return;
+	}
+	wire->refused_socket = true;
+	PQfinish(session->conn);
+	session->conn = NULL;
+	connect_start(session);
 }
 
 /* The socket is ready: one step more. Sends the queued flight when connected. */
@@ -203,7 +264,7 @@ connect_advance(Session *session)
 	wire->polling = PQconnectPoll(session->conn);
 	if (wire->polling == PGRES_POLLING_FAILED)
 	{
-		wire_lost(session, PQerrorMessage(session->conn));
+		connect_failed(session);
 		return;
 	}
 	if (wire->polling != PGRES_POLLING_OK)
@@ -214,6 +275,8 @@ connect_advance(Session *session)
 		return;
 	}
 	session->state = SESSION_IDLE;
+	if (wire->refused_socket)
+		shared_pool_refuse_socket(wire->pool);
 	counter_add(COUNTER_CONNECTION_SUCCEEDED);
 	if (wire->queued.kind != FLIGHT_NONE)
 		flight_launch(session);

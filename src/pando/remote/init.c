@@ -10,6 +10,7 @@
 #include "utils/guc.h"
 
 char *remote_node_conninfo = NULL;
+bool remote_use_local_sockets = true;
 int remote_connection_timeout = 30000;
 int remote_max_cached_sessions = 1;
 int remote_max_cached_lifetime = 600000;
@@ -77,6 +78,10 @@ define_connection_settings(void)
 							   "Sets libpq options of connections between nodes.", NULL,
 							   &remote_node_conninfo, "sslmode=prefer", PGC_SIGHUP,
 							   GUC_SUPERUSER_ONLY, check_node_conninfo, NULL, NULL);
+	DefineCustomBoolVariable(
+		"pando.use_local_sockets",
+		"Nodes at a loopback address are reached through their Unix-domain sockets.",
+		NULL, &remote_use_local_sockets, true, PGC_SIGHUP, 0, NULL, NULL, NULL);
 	DefineCustomIntVariable(
 		"citus.node_connection_timeout",
 		"Sets the time after which an attempt to connect to a node is given up.", NULL,

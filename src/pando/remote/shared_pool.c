@@ -25,11 +25,13 @@
 #include "utils/wait_event.h"
 
 #define TRANCHE "pando_shared_pool"
+#define SOCKET_REFUSED_MS 600000
 
 struct SharedPoolEntry
 {
 	uint64 key; /* hash of host and port */
 	pg_atomic_uint32 sessions;
+	pg_atomic_uint64 socket_refused; /* when its Unix-domain socket let nobody in; 0 */
 	ConditionVariable freed;
 };
 
@@ -100,6 +102,7 @@ pool_entry(const char *host, int port)
 	if (entry != NULL && !found)
 	{
 		pg_atomic_init_u32(&entry->sessions, 0);
+		pg_atomic_init_u64(&entry->socket_refused, 0);
 		ConditionVariableInit(&entry->freed);
 	}
 	LWLockRelease(pool_lock);
@@ -184,4 +187,22 @@ shared_pool_full(SharedPoolEntry *entry)
 	uint32 limit = pool_limit();
 
 	return entry != NULL && limit != 0 && pg_atomic_read_u32(&entry->sessions) >= limit;
+}
+
+/* Nobody tries the node's Unix-domain socket for some time. */
+void
+shared_pool_refuse_socket(SharedPoolEntry *entry)
+{
+	if (entry != NULL)
+		pg_atomic_write_u64(&entry->socket_refused, (uint64) GetCurrentTimestamp());
+}
+
+bool
+shared_pool_socket_refused(SharedPoolEntry *entry)
+{
+	TimestampTz when =
+		entry != NULL ? (TimestampTz) pg_atomic_read_u64(&entry->socket_refused) : 0;
+
+	return when != 0 &&
+		   !TimestampDifferenceExceeds(when, GetCurrentTimestamp(), SOCKET_REFUSED_MS);
 }

@@ -68,7 +68,9 @@ struct SessionWire
 	PostgresPollingStatusType polling;
 	SharedPoolEntry *pool; /* where it is counted; NULL: not counted */
 	bool fd_acquired;
-	char *lost; /* why the session is dead */
+	bool over_socket;	 /* Unix-domain */
+	bool refused_socket; /* the node did not let us in that way */
+	char *lost;			 /* why the session is dead */
 
 	/* The flight. */
 	Flight queued;
@@ -110,6 +112,11 @@ extern bool remote_log_commands;
 extern int remote_min_messages;
 extern int remote_copy_flush_threshold;
 
+extern bool remote_use_local_sockets;
+
+/* local_socket.c */
+extern char *local_socket_directory(const char *host, int port);
+
 /* connect.c */
 extern void connect_start(Session *session);
 extern void connect_advance(Session *session);
@@ -142,5 +149,7 @@ extern SharedPoolEntry *shared_pool_enter(const char *host, int port, bool may_w
 extern bool shared_pool_try(const char *host, int port, SharedPoolEntry **taken);
 extern void shared_pool_leave(SharedPoolEntry *entry);
 extern bool shared_pool_full(SharedPoolEntry *entry);
+extern void shared_pool_refuse_socket(SharedPoolEntry *entry);
+extern bool shared_pool_socket_refused(SharedPoolEntry *entry);
 
 #endif
