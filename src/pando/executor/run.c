@@ -17,13 +17,17 @@
 
 /* Descriptor of the rows that come out; NULL when none do. */
 static TupleDesc
-output_desc(const Fragment *fragment)
+output_desc(const Fragment *fragment, PlanState *planstate)
 {
 	TupleDesc desc;
 	int i = 0;
 
 	if (fragment->command != CMD_SELECT && fragment->column_types == NIL)
 		return NULL;
+	/* The scan has made one already. */
+	desc = ((ScanState *) planstate)->ss_ScanTupleSlot->tts_tupleDescriptor;
+	if (desc->natts == list_length(fragment->column_types))
+		return desc;
 	desc = CreateTemplateTupleDesc(list_length(fragment->column_types));
 	foreach_oid(type, fragment->column_types)
 	{
@@ -52,8 +56,6 @@ run_create(PlanState *planstate, Fragment *fragment, bool whole,
 	run->on_reset.arg = run;
 	MemoryContextRegisterResetCallback(context, &run->on_reset);
 	run->owner = CurrentResourceOwner;
-	run->row_context =
-		AllocSetContextCreate(context, "pando fragment row", ALLOCSET_DEFAULT_SIZES);
 	run->fragment = fragment;
 	run->estate = estate;
 	run->planstate = planstate;
@@ -62,11 +64,21 @@ run_create(PlanState *planstate, Fragment *fragment, bool whole,
 	run->explain_only = (estate->es_top_eflags & EXEC_FLAG_EXPLAIN_ONLY) != 0;
 	if (explain)
 		run->explain = *explain;
-	run->desc = output_desc(fragment);
+	run->desc = output_desc(fragment, planstate);
 	run->binary =
 		executor_binary_protocol && run->desc != NULL && columns_travel_binary(run->desc);
 	MemoryContextSwitchTo(old);
 	return run;
+}
+
+/* A context for one row at a time. */
+MemoryContext
+run_row_context(FragmentRun *run)
+{
+	if (run->row_context == NULL)
+		run->row_context = AllocSetContextCreate(run->context, "pando fragment row",
+												 ALLOCSET_DEFAULT_SIZES);
+	return run->row_context;
 }
 
 /* ------------------------------------------------------------------------------------
@@ -333,7 +345,7 @@ sort_rows(FragmentRun *run)
 									 nulls_first, work_mem, NULL, TUPLESORT_NONE);
 	for (;;)
 	{
-		MemoryContext old = MemoryContextSwitchTo(run->row_context);
+		MemoryContext old = MemoryContextSwitchTo(run_row_context(run));
 		bool found;
 
 		ExecClearTuple(slot);

@@ -126,7 +126,7 @@ typedef struct FragmentRun
 	int64 unspilled;
 	TupleTableSlot *spill_slot;
 	Tuplesortstate *sort;
-	MemoryContext row_context; /* for rows that go into a store */
+	MemoryContext row_context; /* run_row_context()'s; NULL until first needed */
 	uint64 processed;
 	uint64 bytes;
 } FragmentRun;
@@ -157,6 +157,7 @@ extern void run_prepare(FragmentRun *run);
 extern void run_start(FragmentRun *run);
 extern bool run_next(FragmentRun *run, Datum *values, bool *nulls);
 extern void run_end(FragmentRun *run, bool may_cancel);
+extern MemoryContext run_row_context(FragmentRun *run);
 extern void run_spill(FragmentRun *run, Datum *values, bool *nulls);
 
 /* task.c */

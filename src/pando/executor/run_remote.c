@@ -24,6 +24,7 @@
 #include "utils/memutils.h"
 
 #include "pando/executor/explain_worker.h"
+#include "pando/executor/kept_text.h"
 #include "pando/executor/run.h"
 #include "pando/transaction/access.h"
 #include "pando/transaction/xact.h"
@@ -81,7 +82,7 @@ flight_is_over(const Flight *flight)
  * change.
  */
 static char *
-reusable_text(FragmentRun *run, Task *task)
+make_reusable_text(FragmentRun *run, Task *task)
 {
 	char *text = task_text(run, task, false);
 	uint32 hash = 0;
@@ -96,6 +97,27 @@ reusable_text(FragmentRun *run, Task *task)
 		hash = hash_combine(hash, murmurhash32(attribute->atttypmod));
 	}
 	return psprintf("%s /* %x */", text, hash);
+}
+
+static const char *
+reusable_text(FragmentRun *run, Task *task)
+{
+	uint64 fragment = run->fragment->id;
+	const char *text;
+
+	/* Names of intermediate results are new each time. */
+	if (run->fragment->subplans != NIL)
+		return make_reusable_text(run, task);
+	text = kept_text_find(fragment, task->shard_index);
+	if (text == NULL)
+	{
+		uint32 epoch = session_statements_epoch();
+
+		text = make_reusable_text(run, task);
+		if (epoch == session_statements_epoch())
+			kept_text_add(fragment, task->shard_index, text);
+	}
+	return text;
 }
 
 /* Parameters of a task: the fragment's and a single row's. */

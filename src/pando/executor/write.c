@@ -125,7 +125,7 @@ finish_flights(FragmentRun *run)
 		foreach_ptr (Flight, flight, flights)
 		{
 			Task *task;
-			MemoryContext old = MemoryContextSwitchTo(run->row_context);
+			MemoryContext old = MemoryContextSwitchTo(run_row_context(run));
 
 			while (flight_next(flight, values, nulls, &task))
 			{

@@ -25,7 +25,9 @@ typedef enum Number
 	NUMBER_LOCKS,
 	NUMBER_FIRST_COPY,
 	NUMBER_RESTART,
-	NUMBER_SPREAD
+	NUMBER_SPREAD,
+	NUMBER_ID_HIGH,
+	NUMBER_ID_LOW
 } Number;
 
 typedef enum Field
@@ -50,7 +52,7 @@ typedef enum Field
 	FIELD_INSERT_ROWS,
 	FIELD_PER_NODE,
 	FIELD_SUBPLANS, /* List of (int list, PlannedStmt) */
-	FIELD_LOCAL,	/* NIL or (Float id, Integer cursor options, Query, key) */
+	FIELD_LOCAL,	/* NIL or (Integer cursor options, Query, key) */
 	FIELDS
 } Field;
 
@@ -98,8 +100,14 @@ local_pack(const FragmentLocal *local)
 {
 	if (local == NULL)
 		return NIL;
-	return list_make4(makeFloat(psprintf(UINT64_FORMAT, local->id)),
-					  makeInteger(local->cursor_options), local->query, local->key);
+	return list_make3(makeInteger(local->cursor_options), local->query, local->key);
+}
+
+static uint64
+packed_id(const List *numbers)
+{
+	return ((uint64) (uint32) list_nth_int(numbers, NUMBER_ID_HIGH) << 32) |
+		   (uint32) list_nth_int(numbers, NUMBER_ID_LOW);
 }
 
 bool
@@ -109,19 +117,19 @@ fragment_packed_local(List *packed, FragmentLocal *local)
 
 	if (fields == NIL)
 		return false;
-	local->id = strtou64(castNode(Float, linitial(fields))->fval, NULL, 10);
+	local->id = packed_id(list_nth(packed, FIELD_NUMBERS));
 	local->anchor = linitial_oid((List *) list_nth(packed, FIELD_ANCHOR));
-	local->cursor_options = intVal(lsecond(fields));
-	local->query = lthird_node(Query, fields);
-	local->key = lfourth(fields);
+	local->cursor_options = intVal(linitial(fields));
+	local->query = lsecond_node(Query, fields);
+	local->key = lthird(fields);
 	return true;
 }
 
 bool
 fragment_packed_is_routed(List *packed)
 {
-	ShardChoice choice =
-		(ShardChoice) list_nth_int((List *) list_nth(packed, FIELD_NUMBERS), 1);
+	ShardChoice choice = (ShardChoice) list_nth_int(
+		(List *) list_nth(packed, FIELD_NUMBERS), NUMBER_CHOICE);
 
 	return (choice == SHARDS_BY_KEY || choice == SHARDS_BY_ROW) &&
 		   list_nth(packed, FIELD_SUBPLANS) == NULL &&
@@ -149,6 +157,7 @@ fragment_packed_fill(List *packed, List *(*fill)(List *, const void *),
 List *
 fragment_pack(const Fragment *fragment)
 {
+	static uint64 last_id = 0;
 	List *packed = NIL;
 	List *numbers = list_make4_int(fragment->command, fragment->choice, fragment->width,
 								   fragment->store);
@@ -157,6 +166,9 @@ fragment_pack(const Fragment *fragment)
 	numbers = lappend_int(numbers, fragment->first_copy);
 	numbers = lappend_int(numbers, fragment->restart);
 	numbers = lappend_int(numbers, fragment->spread);
+	last_id++;
+	numbers = lappend_int(numbers, (int) (uint32) (last_id >> 32));
+	numbers = lappend_int(numbers, (int) (uint32) last_id);
 	packed = lappend(packed, numbers);
 	packed = lappend(packed, list_make1_oid(fragment->anchor));
 	packed = lappend(packed, fragment->keys);
@@ -194,6 +206,7 @@ fragment_unpack(List *packed)
 			 (int) FIELDS);
 
 	numbers = list_nth(packed, FIELD_NUMBERS);
+	fragment->id = packed_id(numbers);
 	fragment->command = (CmdType) list_nth_int(numbers, NUMBER_COMMAND);
 	fragment->choice = (ShardChoice) list_nth_int(numbers, NUMBER_CHOICE);
 	fragment->width = list_nth_int(numbers, NUMBER_WIDTH);

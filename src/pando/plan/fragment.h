@@ -39,7 +39,7 @@ typedef enum FragmentSpread
 /* How a fragment that is a whole statement may run as PostgreSQL's own plan. */
 typedef struct FragmentLocal
 {
-	uint64 id; /* no other fragment of this backend has it */
+	uint64 id; /* the fragment's */
 	Oid anchor;
 	Query *query;
 	Expr *key; /* its shard group is the one that is needed */
@@ -48,6 +48,9 @@ typedef struct FragmentLocal
 
 typedef struct Fragment
 {
+	uint64 id;		 /* given when it is packed; no other fragment of this backend has it.
+					  * Fragments with different values may have the same one, if nothing
+					  * else is different */
 	CmdType command; /* CMD_SELECT, CMD_INSERT, CMD_UPDATE, CMD_DELETE */
 	Oid anchor;		 /* table whose shards the tasks follow; the target of a write */
 	ShardChoice choice;

@@ -177,7 +177,6 @@ plan_single_here(Query *query, const Distribution *distribution, const char *sou
 void
 fragment_may_run_here(Fragment *fragment, Query *query, Node *key, int cursor_options)
 {
-	static uint64 last_id = 0;
 	const DistTable *anchor = dist_table_require(fragment->anchor);
 
 	/* A constant's shard group was not here. */
@@ -185,7 +184,6 @@ fragment_may_run_here(Fragment *fragment, Query *query, Node *key, int cursor_op
 		!has_shards_here(anchor) || !may_stand_on_shards(query))
 		return;
 	fragment->local = palloc0(sizeof(FragmentLocal));
-	fragment->local->id = ++last_id;
 	fragment->local->query = copyObject(query);
 	fragment->local->key = linitial(plan_expressions(list_make1(key)));
 	fragment->local->cursor_options = cursor_options;

@@ -121,6 +121,12 @@ session_statements_changed(void)
 	statements_epoch++;
 }
 
+uint32
+session_statements_epoch(void)
+{
+	return statements_epoch;
+}
+
 /* Entry of the index of prepared statements. */
 typedef struct PreparedEntry
 {

@@ -18,6 +18,7 @@ typedef struct ResultOwner
 	dlist_node link;
 	MemoryContext context;
 	MemoryContextCallback callback;
+	int count; /* of its results */
 } ResultOwner;
 
 typedef struct ResultEntry
@@ -46,15 +47,13 @@ static void
 owner_reset(void *arg)
 {
 	ResultOwner *owner = arg;
-	bool found;
 
 	dlist_delete(&owner->link);
-	do
+	while (owner->count > 0)
 	{
 		results_iterator iterator;
 		ResultEntry *entry;
 
-		found = false;
 		results_start_iterate(results, &iterator);
 		while ((entry = results_iterate(results, &iterator)) != NULL)
 		{
@@ -62,11 +61,11 @@ owner_reset(void *arg)
 			{
 				PQclear(entry->result);
 				results_delete(results, entry->result);
-				found = true;
+				owner->count--;
 				break;
 			}
 		}
-	} while (found);
+	}
 }
 
 static ResultOwner *
@@ -83,6 +82,7 @@ owner_of_context(MemoryContext context)
 	}
 	owner = MemoryContextAlloc(context, sizeof(ResultOwner));
 	owner->context = context;
+	owner->count = 0;
 	owner->callback.func = owner_reset;
 	owner->callback.arg = owner;
 	dlist_push_head(&owners, &owner->link);
@@ -104,6 +104,7 @@ result_track(PGresult *result)
 	entry = results_insert(results, result, &found);
 	Assert(!found);
 	entry->owner = owner;
+	owner->count++;
 }
 
 void
@@ -112,6 +113,14 @@ session_result_free(PGresult *result)
 	if (result == NULL)
 		return;
 	if (results != NULL)
-		results_delete(results, result);
+	{
+		ResultEntry *entry = results_lookup(results, result);
+
+		if (entry != NULL)
+		{
+			entry->owner->count--;
+			results_delete_item(results, entry);
+		}
+	}
 	PQclear(result);
 }

@@ -147,6 +147,9 @@ extern void session_unhold(SessionHolder *holder);
  */
 extern void session_statements_changed(void);
 
+/* How often that was called: what is kept of a statement's text is as old as this. */
+extern uint32 session_statements_epoch(void);
+
 /* Asks that the rows of the flight just sent come one PGresult at a time. */
 extern void session_stream_rows(Session *session);
 

@@ -327,8 +327,12 @@ static const char *
 identity_session_name(void)
 {
 	static char name[64];
+	static uint64 named = 0;
+	uint64 gpid = xact_global_pid();
 
-	snprintf(name, sizeof(name), NAME_PREFIX UINT64_FORMAT, xact_global_pid());
+	if (gpid != named)
+		snprintf(name, sizeof(name), NAME_PREFIX UINT64_FORMAT, gpid);
+	named = gpid;
 	return name;
 }
 

@@ -72,9 +72,9 @@ members_close_strangers(void)
 	if (!callback_registered)
 		CacheRegisterRelcacheCallback(nodes_invalidated, (Datum) 0);
 	callback_registered = true;
-	node_catalog = get_relname_relid("pg_dist_node", PG_CATALOG_NAMESPACE);
-	if (!nodes_changed)
+	if (!nodes_changed && OidIsValid(node_catalog))
 		return;
+	node_catalog = get_relname_relid("pg_dist_node", PG_CATALOG_NAMESPACE);
 	session_close_idle(address_is_known);
 	/* Those in use now may be strangers when they come back. */
 	nodes_changed = session_claimed_list() != NIL;
