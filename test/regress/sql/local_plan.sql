@@ -1,0 +1,123 @@
+-- Statements whose shard group is on this node run by PostgreSQL's own plan.
+\set SHOW_CONTEXT never
+SET client_min_messages TO warning;
+SELECT citus_set_node_property(nodename, nodeport, 'shouldhaveshards', true) FROM pg_dist_node WHERE groupid = 0;
+CREATE SCHEMA here;
+SET search_path TO here;
+SET citus.next_shard_id TO 7700000;
+CREATE TABLE t (k int PRIMARY KEY, v int CHECK (v < 1000), s text DEFAULT 'x', g int GENERATED ALWAYS AS (v * 2) STORED);
+SELECT create_distributed_table('t', 'k', shard_count => 6, colocate_with => 'none');
+CREATE TABLE u (k int REFERENCES t, n int);
+SELECT create_distributed_table('u', 'k', colocate_with => 't');
+CREATE TABLE r (id int PRIMARY KEY, name text);
+SELECT create_reference_table('r');
+INSERT INTO t SELECT i, i * 10 FROM generate_series(1, 30) i;
+INSERT INTO u SELECT i, i FROM generate_series(1, 30) i;
+INSERT INTO r SELECT i, 'name ' || i FROM generate_series(1, 30) i;
+
+-- Some keys of this node, and some of others.
+SELECT groupid, array_agg(i ORDER BY i) FROM generate_series(1, 30) i, pg_dist_placement
+	WHERE shardid = get_shard_id_for_distribution_column('t', i) GROUP BY groupid ORDER BY groupid;
+
+-- With parameters the shard is chosen at each execution.
+PREPARE read(int) AS SELECT v, s, g FROM t WHERE k = $1;
+PREPARE wide(bigint) AS SELECT v FROM t WHERE k = $1;
+PREPARE joined(int) AS SELECT t.v, u.n, r.name FROM t JOIN u USING (k) JOIN r ON r.id = u.n WHERE t.k = $1;
+PREPARE change(int, int) AS UPDATE t SET v = v + $2 WHERE k = $1 RETURNING *;
+PREPARE add(int, int) AS INSERT INTO t (k, v) VALUES ($1, $2) ON CONFLICT (k) DO UPDATE SET v = excluded.v + 1 RETURNING *;
+PREPARE remove(int) AS DELETE FROM u WHERE k = $1 RETURNING n;
+PREPARE lock(int) AS SELECT v FROM t WHERE k = $1 FOR UPDATE;
+CREATE FUNCTION all_of(statement text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE result text; one text;
+BEGIN
+	FOR i IN 1 .. 30 LOOP
+		EXECUTE format('EXECUTE %s', format(statement, i)) INTO one;
+		result := concat_ws(' ', result, one);
+	END LOOP;
+	RETURN result;
+END $$;
+SELECT all_of('read(%s)');
+SELECT all_of('wide(%s)');
+SELECT all_of('joined(%s)');
+SELECT all_of('change(%s, 1)');
+SELECT all_of('add(%s, 5)');
+SELECT all_of('lock(%s)');
+SELECT all_of('remove(%s)');
+EXECUTE wide(60000000000);
+EXECUTE wide(NULL);
+EXECUTE add(NULL, 1);
+EXECUTE add(1, 5000);
+EXECUTE change(NULL, 1);
+SELECT count(*), sum(v), sum(g) FROM t;
+SELECT count(*) FROM u;
+
+-- Constants: the plan is made for the shard at once.
+UPDATE t SET v = 1 WHERE k = 1 RETURNING *;
+UPDATE t SET v = 2, k = 1 WHERE k = 1 RETURNING *;
+UPDATE t SET k = 2 WHERE k = 1;
+UPDATE t SET g = 2 WHERE k = 1;
+DELETE FROM t WHERE k = 1 AND v = 1;
+INSERT INTO t (k, v) VALUES (1, 3) ON CONFLICT ON CONSTRAINT t_pkey DO NOTHING RETURNING v;
+INSERT INTO t (k, v) VALUES (1, 3);
+INSERT INTO t (k, v) VALUES (1, 3) ON CONFLICT DO NOTHING;
+INSERT INTO t (k, v) VALUES (31, 3), (32, 4) RETURNING k, v, s, g;
+INSERT INTO u VALUES (1, 1), (99, 1);
+SELECT t, t.tableoid::regclass FROM t WHERE k = 1;
+SELECT (t).v FROM t WHERE k = 2;
+SELECT random() < 1, v FROM t WHERE k = 2;
+EXPLAIN (COSTS OFF) SELECT v FROM t WHERE k IN (SELECT min(i) FROM generate_series(1, 3) i);
+
+-- A transaction over this node and others, and rollback of a part.
+BEGIN;
+SELECT all_of('change(%s, 10)') IS NOT NULL;
+SAVEPOINT s;
+SELECT all_of('change(%s, 10)') IS NOT NULL;
+ROLLBACK TO s;
+COMMIT;
+SELECT count(*), sum(v) FROM t;
+
+-- Shards that move take the plans with them.
+SELECT nodename AS host0, nodeport AS port0 FROM pg_dist_node WHERE groupid = 0 \gset
+SELECT nodename AS host1, nodeport AS port1 FROM pg_dist_node WHERE groupid = 1 \gset
+CREATE TABLE before AS SELECT all_of('read(%s)');
+SELECT count(citus_move_shard_placement(shardid, :'host0', :port0, :'host1', :port1, 'block_writes'))
+	FROM pg_dist_placement JOIN pg_dist_shard USING (shardid) WHERE groupid = 0 AND logicalrelid = 't'::regclass;
+SELECT all_of('read(%s)') = (TABLE before);
+SELECT count(citus_move_shard_placement(shardid, :'host1', :port1, :'host0', :port0, 'block_writes'))
+	FROM pg_dist_placement JOIN pg_dist_shard USING (shardid) WHERE groupid = 1 AND logicalrelid = 't'::regclass;
+SELECT all_of('read(%s)') = (TABLE before);
+DROP TABLE before;
+
+-- They follow changes of the table.
+ALTER TABLE t DROP COLUMN s;
+EXECUTE wide(2);
+EXECUTE read(2);
+ALTER TABLE t ADD COLUMN s text DEFAULT 'new';
+EXECUTE read(2);
+CREATE INDEX ON t (v);
+EXECUTE read(2);
+
+-- Rights and policies are those of the table.
+CREATE ROLE here_user;
+GRANT USAGE ON SCHEMA here TO here_user;
+GRANT SELECT (k, v) ON t TO here_user;
+SET ROLE here_user;
+SELECT v FROM t WHERE k = 2;
+SELECT s FROM t WHERE k = 2;
+EXECUTE wide(2);
+EXECUTE read(2);
+EXECUTE change(2, 1);
+RESET ROLE;
+ALTER TABLE t ENABLE ROW LEVEL SECURITY;
+CREATE POLICY small ON t FOR SELECT TO here_user USING (v < 100);
+SET ROLE here_user;
+SELECT count(*), max(v) < 100 FROM t;
+SELECT string_agg(v::text, ' ') FROM generate_series(1, 3) i, LATERAL (SELECT v FROM t WHERE k = i) x;
+EXECUTE wide(2);
+RESET ROLE;
+EXECUTE wide(2);
+
+SELECT citus_set_node_property(nodename, nodeport, 'shouldhaveshards', false) FROM pg_dist_node WHERE groupid = 0;
+DROP OWNED BY here_user;
+DROP ROLE here_user;
+DROP SCHEMA here CASCADE;
