@@ -50,7 +50,7 @@ typedef struct PlanRelations
 {
 	List *rtes;
 	List *oids;
-	bool by_role; /* row-level security depends on who runs it */
+	bool by_role; /* it depends on who runs the statement */
 } PlanRelations;
 
 extern PlanRelations plan_relations_of(Query *query);

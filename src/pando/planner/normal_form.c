@@ -35,7 +35,8 @@ has_plain_relations(const Query *query)
 	foreach_ptr (RangeTblEntry, rte, query->rtable)
 	{
 		if ((rte->rtekind != RTE_RELATION && rte->rtekind != RTE_JOIN) ||
-			rte->tablesample != NULL || rte->securityQuals != NIL)
+			rte->tablesample != NULL || rte->securityQuals != NIL ||
+			OidIsValid(rte->checkAsUser))
 			return false;
 	}
 	return true;
