@@ -65,7 +65,6 @@ INSERT INTO u VALUES (1, 1), (99, 1);
 SELECT t, t.tableoid::regclass FROM t WHERE k = 1;
 SELECT (t).v FROM t WHERE k = 2;
 SELECT random() < 1, v FROM t WHERE k = 2;
-EXPLAIN (COSTS OFF) SELECT v FROM t WHERE k IN (SELECT min(i) FROM generate_series(1, 3) i);
 
 -- A transaction over this node and others, and rollback of a part.
 BEGIN;
