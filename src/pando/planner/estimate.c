@@ -114,9 +114,8 @@ rows_of_parts(Path *path, int tasks, double *input)
  * Statistics of columns.
  */
 
-/* A pg_statistic row that says nothing but the number of distinct values. */
-static HeapTuple
-stats_of_count(double distinct)
+HeapTuple
+estimate_column_stats(double distinct)
 {
 	Relation catalog = table_open(StatisticRelationId, AccessShareLock);
 	Datum values[Natts_pg_statistic] = {0};
@@ -164,7 +163,7 @@ stats_of_expression(PlannerInfo *root, Node *expr, double rows, MemoryContext co
 		double distinct = estimate_num_groups(root, list_make1(expr), rows, NULL, NULL);
 
 		MemoryContextSwitchTo(context);
-		tuple = stats_of_count(distinct);
+		tuple = estimate_column_stats(distinct);
 		MemoryContextSwitchTo(old);
 	}
 	return tuple;

@@ -5,6 +5,7 @@
 #define PANDO_PLANNER_ESTIMATE_H
 
 #include "pando/compat/compat.h"
+#include "access/htup.h"
 #include "nodes/parsenodes.h"
 #include "pando/planner/distribution.h"
 
@@ -43,6 +44,9 @@ extern int estimate_tasks(const Distribution *distribution);
  * asking other nodes for.
  */
 extern bool estimate_under_way(void);
+
+/* A row like pg_statistic's that says nothing but the number of distinct values. */
+extern HeapTuple estimate_column_stats(double distinct);
 
 /* Bytes that so many rows are on the wire. */
 extern double estimate_bytes(double rows, int width);

@@ -307,5 +307,6 @@ planner_init(void)
 	next_planner = planner_hook;
 	planner_hook = plan_hook;
 	fragment_path_init();
+	per_node_init();
 	local_plan_init();
 }

@@ -8,14 +8,20 @@
  *     WITH task_rows (c1, c2) AS NOT MATERIALIZED (task UNION ALL task ...)
  *     SELECT c1, sum(c2) FROM task_rows GROUP BY c1
  *
- * which PostgreSQL plans as one aggregate over an Append. However tasks are put together,
+ * which PostgreSQL plans as one aggregate over an Append. It knows nothing of the columns
+ * of a UNION ALL, though; the node's get_relation_stats_hook tells it the number of
+ * distinct values, found from one of the shards. However tasks are put together,
  * on one node or in one session, the residual combines what comes.
  */
 #include "pando/compat/compat.h"
 
+#include <math.h>
+
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
+#include "optimizer/pathnode.h"
 #include "utils/lsyscache.h"
+#include "utils/selfuncs.h"
 
 #include "pando/metadata/table.h"
 #include "pando/planner/broadcast.h"
@@ -29,6 +35,9 @@
 
 /* So many times the rows of nodes must those of tasks be. */
 #define WORTHWHILE 1.3
+
+/* The name of the WITH query, by which nodes know such statements. */
+#define TASK_ROWS "task_rows"
 
 /* On how many nodes do the shards lie? */
 static int
@@ -105,8 +114,8 @@ rows_rte(Query *rows)
 	RangeTblEntry *rte = makeNode(RangeTblEntry);
 
 	rte->rtekind = RTE_CTE;
-	rte->ctename = pstrdup("task_rows");
-	rte->eref = makeAlias("task_rows", NIL);
+	rte->ctename = pstrdup(TASK_ROWS);
+	rte->eref = makeAlias(TASK_ROWS, NIL);
 	rte->inFromCl = true;
 	foreach_ptr (TargetEntry, entry, rows->targetList)
 	{
@@ -201,4 +210,93 @@ part_fragment_of_groups(Query *part, const Distribution *distribution)
 	estimate.rows = rows;
 	fragment_take_estimate(fragment, estimate);
 	return fragment_rte(fragment);
+}
+
+/* ------------------------------------------------------------------------------------
+ * On the node.
+ */
+
+/*
+ * How many values D do n rows have if m of them, spread as the others, have d? Solved for
+ * D, in d = D * (1 - exp(-m / D)), by bisection.
+ */
+static double
+distinct_of_all(double d, double m, double n)
+{
+	double low = d;
+	double high = n;
+
+	if (d >= 0.98 * m)
+		return n; /* unique, as far as one can see */
+	for (int i = 0; i < 60 && high - low > 0.5; i++)
+	{
+		double middle = (low + high) / 2;
+
+		if (middle * -expm1(-m / middle) < d)
+			low = middle;
+		else
+			high = middle;
+	}
+	return (low + high) / 2;
+}
+
+/* Distinct values of a column of the UNION ALL; 0: not known. */
+static double
+distinct_of_rows(PlannerInfo *root, Index relid, AttrNumber column)
+{
+	double known = 0;
+	double part = 0;
+	double all = 0;
+
+	foreach_ptr (AppendRelInfo, child, root->append_rel_list)
+	{
+		if (child->parent_relid != relid || column > list_length(child->translated_vars))
+			continue;
+		if (all == 0)
+		{
+			VariableStatData variable;
+			bool isdefault;
+
+			examine_variable(root, list_nth(child->translated_vars, column - 1), 0,
+							 &variable);
+			known = get_variable_numdistinct(&variable, &isdefault);
+			ReleaseVariableStats(variable);
+			part = find_base_rel(root, child->child_relid)->tuples;
+			if (isdefault || part <= 0)
+				return 0;
+		}
+		all += find_base_rel(root, child->child_relid)->tuples;
+	}
+	return all > part ? distinct_of_all(Min(known, part), part, all) : known;
+}
+
+static get_relation_stats_hook_type next_stats_hook;
+
+static void
+keep_stats(HeapTuple tuple)
+{
+}
+
+static bool
+task_rows_stats(PlannerInfo *root, RangeTblEntry *rte, AttrNumber column,
+				VariableStatData *variable)
+{
+	double distinct = 0;
+
+	if (rte->rtekind == RTE_SUBQUERY && rte->inh && column > 0 && variable->rel != NULL &&
+		strcmp(rte->eref->aliasname, TASK_ROWS) == 0)
+		distinct = distinct_of_rows(root, variable->rel->relid, column);
+	if (distinct <= 0)
+		return next_stats_hook ? next_stats_hook(root, rte, column, variable) : false;
+	variable->statsTuple = estimate_column_stats(distinct);
+	variable->freefunc = keep_stats;
+	variable->acl_ok = true;
+	return true;
+}
+
+void
+per_node_init(void)
+{
+	next_stats_hook = get_relation_stats_hook;
+	get_relation_stats_hook = task_rows_stats;
 }
