@@ -100,7 +100,7 @@ shell_sizes(List *relids, ShellSize *sizes)
 		char *command = sizes_command(relids, node->group);
 		char *position = node->group == node_local_group()
 							 ? sql_value("%s", command)
-							 : xact_value_from_node(node, command);
+							 : xact_value_for_plan(node, command);
 
 		for (int i = 0; i < count && position != NULL && *position != '\0'; i++)
 		{

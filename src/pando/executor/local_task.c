@@ -4,6 +4,8 @@
 #include "pando/compat/compat.h"
 
 #include "catalog/pg_type.h"
+#include "optimizer/cost.h"
+#include "optimizer/optimizer.h"
 #include "utils/builtins.h"
 #include "utils/memutils.h"
 
@@ -42,6 +44,41 @@ task_params(FragmentRun *run, Task *task, Oid **types)
 		}
 	}
 	return params;
+}
+
+/* The planner's costs of this node's tasks that are worth one plan for all of them, which
+ * PostgreSQL may spread over cores. */
+#define TOGETHER_COST_MIN (10 * parallel_setup_cost)
+#define MAX_TOGETHER 500
+
+/* How many of the run's local tasks, which only read, had better be one statement. */
+int
+local_tasks_together(const FragmentRun *run)
+{
+	int count = list_length(run->local_tasks);
+	Cost cost = run->fragment->cost * count / list_length(run->tasks);
+
+	if (count < 2 || run->explain.analyze || run->fragment->locks ||
+		max_parallel_workers_per_gather == 0 ||
+		(cost < TOGETHER_COST_MIN && run->fragment->spread != SPREAD_UNKNOWN))
+		return 1;
+	return Min(count, MAX_TOGETHER);
+}
+
+/* Those tasks, as one query. */
+LocalQuery *
+tasks_open_local(FragmentRun *run, List *tasks)
+{
+	MemoryContext old = MemoryContextSwitchTo(run->context);
+	ResourceOwner owner = CurrentResourceOwner;
+	LocalQuery *query;
+
+	CurrentResourceOwner = run->owner;
+	query = local_open(linitial(tasks_as_unions(run, tasks)), 0, NULL, NULL, false, 0,
+					   run->fragment->template->roles);
+	CurrentResourceOwner = owner;
+	MemoryContextSwitchTo(old);
+	return query;
 }
 
 LocalQuery *

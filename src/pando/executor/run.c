@@ -202,10 +202,14 @@ start_local(FragmentRun *run)
 {
 	SpillDest dest = {
 		{spill_receive, spill_startup, spill_nothing, spill_nothing, DestNone}, run};
+	int count = local_tasks_together(run);
+	List *tasks = list_truncate(list_copy(run->local_tasks), count);
 
-	run->local_task = linitial(run->local_tasks);
-	run->local_tasks = list_delete_first(run->local_tasks);
-	run->local = task_open_local(run, run->local_task, false);
+	run->local_task = linitial(tasks);
+	run->local_tasks = list_delete_first_n(run->local_tasks, count);
+	run->local = count > 1 ? tasks_open_local(run, tasks)
+						   : task_open_local(run, run->local_task, false);
+	list_free(tasks);
 	if (local_must_run_whole(run->local))
 	{
 		local_run(run->local, &dest.pub);

@@ -204,6 +204,8 @@ extern void write_run(FragmentRun *run);
 extern void task_count(FragmentRun *run, Task *task, uint64 processed);
 
 /* local_task.c */
+extern int local_tasks_together(const FragmentRun *run);
+extern LocalQuery *tasks_open_local(FragmentRun *run, List *tasks);
 extern LocalQuery *task_open_local(FragmentRun *run, Task *task, bool write);
 extern void task_close_local(FragmentRun *run, Task *task, LocalQuery *query);
 

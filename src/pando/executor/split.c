@@ -87,7 +87,7 @@ receiver_send(Splitter *splitter, Receiver *receiver)
 	if (receiver->message.len == 0)
 		return;
 	receiver_wait(receiver);
-	receiver->session = xact_session(node_by_group(receiver->group), XACT_READ);
+	receiver->session = xact_session(node_by_group(receiver->group), XACT_SNAPSHOT);
 	session_send_bytes(receiver->session, "SELECT pando.exchange_append($1, $2)",
 					   splitter->spec.name, receiver->message.data,
 					   receiver->message.len);

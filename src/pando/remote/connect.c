@@ -211,10 +211,12 @@ connect_start(Session *session)
 	add_conninfo(&options, remote_node_conninfo);
 	add_conninfo(&options, authinfo_of(session->address.node_id, role));
 	/* The last one wins. */
-	poolinfo = session->address.pooler ? poolinfo_of(session->address.node_id) : NULL;
-	session->pooled = poolinfo != NULL;
+	poolinfo = poolinfo_of(session->address.node_id);
+	wire->has_pooler = poolinfo != NULL;
+	session->pooled = wire->has_pooler && session->address.pooler;
 	add_address(&options, session, port);
-	add_conninfo(&options, poolinfo);
+	if (session->pooled)
+		add_conninfo(&options, poolinfo);
 	add_option(&options, "user", role);
 	add_option(&options, "dbname", get_database_name(MyDatabaseId));
 	add_option(&options, "client_encoding", pg_encoding_to_char(GetDatabaseEncoding()));

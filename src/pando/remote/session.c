@@ -109,7 +109,7 @@ session_open(const NodeAddress *address, Oid userid, const char *name, bool extr
 				shared_pool_try(address->host, address->port, &session->wire->pool);
 		else
 			session->wire->pool =
-				shared_pool_enter(address->host, address->port, !has_claimed);
+				shared_pool_enter(address->host, address->port, has_claimed);
 		session->wire->fd_acquired = has_place && AcquireExternalFD();
 		if (session->wire->fd_acquired)
 			connect_start(session);
@@ -169,7 +169,7 @@ claim(const NodeAddress *address, Oid userid, bool extra)
 
 		if (session->claimed || session->userid != userid ||
 			session->address.port != address->port ||
-			session->address.pooler != address->pooler ||
+			session->pooled != (address->pooler && session->wire->has_pooler) ||
 			strcmp(session->address.host, address->host) != 0)
 			continue;
 		if (strcmp(session->wire->name, name) != 0 || too_old(session) ||

@@ -4,7 +4,7 @@
  * One entry per node address in shared memory; entries are never removed, so a session
  * keeps a pointer to its own. A backend that needs a session while the pool is full
  * waits, up to citus.node_connection_timeout. A transaction that already holds sessions
- * never waits for another one, since two such could wait for each other: it exceeds the
+ * waits for a second only, since two such could wait for each other: then it exceeds the
  * limit. A session that would only make a statement faster is not opened while the pool
  * is full. No session is kept idle then either, so that at least one place goes round.
  */
@@ -26,6 +26,7 @@
 
 #define TRANCHE "pando_shared_pool"
 #define SOCKET_REFUSED_MS 600000
+#define HOLDER_WAIT_MS 1000
 
 struct SharedPoolEntry
 {
@@ -123,16 +124,30 @@ pool_try(SharedPoolEntry *entry, uint32 limit)
 	return false;
 }
 
+static void
+raise_full(const char *host, int port, uint32 limit)
+{
+	ereport(ERROR, (errcode(ERRCODE_TOO_MANY_CONNECTIONS),
+					errmsg("too many connections to the remote node %s:%d", host, port),
+					errdetail("All %u connections that this server may hold to it were "
+							  "in use for %d ms.",
+							  limit, remote_connection_timeout),
+					errhint("Consider raising citus.max_shared_pool_size.")));
+}
+
 /*
- * Takes a place for one more session to the node, waiting for one if all are taken and
- * may_wait says so, else beyond the limit; NULL when so many nodes are known that this
- * one is not counted. Raises too_many_connections after citus.node_connection_timeout.
+ * Takes a place for one more session to the node, waiting for one if all are taken; who
+ * holds others takes one beyond the limit after a while. NULL when so many nodes are
+ * known that this one is not counted. Raises too_many_connections after
+ * citus.node_connection_timeout.
  */
 SharedPoolEntry *
-shared_pool_enter(const char *host, int port, bool may_wait)
+shared_pool_enter(const char *host, int port, bool holds_others)
 {
 	SharedPoolEntry *entry = pool_entry(host, port);
-	uint32 limit = may_wait ? pool_limit() : 0;
+	uint32 limit = pool_limit();
+	int patience = holds_others ? Min(HOLDER_WAIT_MS, remote_connection_timeout)
+								: remote_connection_timeout;
 	TimestampTz start;
 
 	if (entry == NULL || pool_try(entry, limit))
@@ -142,19 +157,15 @@ shared_pool_enter(const char *host, int port, bool may_wait)
 	ConditionVariablePrepareToSleep(&entry->freed);
 	while (!pool_try(entry, limit))
 	{
-		if (TimestampDifferenceExceeds(start, GetCurrentTimestamp(),
-									   remote_connection_timeout))
+		if (!TimestampDifferenceExceeds(start, GetCurrentTimestamp(), patience))
+			(void) ConditionVariableTimedSleep(&entry->freed, 100, PG_WAIT_EXTENSION);
+		else if (holds_others)
+			limit = 0;
+		else
 		{
 			ConditionVariableCancelSleep();
-			ereport(ERROR,
-					(errcode(ERRCODE_TOO_MANY_CONNECTIONS),
-					 errmsg("too many connections to the remote node %s:%d", host, port),
-					 errdetail("All %u connections that this server may hold to it were "
-							   "in use for %d ms.",
-							   limit, remote_connection_timeout),
-					 errhint("Consider raising citus.max_shared_pool_size.")));
+			raise_full(host, port, limit);
 		}
-		(void) ConditionVariableTimedSleep(&entry->freed, 100, PG_WAIT_EXTENSION);
 	}
 	ConditionVariableCancelSleep();
 	return entry;

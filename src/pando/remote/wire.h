@@ -68,6 +68,7 @@ struct SessionWire
 	PostgresPollingStatusType polling;
 	SharedPoolEntry *pool; /* where it is counted; NULL: not counted */
 	bool fd_acquired;
+	bool has_pooler;	 /* the node, when the connection was made */
 	bool over_socket;	 /* Unix-domain */
 	bool refused_socket; /* the node did not let us in that way */
 	char *lost;			 /* why the session is dead */
@@ -145,7 +146,7 @@ extern char *error_trim(const char *message);
 
 /* shared_pool.c */
 extern void shared_pool_init(void);
-extern SharedPoolEntry *shared_pool_enter(const char *host, int port, bool may_wait);
+extern SharedPoolEntry *shared_pool_enter(const char *host, int port, bool holds_others);
 extern bool shared_pool_try(const char *host, int port, SharedPoolEntry **taken);
 extern void shared_pool_leave(SharedPoolEntry *entry);
 extern bool shared_pool_full(SharedPoolEntry *entry);

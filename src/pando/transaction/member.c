@@ -160,6 +160,7 @@ append_begin(Member *member, bool single_snapshot, const char *snapshot)
 	}
 	session->in_xact = true;
 	session->savepoint_depth = 1;
+	member->one_snapshot = IsolationUsesXactSnapshot() || single_snapshot;
 	member->sent_level = 1;
 	member->read_only = XactReadOnly;
 	member->settings_before =
@@ -312,6 +313,15 @@ members_have_worked(void)
 	return false;
 }
 
+/* Is a transaction of ours open on the node? */
+bool
+member_has_begun(int32 group)
+{
+	Member *member = member_by_group(group);
+
+	return member != NULL && member->session->in_xact;
+}
+
 /* Ends the transactions on all nodes, which have done nothing: they may begin again. */
 void
 members_begin_anew(void)
@@ -400,7 +410,9 @@ xact_may_spread(const DistNode *node)
 	Member *member = member_by_group(node->group);
 
 	return !members_are_surrounded() && nesting_reads_only() &&
-		   !IsolationIsSerializable() && (member == NULL || !member->session->wrote);
+		   !IsolationIsSerializable() &&
+		   (member == NULL || !member->session->in_xact ||
+			(member->one_snapshot && !member->session->wrote));
 }
 
 Session *

@@ -33,6 +33,7 @@ typedef struct Member
 	Oid acting;			   /* whom the node's backend acts as, see access.h */
 	bool acted;			   /* it has been somebody else in this transaction */
 	bool acting_unknown;   /* a rollback may have taken it back */
+	bool one_snapshot;	   /* its transaction has the same snapshot to its end */
 	bool settings_sent;	   /* in this transaction: a rollback takes them back */
 	char *settings_before; /* what the node had before it; NULL: none */
 } Member;
@@ -44,6 +45,7 @@ extern void members_close_strangers(void);
 extern bool members_wrote_locally(void);
 extern Member *member_add(const DistNode *node, bool owner);
 extern void member_forget(Member *member);
+extern bool member_has_begun(int32 group);
 extern void member_settings(Member *member);
 extern void member_unpromise(Member *member);
 extern void member_act(Member *member, Oid role);

@@ -67,21 +67,38 @@ xact_run_on_nodes(List *nodes, const char *sql)
 	list_free(commands);
 }
 
-char *
-xact_value_from_node(const DistNode *node, const char *sql)
+static char *
+value_over(Session *session, const char *sql)
 {
-	Session *session;
-	PGresult *result;
+	PGresult *result = session_run(session, sql);
 	char *value = NULL;
 
-	if (is_local(node))
-		return sql_value("%s", sql);
-	session = member_acquire(node, false, false);
-	result = session_run(session, sql);
 	if (result != NULL && PQntuples(result) > 0 && PQnfields(result) > 0 &&
 		!PQgetisnull(result, 0, 0))
 		value = pstrdup(PQgetvalue(result, 0, 0));
 	session_result_free(result);
+	return value;
+}
+
+char *
+xact_value_from_node(const DistNode *node, const char *sql)
+{
+	if (is_local(node))
+		return sql_value("%s", sql);
+	return value_over(member_acquire(node, false, false), sql);
+}
+
+char *
+xact_value_for_plan(const DistNode *node, const char *sql)
+{
+	Session *session;
+	char *value;
+
+	if (is_local(node) || member_has_begun(node->group))
+		return xact_value_from_node(node, sql);
+	session = run_claim_plain(node);
+	value = value_over(session, sql);
+	session_release(session);
 	return value;
 }
 

@@ -81,6 +81,12 @@ extern void xact_run_each(List *nodes, List *commands);
 extern char *xact_value_from_node(const DistNode *node, const char *sql);
 
 /*
+ * The same while a statement is planned, of what anybody may see: it begins no
+ * transaction on the node, since what the statement needs of one is not known yet.
+ */
+extern char *xact_value_for_plan(const DistNode *node, const char *sql);
+
+/*
  * Outside the transaction (autocommit on a session of its own): for what must not be
  * rolled back or can't run in a transaction block, such as CREATE INDEX CONCURRENTLY,
  * VACUUM. Runs in parallel; raises the first error after all have ended.
