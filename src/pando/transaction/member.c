@@ -410,7 +410,7 @@ xact_may_spread(const DistNode *node)
 	Member *member = member_by_group(node->group);
 
 	return !members_are_surrounded() && nesting_reads_only() &&
-		   !IsolationIsSerializable() &&
+		   !IsolationIsSerializable() && !InLocalUserIdChange() &&
 		   (member == NULL || !member->session->in_xact ||
 			(member->one_snapshot && !member->session->wrote));
 }
