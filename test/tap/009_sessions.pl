@@ -86,7 +86,7 @@ about($rows, $made, 3, 'citus.max_adaptive_executor_pool_size');
 about($rows, $made, 1, 'citus.max_adaptive_executor_pool_size of 1');
 ($rows, $seconds, $made) = measure("SET citus.executor_slow_start_interval TO '10min'; SELECT sum(nap(0.002, v)) FROM t");
 about($rows, $made, 1, 'citus.executor_slow_start_interval');
-($rows, $seconds, $made) = measure('SET citus.executor_slow_start_interval TO '10min'; SET citus.max_adaptive_executor_pool_size TO 4; SET citus.force_max_query_parallelization TO on; SELECT sum(nap(0.005, v)) FROM t');
+($rows, $seconds, $made) = measure("SET citus.executor_slow_start_interval TO '10min'; SET citus.max_adaptive_executor_pool_size TO 4; SET citus.force_max_query_parallelization TO on; SELECT sum(nap(0.005, v)) FROM t");
 about($rows, $made, 4, 'citus.force_max_query_parallelization');
 
 # Rows pass through in all of it; LIMIT and an error end it.
