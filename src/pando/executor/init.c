@@ -103,14 +103,17 @@ define_settings(void)
 				&executor_explain_all_tasks);
 	define_bool("citus.sort_returning", "Rows of RETURNING come sorted, for tests.",
 				&executor_sort_returning);
-	define_bool("citus.enable_local_execution",
-				"Kept for scripts: tasks on this node always run inside the backend.",
-				&local_execution);
+	define_bool(
+		"citus.enable_local_execution",
+		"Without effect: tasks on this node run inside the backend, which sees what "
+		"the transaction wrote.",
+		&local_execution);
 	define_bool("citus.force_max_query_parallelization",
 				"A read of several shards uses as many sessions as it may, at once.",
 				&executor_force_spread);
 	define_bool("citus.all_modifications_commutative",
-				"Kept for scripts: copies are written in one order by everybody.",
+				"Without effect: copies are written in one order by everybody, so they "
+				"can't differ.",
 				&commutative);
 }
 

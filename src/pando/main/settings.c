@@ -70,6 +70,10 @@ static const char *const refused_settings[] = {
 	"citus.writable_standby_coordinator",
 };
 
+/*
+ * local_shared_pool_size would bound connections from a node to itself: there are none,
+ * its own shards are read and written inside the backend.
+ */
 static const NumberSetting number_settings[] = {
 	{"citus.background_task_queue_interval", 5000, -1, GUC_UNIT_MS},
 	{"citus.copy_switchover_threshold", 4 * 1024 * 1024, 1, GUC_UNIT_BYTE},
