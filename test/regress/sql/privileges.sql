@@ -95,7 +95,7 @@ SELECT pando.ddl_apply('ALTER TABLE t ADD COLUMN w int', '{}', 'privileges');
 SELECT pando.object_register('schema', '{privileges}', '{}');
 SELECT pando.object_unregister('schema', '{privileges}', '{}');
 SELECT pando.node_leave();
-SELECT pando.deadlock_cancel(0);
+SELECT pando.deadlock_cancel(0, '');
 SELECT worker_apply_shard_ddl_command(1450000, 'ALTER TABLE t ADD COLUMN w int');
 SELECT pando.result_append('../../global/pg_control', 0, 'x');
 
