@@ -358,6 +358,8 @@ subxact_commit(int level)
 			member->session->savepoint_depth = level - 1;
 		if (member->joined_level >= level)
 			member->joined_level = level - 1;
+		if (member->read_only_level >= level)
+			member->read_only_level = level - 1;
 	}
 }
 
@@ -409,6 +411,8 @@ subxact_abort(int level)
 		if (!list_member_ptr(touched, session))
 			continue;
 		member_settings_undone(member);
+		if (member->read_only_level >= level)
+			member->read_only = false;
 		if (session->savepoint_depth >= level)
 			session->savepoint_depth = level - 1;
 		if (member->sent_level >= level)

@@ -163,6 +163,7 @@ append_begin(Member *member, bool single_snapshot, const char *snapshot)
 	member->one_snapshot = IsolationUsesXactSnapshot() || single_snapshot;
 	member->sent_level = 1;
 	member->read_only = XactReadOnly;
+	member->read_only_level = 1;
 	member->settings_before =
 		session->settings ? MemoryContextStrdup(TopTransactionContext, session->settings)
 						  : NULL;
@@ -275,12 +276,13 @@ member_join(Member *member, bool single_snapshot)
 		remember(member);
 	if (!session->in_xact)
 		append_begin(member, single_snapshot, NULL);
-	else if (XactReadOnly && !member->read_only)
+	append_savepoints(member);
+	if (XactReadOnly && !member->read_only)
 	{
 		appendStringInfoString(&session->preamble, "SET TRANSACTION READ ONLY;");
 		member->read_only = true;
+		member->read_only_level = session->savepoint_depth;
 	}
-	append_savepoints(member);
 	/* Within the transaction: a pooler may have another backend for the next one. */
 	if (access_must_act(session) && access_prepare(session))
 		remember(member);

@@ -30,6 +30,7 @@ typedef struct Member
 	int was_depth;
 	int was_sent_level;
 	bool read_only;
+	int read_only_level;   /* of the subtransaction that ends it */
 	Oid acting;			   /* whom the node's backend acts as, see access.h */
 	bool acted;			   /* it has been somebody else in this transaction */
 	bool acting_unknown;   /* a rollback may have taken it back */
