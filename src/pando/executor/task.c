@@ -7,9 +7,11 @@
 #include "pando/compat/compat.h"
 
 #include "executor/executor.h"
+#include "miscadmin.h"
 #include "nodes/bitmapset.h"
 #include "nodes/nodeFuncs.h"
 #include "utils/builtins.h"
+#include "utils/acl.h"
 #include "utils/memutils.h"
 
 #include "pando/base/literal.h"
@@ -394,6 +396,57 @@ task_text(FragmentRun *run, Task *task, bool inline_values)
 	return statement_text(run, part_text(run, task, inline_values));
 }
 
+/* The tasks' shards of a table as one, where a relation may stand in the text. */
+static char *
+shards_as_one(FragmentRun *run, Oid relid, List *tasks)
+{
+	StringInfoData text;
+	const char *separator = "(";
+
+	initStringInfo(&text);
+	foreach_ptr (Task, task, tasks)
+	{
+		appendStringInfo(&text, "%sSELECT * FROM %s", separator,
+						 relation_shard_name(run, relid, task->shard_index));
+		separator = " UNION ALL ";
+	}
+	appendStringInfoChar(&text, ')');
+	return text.data;
+}
+
+/* SELECT * needs the right to read all columns. */
+static bool
+may_read_whole(List *relations)
+{
+	foreach_oid(relid, relations)
+	{
+		if (pg_class_aclcheck(relid, GetUserId(), ACL_SELECT) != ACLCHECK_OK)
+			return false;
+	}
+	return true;
+}
+
+/* One query over all of the tasks' shards. */
+static char *
+tasks_merged(FragmentRun *run, List *tasks)
+{
+	List *names = NIL;
+	List *literals = NIL;
+
+	foreach_oid(relid, run->fragment->relations)
+	{
+		bool sharded = dist_table_require(relid)->kind == TABLE_HASH;
+
+		names = lappend(names, sharded ? shards_as_one(run, relid, tasks)
+									   : relation_shard_name(run, relid, 0));
+	}
+	values_texts(&run->params);
+	for (int i = 0; i < run->params.count; i++)
+		literals = lappend(literals, (char *) value_literal(&run->params, i));
+	return template_text(run->fragment->template, names, literals, NULL,
+						 result_arguments(run, tasks));
+}
+
 /* Reads as one statement, or a few where there are very many: List of char *. */
 List *
 tasks_as_unions(FragmentRun *run, List *tasks)
@@ -402,6 +455,10 @@ tasks_as_unions(FragmentRun *run, List *tasks)
 	StringInfoData sql;
 	int count = 0;
 
+	if (run->fragment->merges && run->fragment->template->roles == NIL &&
+		list_length(tasks) > 1 && list_length(tasks) <= MAX_UNION &&
+		may_read_whole(run->fragment->relations))
+		return list_make1(statement_text(run, tasks_merged(run, tasks)));
 	foreach_ptr (Task, task, tasks)
 	{
 		char *text;

@@ -26,6 +26,7 @@ typedef enum Number
 	NUMBER_FIRST_COPY,
 	NUMBER_RESTART,
 	NUMBER_SPREAD,
+	NUMBER_MERGES,
 	NUMBER_ID_HIGH,
 	NUMBER_ID_LOW
 } Number;
@@ -166,6 +167,7 @@ fragment_pack(const Fragment *fragment)
 	numbers = lappend_int(numbers, fragment->first_copy);
 	numbers = lappend_int(numbers, fragment->restart);
 	numbers = lappend_int(numbers, fragment->spread);
+	numbers = lappend_int(numbers, fragment->merges);
 	last_id++;
 	numbers = lappend_int(numbers, (int) (uint32) (last_id >> 32));
 	numbers = lappend_int(numbers, (int) (uint32) last_id);
@@ -215,6 +217,7 @@ fragment_unpack(List *packed)
 	fragment->first_copy = list_nth_int(numbers, NUMBER_FIRST_COPY) != 0;
 	fragment->restart = list_nth_int(numbers, NUMBER_RESTART);
 	fragment->spread = (FragmentSpread) list_nth_int(numbers, NUMBER_SPREAD);
+	fragment->merges = list_nth_int(numbers, NUMBER_MERGES) != 0;
 	fragment->anchor = linitial_oid((List *) list_nth(packed, FIELD_ANCHOR));
 	fragment->keys = list_nth(packed, FIELD_KEYS);
 	fragment->relations = list_nth(packed, FIELD_RELATIONS);

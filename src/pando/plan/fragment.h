@@ -98,6 +98,7 @@ typedef struct Fragment
 					  * there, by the text or by what reads the rows' places */
 	int restart;	 /* 1 + executor parameter whose change makes the tasks run anew; 0 */
 	FragmentSpread spread;
+	bool merges; /* tasks of one node had better be one query over all of their shards */
 	FragmentLocal *local; /* NULL: it can't; fragment_unpack() leaves it out */
 } Fragment;
 

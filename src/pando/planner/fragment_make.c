@@ -28,6 +28,7 @@
 #include "pando/planner/fragment_path.h"
 #include "pando/planner/hook.h"
 #include "pando/planner/local.h"
+#include "pando/planner/merge.h"
 #include "pando/planner/rescan.h"
 #include "pando/planner/row_locks.h"
 #include "pando/planner/spread.h"
@@ -117,6 +118,9 @@ fragment_from_query(Query *query, const Distribution *distribution)
 	if (fragment->choice == SHARDS_ALL || fragment->choice == SHARDS_BY_KEY)
 		fragment->spread =
 			distribution->kind == DIST_SHARDED ? spread_of_query(query) : SPREAD_NEVER;
+	fragment->merges = query->commandType == CMD_SELECT && !fragment->locks &&
+					   !fragment->first_copy && distribution->kind == DIST_SHARDED &&
+					   merge_is_better(query);
 	fragment_set_columns(fragment, output_tlist(query));
 	return fragment;
 }
