@@ -975,8 +975,10 @@ level_exchange(Query *query)
 	int limit;
 	bool inside;
 
+	/* What moves is a plan of its own, that knows no row of an outer level. */
 	if (query->setOperations != NULL || query->jointree->fromlist == NIL ||
-		locks_rows(query) || level_uses_records(query) || from_fits(query))
+		locks_rows(query) || level_uses_records(query) ||
+		query_refers_outside(query, true) || from_fits(query))
 		return false;
 	work = copyObject(query);
 	inside = exchange_subqueries(work);
