@@ -18,30 +18,34 @@ citus.recover_2pc_interval = '1s'
 citus.node_connection_timeout = '3s'
 END
 my @nodes = $cluster->nodes;
-$cluster->sql(<<'END');
-CREATE TABLE t (k int, run int, PRIMARY KEY (k, run) DEFERRABLE INITIALLY DEFERRED);
-SELECT create_distributed_table('t', 'k');
-CREATE TABLE r (run int PRIMARY KEY);
-SELECT create_reference_table('r');
+# Each transaction has tables of its own: statements wait for what is in doubt in their tables.
+my $slots = 36;
+$cluster->sql(join ' ', map { <<"END" } 0 .. $slots - 1);
+SET citus.shard_count TO 2;
+CREATE TABLE t$_ (k int, run int, PRIMARY KEY (k, run) DEFERRABLE INITIALLY DEFERRED);
+SELECT create_distributed_table('t$_', 'k', colocate_with => '${\($_ ? 't0' : 'none')}');
+CREATE TABLE r$_ (run int PRIMARY KEY);
+SELECT create_reference_table('r$_');
 END
 
 # Keys on the two workers.
 my @keys = split /\|/, $cluster->sql(<<'END');
 SELECT min(k) FILTER (WHERE g = lo), min(k) FILTER (WHERE g = hi) FROM (
 	SELECT k, groupid g, min(groupid) OVER () lo, max(groupid) OVER () hi
-	FROM generate_series(1, 100) k JOIN pg_dist_placement p ON p.shardid = get_shard_id_for_distribution_column('t', k)) s
+	FROM generate_series(1, 100) k JOIN pg_dist_placement p ON p.shardid = get_shard_id_for_distribution_column('t0', k)) s
 END
 my $last_run = 0;
+my $slot = 0;    # which tables the next transaction uses
 
 # What a transaction does, but for its end. It writes on every node.
 sub writes
 {
 	my ($run) = @_;
-	return "BEGIN; INSERT INTO r VALUES ($run); INSERT INTO t SELECT k, $run FROM unnest('{$keys[0], $keys[1]}'::int[]) k";
+	return "BEGIN; INSERT INTO r$slot VALUES ($run); INSERT INTO t$slot SELECT k, $run FROM unnest('{$keys[0], $keys[1]}'::int[]) k";
 }
 
 # The same on one node alone, which is another than the one that it is begun on.
-sub writes_once { my ($run) = @_; return "BEGIN; INSERT INTO t VALUES ($keys[1], $run)"; }
+sub writes_once { my ($run) = @_; return "BEGIN; INSERT INTO t$slot VALUES ($keys[1], $run)"; }
 
 # Steps in the order in which a transaction comes to them: point, what leads there, and whether
 # the transaction is to be there if the node that began it dies at it (undef: it may be).
@@ -53,14 +57,16 @@ my @steps = (
 		commit-before-prepare commit-during-prepare node-before-prepare node-after-prepare
 		commit-after-prepare commit-after-record)),
 	(map { [ $_, sub { writes($_[0]) . '; COMMIT' }, 1 ] } qw(
-		commit-before-second-phase commit-during-second-phase node-before-commit-prepared
-		node-after-commit-prepared commit-after-second-phase)),
+		commit-before-second-phase commit-during-second-phase commit-after-second-phase)),
 	# Rolled back by the client.
 	(map { [ $_, sub { writes($_[0]) . '; ROLLBACK' }, 0 ] } qw(
 		abort-before-rollback abort-during-rollback abort-after-rollback)),
 	# Rolled back because one node can't prepare while others already have.
-	(map { [ $_, sub { writes($_[0]) . "; INSERT INTO t VALUES ($keys[1], $_[0]); COMMIT" }, 0 ] } qw(
+	(map { [ $_, sub { writes($_[0]) . "; INSERT INTO t$slot VALUES ($keys[1], $_[0]); COMMIT" }, 0 ] } qw(
 		abort-before-rollback node-before-rollback-prepared node-after-rollback-prepared)));
+
+# A node that stops here lets nobody else in, who would settle what is in doubt: one at a time.
+my @steps_alone = map { [ $_, sub { writes($_[0]) . '; COMMIT' }, 1 ] } qw(node-before-commit-prepared node-after-commit-prepared);
 
 # One connection to each node for what the test itself asks; made anew after a failure.
 my @asking;
@@ -104,13 +110,14 @@ sub start_at
 	my ($i, $point, $sql, $expected) = @_;
 	my $run = ++$last_run;
 	my $there = $point =~ /^node-/ ? 1 - $i : $i;
+	$slot = ($slot + 1) % $slots;
 	ask($there, "SELECT pando.debug_point_arm('$point', 'wait')");
 	my $client = start($i, $sql->($run));
 	# On the other node it is found by its global pid.
 	my $it = $there == $i ? "pid = $client->{pid}" : "application_name = 'citus_internal gpid=' || ($i + 1) * 10000000000 + $client->{pid}";
 	wait_until($there, "SELECT count(*) = 1 FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND $it")
 	  or BAIL_OUT("$point is not reached on node $there");
-	return { node => $i, point => $point, run => $run, expected => $expected, client => $client, pid => $client->{pid} };
+	return { node => $i, point => $point, run => $run, slot => $slot, expected => $expected, client => $client, pid => $client->{pid} };
 }
 
 # Waits for its end, and notes what the client was told.
@@ -144,9 +151,10 @@ sub clear_points
 my %failures = (
 	'SIGKILL of a backend' => sub {
 		my ($i, @runs) = @_;
-		my ($victim) = grep { $_->{node} == $i } @runs;
-		kill 'KILL', $victim->{pid};
-		wait_until($i, "SELECT count(*) = 0 FROM pg_stat_activity WHERE pid = $victim->{pid}");
+		my ($victim) = map { $_->{pid} } grep { $_->{node} == $i } @runs;
+		$victim //= ask($i, "SELECT pid FROM pg_stat_activity WHERE application_name = 'citus_internal gpid=' || (1 + $runs[0]{node}) * 10000000000 + $runs[0]{pid}");
+		kill 'KILL', $victim;
+		wait_until($i, "SELECT count(*) = 0 FROM pg_stat_activity WHERE pid = $victim");
 		clear_points();
 	},
 	'SIGKILL of the postmaster' => sub {
@@ -198,11 +206,15 @@ END
 sub rows_of_runs
 {
 	my %rows;
+	my @slots = map { $_->{slot} } @_;
 	foreach my $i (0 .. 2)
 	{
-		ask($i, 'SELECT 1');
-		my $answer = $asking[$i]->query(($i == 0 ? "SELECT run, 't', count(*) FROM t GROUP BY run UNION ALL " : '') . "SELECT run, 'r', 1 FROM r");
-		foreach (@{ $answer->{rows} }) { my ($run, $table, $count) = @$_; $rows{$run} .= "$table$count"; }
+		foreach my $n (@slots)
+		{
+			ask($i, 'SELECT 1');
+			my $answer = $asking[$i]->query(($i == 0 ? "SELECT run, 't', count(*) FROM t$n GROUP BY run UNION ALL " : '') . "SELECT run, 'r', 1 FROM r$n");
+			foreach (@{ $answer->{rows} }) { my ($run, $table, $count) = @$_; $rows{$run} .= "$table$count"; }
+		}
 	}
 	return \%rows;
 }
@@ -230,10 +242,8 @@ sub check
 
 sub round
 {
-	my ($kind, $i) = @_;
+	my ($kind, $i, @runs) = @_;
 	my $what = "$kind on " . ($i ? 'a worker' : 'the coordinator');
-	my $begin = time;
-	my @runs = start_all();
 	my $start = time;
 	$failures{$kind}->($i, @runs);
 	finish($what, $_) foreach @runs;
@@ -241,17 +251,17 @@ sub round
 	ok($time < 60, "$what: nobody hangs") or diag("$time seconds");
 	clear_points();
 	ok($cluster->settled, "$what: nothing stays prepared");
-	my $rows = rows_of_runs();
+	my $rows = rows_of_runs(@runs);
 	check($what, $i, $_, $rows) foreach @runs;
 	foreach my $node (0 .. 2)
 	{
 		ok(wait_until($node, "SELECT ($locks) = 0"), "$what: no lock is held on node $node");
 		ok(wait_until($node, 'SELECT count(*) = 0 FROM pg_dist_transaction'), "$what: no record is left on node $node");
-		is(ask($node, "BEGIN; SET LOCAL lock_timeout = '5s'; UPDATE t SET run = run; UPDATE r SET run = run; SELECT 'free'; COMMIT"),
+		is(ask($node, "BEGIN; SET LOCAL lock_timeout = '5s'; " . join('', map { "UPDATE t$_ SET run = run; UPDATE r$_ SET run = run; " } map { $_->{slot} } @runs) . "SELECT 'free'; COMMIT"),
 			'free', "$what: the tables can be written through node $node");
 	}
-	is(ask(0, "BEGIN; SET LOCAL lock_timeout = '5s'; TRUNCATE t, r; SELECT 'free'; COMMIT"), 'free', "$what: and truncated");
-	note(sprintf '%s: %.1f s', $what, time - $begin);
+	is(ask(0, "BEGIN; SET LOCAL lock_timeout = '5s'; TRUNCATE " . join(', ', map { ("t$_->{slot}", "r$_->{slot}") } @runs) . "; SELECT 'free'; COMMIT"), 'free', "$what: and truncated");
+	note(sprintf '%s: %.1f s', $what, time - $start);
 	return;
 }
 
@@ -259,20 +269,21 @@ sub round
 foreach my $i (0, 1)
 {
 	my @runs;
-	foreach my $step (@steps)
+	foreach my $step (@steps, @steps_alone)
 	{
 		my ($point, $sql, $expected) = @$step;
 		my $run = ++$last_run;
+		$slot = ($slot + 1) % $slots;
 		my $there = $point =~ /^node-/ ? 1 - $i : $i;
 		$expected = 1 if $point eq 'node-after-prepare';    # only a warning
 		ask($there, "SELECT pando.debug_point_arm('$point', 'error')");
 		my $answer = start($i, $sql->($run))->answer;
 		ask($there, 'SELECT pando.debug_point_clear()');
 		like(join(' ', $answer->{error} // '', @{ $answer->{notices} }), qr/debug point "$point" reached|duplicate key/, "$point: an error on node $there");
-		push @runs, { node => $i, point => $point, run => $run, expected => $expected, error => $answer->{error} // '' };
+		push @runs, { node => $i, point => $point, run => $run, slot => $slot, expected => $expected, error => $answer->{error} // '' };
 	}
 	ok($cluster->settled, "nothing stays prepared after errors on node $i");
-	my $rows = rows_of_runs();
+	my $rows = rows_of_runs(@runs);
 	check('error', -1, $_, $rows) foreach @runs;
 }
 
@@ -295,7 +306,7 @@ sub recovery_round
 	ask(0, 'SELECT recover_prepared_transactions()') foreach 1, 2;
 	is($cluster->prepared_count, 0, "$what: another one settles everything");
 	is(ask(0, 'SELECT count(*) FROM pg_dist_transaction'), '0', "$what: and leaves no record");
-	my $rows = rows_of_runs();
+	my $rows = rows_of_runs(@runs);
 	check($what, -1, $_, $rows) foreach @runs;
 	return;
 }
@@ -305,7 +316,11 @@ foreach my $kind (sort keys %failures)
 {
 	next if $kind eq 'connections break';    # they do after having been silent, too
 	next if $only ne '' && $kind !~ /$only/;
-	round($kind, $_) foreach 0, 1;
+	foreach my $i (0, 1)
+	{
+		round($kind, $i, start_all());
+		round($kind, $i, start_at($_, @{ $steps_alone[$_] })) foreach 0, 1;
+	}
 }
 
 $nodes[0]->append_conf('postgresql.conf', "citus.recover_2pc_interval = -1");

@@ -103,6 +103,7 @@ sub forward
 		my ($readable, $writable) = IO::Select->select($reads, $writes, undef);
 		foreach my $handle (@{ $readable // [] })
 		{
+			next unless defined fileno $handle;    # closed by what came before
 			if ($handle == $commands)
 			{
 				my $line = '';
