@@ -7,6 +7,7 @@ package PandoCluster;
 
 use strict;
 use warnings;
+use Time::HiRes qw(sleep);
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use PandoNetwork;
@@ -102,12 +103,19 @@ sub settled
 	return 0;
 }
 
-# Kills a server the hard way: no process of it gets to say goodbye.
+# Kills a server the hard way, and waits for its backends, which notice by themselves.
 sub kill_server
 {
 	my ($self, $i) = @_;
 	my $node = $self->{nodes}[$i];
+	my $pid = $node->{_pid};
+	my @backends = split ' ', `ps -o pid= --ppid $pid`;
 	$node->kill9;
+	foreach (1 .. 600)
+	{
+		last unless grep { `ps -o stat= -p $_` =~ /^[^Z]/ } @backends;
+		sleep 0.1;
+	}
 	# Where nothing reaps it, a dead postmaster looks alive to its successor.
 	unlink $node->data_dir . '/postmaster.pid', $node->host . '/.s.PGSQL.' . $node->port . '.lock';
 	return;

@@ -12,8 +12,8 @@
 #include "fmgr.h"
 #include "miscadmin.h"
 #include "pgstat.h"
-#include "storage/condition_variable.h"
 #include "storage/ipc.h"
+#include "storage/latch.h"
 #include "storage/lwlock.h"
 #include "storage/shmem.h"
 #include "utils/builtins.h"
@@ -21,6 +21,9 @@
 #include "pando/base/debug_point.h"
 
 #define MAX_ARMED 32
+
+/* Milliseconds between looks of who waits at a point. */
+#define LOOK_MS 10
 
 PG_FUNCTION_INFO_V1(debug_point_arm);
 PG_FUNCTION_INFO_V1(debug_point_clear);
@@ -35,7 +38,6 @@ typedef enum DebugAction
 typedef struct DebugPointTable
 {
 	LWLock *lock;
-	ConditionVariable cleared;
 	volatile int narmed;
 	struct
 	{
@@ -72,7 +74,6 @@ debug_point_startup(void)
 	{
 		memset(table, 0, sizeof(DebugPointTable));
 		table->lock = &GetNamedLWLockTranche("pando_debug_point")->lock;
-		ConditionVariableInit(&table->cleared);
 	}
 	LWLockRelease(AddinShmemInitLock);
 }
@@ -116,10 +117,18 @@ debug_point_wait(const char *name)
 {
 	DebugAction action;
 
-	ConditionVariablePrepareToSleep(&table->cleared);
 	while (debug_point_look(name, &action) && action == DEBUG_ACTION_WAIT)
-		ConditionVariableSleep(&table->cleared, WAIT_EVENT_PG_SLEEP);
-	ConditionVariableCancelSleep();
+	{
+		int events = WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_POSTMASTER_DEATH,
+							   LOOK_MS, WAIT_EVENT_PG_SLEEP);
+
+		/* As if the machine had stopped: the point may be where nothing can be undone. */
+		if (events & WL_POSTMASTER_DEATH)
+			_exit(1);
+		if (events & WL_LATCH_SET)
+			ResetLatch(MyLatch);
+		CHECK_FOR_INTERRUPTS();
+	}
 }
 
 static void
@@ -194,7 +203,6 @@ debug_point_clear(PG_FUNCTION_ARGS)
 	LWLockAcquire(table->lock, LW_EXCLUSIVE);
 	table->narmed = 0;
 	LWLockRelease(table->lock);
-	ConditionVariableBroadcast(&table->cleared);
 	PG_RETURN_VOID();
 }
 

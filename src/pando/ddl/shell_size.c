@@ -153,14 +153,11 @@ size_entry(Oid relid)
 	return entry;
 }
 
-/* Which tables can we ask about, without a new reason for the query to fail? */
+/* Only where estimates decide something is a look at the nodes worth its time. */
 static bool
 can_ask(Oid relid)
 {
-	const DistTable *table = dist_table(relid);
-
-	return estimate_under_way() && table != NULL && table->repmodel == REPMODEL_SINGLE &&
-		   IsTransactionState();
+	return estimate_under_way() && dist_table(relid) != NULL && IsTransactionState();
 }
 
 static ShellSize

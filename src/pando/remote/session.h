@@ -192,6 +192,9 @@ extern PGresult *session_finish(Session *session);
 /* Send and finish in one: for commands between nodes. */
 extern PGresult *session_run(Session *session, const char *sql);
 
+/* The same for what can be done without: NULL when the node fails or can't be reached. */
+extern PGresult *session_try(Session *session, const char *sql);
+
 /*
  * Raises the node's error in this backend: SQLSTATE, message, detail, hint and
  * position-free context kept, with "while executing command on host:port" added to the

@@ -17,6 +17,8 @@
 #include "pando/base/counter.h"
 #include "pando/remote/wire.h"
 #include "pgstat.h"
+#include "storage/ipc.h"
+#include "tcop/tcopprot.h"
 #include "utils/memutils.h"
 #include "utils/timestamp.h"
 #include "utils/wait_event.h"
@@ -343,7 +345,7 @@ make_wait_set(int nsockets)
 	WaitEventSet *set = CreateWaitEventSet(TopMemoryContext, nsockets + 2);
 
 	AddWaitEventToSet(set, WL_LATCH_SET, PGINVALID_SOCKET, MyLatch, NULL);
-	AddWaitEventToSet(set, WL_EXIT_ON_PM_DEATH, PGINVALID_SOCKET, NULL, NULL);
+	AddWaitEventToSet(set, WL_POSTMASTER_DEATH, PGINVALID_SOCKET, NULL, NULL);
 	return set;
 }
 
@@ -439,6 +441,20 @@ passing_wait_set(Session **sessions, int count)
 	return set;
 }
 
+/*
+ * The server is no more. Where interrupts are held off, a transaction is ending: to exit
+ * in the middle would abort what is committed already, so that is left to who waits.
+ */
+static void
+postmaster_died(void)
+{
+	if (InterruptHoldoffCount == 0)
+		proc_exit(1);
+	ProcDiePending = true;
+	InterruptPending = true;
+	whereToSendOutput = DestNone;
+}
+
 /* Sleeps until a socket or the latch is ready, at most timeout ms (-1: no limit). */
 static void
 sleep_on(Session **sessions, int nsessions, long timeout_ms)
@@ -475,6 +491,8 @@ sleep_on(Session **sessions, int nsessions, long timeout_ms)
 	{
 		if (occurred[i].events & WL_LATCH_SET)
 			ResetLatch(MyLatch);
+		else if (occurred[i].events & WL_POSTMASTER_DEATH)
+			postmaster_died();
 		else if (occurred[i].user_data != NULL)
 			socket_ready(occurred[i].user_data, occurred[i].events);
 	}
@@ -652,4 +670,21 @@ session_run(Session *session, const char *sql)
 {
 	session_send_simple(session, sql);
 	return session_finish(session);
+}
+
+PGresult *
+session_try(Session *session, const char *sql)
+{
+	PGresult *error = NULL;
+	PGresult *last = NULL;
+
+	if (session->state == SESSION_DEAD)
+		return NULL;
+	session_send_simple(session, sql);
+	last = collect(session, &error);
+	if (error == NULL && session->state != SESSION_DEAD)
+		return last;
+	session_result_free(error);
+	session_result_free(last);
+	return NULL;
 }

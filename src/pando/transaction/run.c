@@ -68,9 +68,8 @@ xact_run_on_nodes(List *nodes, const char *sql)
 }
 
 static char *
-value_over(Session *session, const char *sql)
+value_of(PGresult *result)
 {
-	PGresult *result = session_run(session, sql);
 	char *value = NULL;
 
 	if (result != NULL && PQntuples(result) > 0 && PQnfields(result) > 0 &&
@@ -85,7 +84,7 @@ xact_value_from_node(const DistNode *node, const char *sql)
 {
 	if (is_local(node))
 		return sql_value("%s", sql);
-	return value_over(member_acquire(node, false, false), sql);
+	return value_of(session_run(member_acquire(node, false, false), sql));
 }
 
 char *
@@ -97,7 +96,7 @@ xact_value_for_plan(const DistNode *node, const char *sql)
 	if (is_local(node) || member_has_begun(node->group))
 		return xact_value_from_node(node, sql);
 	session = run_claim_plain(node);
-	value = value_over(session, sql);
+	value = value_of(session_try(session, sql));
 	session_release(session);
 	return value;
 }

@@ -82,7 +82,8 @@ extern char *xact_value_from_node(const DistNode *node, const char *sql);
 
 /*
  * The same while a statement is planned, of what anybody may see: it begins no
- * transaction on the node, since what the statement needs of one is not known yet.
+ * transaction on the node, since what the statement needs of one is not known yet. NULL
+ * also when the node can't be reached.
  */
 extern char *xact_value_for_plan(const DistNode *node, const char *sql);
 
