@@ -420,12 +420,8 @@ distribute_select(Query *query, bool skips)
 	if (level_decorrelate(query) && level_peel(query, skips))
 		return;
 	exchanged = level_exchange(query);
-	if (exchanged)
-	{
-		level_drop_unused_ctes(query);
-		if (level_peel(query, skips))
-			return;
-	}
+	if (exchanged && level_peel(query, skips))
+		return;
 	if (level_broadcast(query))
 	{
 		level_drop_unused_ctes(query);

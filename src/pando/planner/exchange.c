@@ -1005,5 +1005,6 @@ level_exchange(Query *query)
 			plan_exchange((Exchange *) result);
 	}
 	*query = *work;
+	level_drop_unused_ctes(query);
 	return moves > 0 || inside;
 }
