@@ -8,8 +8,8 @@
  * 2. list what is prepared on the node: L;
  * 3. for each of L whose backend no longer runs it, look for its record once more: there,
  *    COMMIT PREPARED; not there, ROLLBACK PREPARED, since it can't appear any more;
- * 4. delete the records that are in R and not in L: PREPARE came before the record, so
- *    what is not prepared any more has been committed.
+ * 4. delete the records that are in R and not in L, or were committed in step 3: PREPARE
+ *    came before the record, so what is not prepared any more has been committed.
  *
  * A node that can't be reached is named in a WARNING and left for the next time. One
  * recovery runs at a time.
@@ -83,7 +83,7 @@ tell_settled(const char *gid, const char *prefix)
 		identity_settled(parts.pid, parts.number, parts.session);
 }
 
-/* Commits or rolls back one; true when it is settled. */
+/* Commits or rolls back one; true when it is not prepared any more. */
 static bool
 settle_prepared(Session *session, const char *gid, bool commit)
 {
@@ -103,8 +103,10 @@ settle_prepared(Session *session, const char *gid, bool commit)
 	{
 		const char *sqlstate = PQresultErrorField(result, PG_DIAG_SQLSTATE);
 
-		/* Its own backend was faster. */
-		if (sqlstate == NULL || strcmp(sqlstate, "42704") != 0)
+		/* Its own backend, or the node itself, was faster. */
+		if (sqlstate != NULL && strcmp(sqlstate, "42704") == 0)
+			ok = true;
+		else
 			session_raise(session, result, WARNING);
 	}
 	session_result_free(result);
@@ -120,12 +122,22 @@ is_listed(PGresult *list, const char *gid)
 	return false;
 }
 
+static bool
+is_among(List *gids, const char *gid)
+{
+	foreach_ptr (char, one, gids)
+		if (strcmp(one, gid) == 0)
+			return true;
+	return false;
+}
+
 /* Step 3 for one node. What may be forgotten is noted. */
 static int
 recover_node(Recovery *recovery, const char *prefix)
 {
 	PGresult *list = recovery->list;
 	int32 group = recovery->node->group;
+	List *committed = NIL; /* char * */
 	int settled = 0;
 
 	DEBUG_POINT("recovery-after-list");
@@ -145,13 +157,14 @@ recover_node(Recovery *recovery, const char *prefix)
 			continue;
 		}
 		if (commit)
-			tell_settled(gid, prefix);
+			committed = lappend(committed, unconstify(char *, gid));
 		settled++;
 	}
 	gate_leave();
 	foreach_ptr (TransactionRow, row, recovery->records)
 	{
-		if (strncmp(row->gid, prefix, strlen(prefix)) != 0 || is_listed(list, row->gid))
+		if (strncmp(row->gid, prefix, strlen(prefix)) != 0 ||
+			(is_listed(list, row->gid) && !is_among(committed, row->gid)))
 			continue;
 		tell_settled(row->gid, prefix);
 		done = lappend(done, row);
@@ -275,7 +288,6 @@ xact_recover(void)
 	settled = recover_all(recoveries, prefix);
 	if (!IsTransactionBlock())
 		forget_done();
-	done = NIL;
 	return settled;
 }
 
@@ -283,6 +295,16 @@ int
 recovery_unreached(void)
 {
 	return unreached;
+}
+
+/* Has the recovery just made seen to it? In a transaction block it deletes nothing. */
+static bool
+is_done(const TransactionRow *row)
+{
+	foreach_ptr (TransactionRow, one, done)
+		if (one->groupid == row->groupid && strcmp(one->gid, row->gid) == 0)
+			return true;
+	return false;
 }
 
 /* A node with committed work of before a crash that it was not told of; NULL: none. */
@@ -295,7 +317,8 @@ node_in_doubt(const char *prefix)
 		{
 			GidParts parts;
 
-			if (parse_gid(row->gid, prefix, &parts) && identity_is_of_past(parts.number))
+			if (parse_gid(row->gid, prefix, &parts) &&
+				identity_is_of_past(parts.number) && !is_done(row))
 				return node;
 		}
 	}
@@ -312,6 +335,7 @@ xact_settle_past(void)
 	if (settled)
 		return;
 	prefix = two_phase_prefix();
+	done = NIL;
 	if (node_in_doubt(prefix) != NULL)
 	{
 		(void) xact_recover();
@@ -326,6 +350,7 @@ xact_settle_past(void)
 						node->host, node->port),
 				 errhint("They will be when the node can be reached; SELECT "
 						 "recover_prepared_transactions() does it at once.")));
+	done = NIL;
 	settled = true;
 }
 
