@@ -140,6 +140,10 @@ SELECT a FROM dist1 INTERSECT ALL (SELECT a FROM distx EXCEPT ALL SELECT a FROM 
 -- S8 recursive query over a distributed table
 WITH RECURSIVE t AS (SELECT id, parent, 0 AS depth FROM link WHERE parent IS NULL UNION ALL SELECT l.id, l.parent, depth + 1 FROM link l JOIN t ON l.parent = t.id) SELECT * FROM t;
 WITH RECURSIVE t(i) AS (SELECT 1 UNION SELECT b FROM dist1 JOIN t ON dist1.id = t.i) SELECT i, (SELECT count(*) FROM distx WHERE distx.k = t.i) FROM t;
+-- S9 SEARCH and CYCLE
+WITH RECURSIVE t AS (SELECT id, parent FROM link WHERE id = 1 UNION ALL SELECT l.id, l.parent FROM link l JOIN t ON l.parent = t.id) SEARCH DEPTH FIRST BY id SET place SELECT /* ordered */ id FROM t ORDER BY place;
+WITH RECURSIVE t AS (SELECT id, parent FROM link WHERE id = 1 UNION ALL SELECT l.id, l.parent FROM link l JOIN t ON l.parent = t.id) SEARCH BREADTH FIRST BY id SET place SELECT /* ordered */ id FROM t ORDER BY place;
+WITH RECURSIVE t AS (SELECT id, b FROM dist1 WHERE id = 3 UNION ALL SELECT d.id, d.b FROM dist1 d JOIN t ON d.id = t.b) CYCLE id SET looped USING way SELECT id, looped, way FROM t;
 -- S10 subquery in the VALUES of an INSERT
 INSERT INTO written VALUES ((SELECT max(id) FROM dist1), (SELECT count(*) FROM distx WHERE a = 2), 'one') RETURNING *;
 INSERT INTO written VALUES (2, (SELECT min(id) FROM ref), 'two'), ((SELECT 77), (SELECT a FROM local1 WHERE id = 5), (SELECT c FROM dist2 ORDER BY id, c LIMIT 1)) RETURNING *;
