@@ -27,7 +27,7 @@ foreach my $from (0, 1)
 		my $run = $_ * 2 + $from;
 		"BEGIN; INSERT INTO t SELECT k, $run FROM generate_series(1, 8) k; INSERT INTO r VALUES ($run);" .
 		($from ? '' : " INSERT INTO l VALUES ($run);") . " COMMIT;\n"
-	} 1 .. 3000);
+	} 1 .. 60000);
 }
 my @writers = map {
 	my ($out, $err) = ('', '');
