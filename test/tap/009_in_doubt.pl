@@ -88,14 +88,22 @@ foreach my $initiator ($coordinator, $cluster->worker(2))
 foreach my $point ('commit-before-second-phase', 'commit-after-prepare')
 {
 	my $handle = begin_write($coordinator, $point);
-	sleep 3.5;
+	foreach my $node ($cluster->nodes)
+	{
+		next if $node == $coordinator;
+		$node->poll_query_until('postgres', "SELECT bool_and(now() - prepared > '2.1 s') FROM pg_prepared_xacts")
+		  or die 'not in doubt';
+	}
 	my ($out2, $err2, $in2) = ('', '', '');
 	my $reader = IPC::Run::start(
 		[ 'psql', '-XAt', '-h', '127.0.0.1', '-p', $cluster->worker(2)->port, '-d', 'postgres', '-c', "SELECT count(*) FROM t WHERE run = $run" ],
 		'<', \$in2, '>', \$out2, '2>', \$err2, IPC::Run::timeout(60));
-	sleep 1;
-	$reader->pump_nb;
-	is($out2, '', "$point: a reader waits for what is in doubt");
+	foreach my $node ($cluster->nodes)
+	{
+		next if $node == $coordinator;
+		ok($node->poll_query_until('postgres', "SELECT count(*) > 0 FROM pg_locks WHERE locktype = 'transactionid' AND NOT granted"),
+			"$point: a reader waits for what is in doubt");
+	}
 	$coordinator->safe_psql('postgres', 'SELECT pando.debug_point_clear()');
 	$handle->finish;
 	$reader->finish;

@@ -246,23 +246,24 @@ writes_relation(const Doubt *doubt, Oid relid)
 	return found;
 }
 
-/* Waits until the transactions in doubt that write the relation are settled; the xid of
- * one that was waited for and has committed, else invalid. */
-static TransactionId
-await_relation(Oid relid)
+/* Waits until the transactions in doubt that write the relation are settled. True when
+ * one has committed, now or already, that the snapshot does not see. */
+static bool
+await_relation(Oid relid, Snapshot snapshot)
 {
-	TransactionId committed = InvalidTransactionId;
+	bool missed = false;
 
 	foreach_ptr (Doubt, doubt, current_doubts())
 	{
-		if (!TransactionIdIsInProgress(doubt->xid) || !writes_relation(doubt, relid))
-			continue;
-		maintenance_want(WISH_DOUBTS);
-		XactLockTableWait(doubt->xid, NULL, NULL, XLTW_None);
-		if (TransactionIdDidCommit(doubt->xid))
-			committed = doubt->xid;
+		if (TransactionIdIsInProgress(doubt->xid) && writes_relation(doubt, relid))
+		{
+			maintenance_want(WISH_DOUBTS);
+			XactLockTableWait(doubt->xid, NULL, NULL, XLTW_None);
+		}
+		missed |=
+			XidInMVCCSnapshot(doubt->xid, snapshot) && TransactionIdDidCommit(doubt->xid);
 	}
-	return committed;
+	return missed;
 }
 
 static void
@@ -293,7 +294,7 @@ is_read(const PlannedStmt *plan, const RangeTblEntry *entry, int rtindex)
 void
 doubt_check_query(QueryDesc *query, bool renewable)
 {
-	bool waited = false;
+	bool missed = false;
 	int rtindex = 0;
 
 	if (!any_doubt() || RecoveryInProgress() || current_doubts() == NIL)
@@ -301,11 +302,11 @@ doubt_check_query(QueryDesc *query, bool renewable)
 	foreach_ptr (RangeTblEntry, entry, query->plannedstmt->rtable)
 	{
 		if (is_read(query->plannedstmt, entry, ++rtindex))
-			waited |= TransactionIdIsValid(await_relation(entry->relid));
+			missed |= await_relation(entry->relid, query->snapshot);
 	}
-	if (waited && !renewable)
+	if (missed && !renewable)
 		raise_too_late();
-	if (waited)
+	if (missed)
 		renew_snapshot(query);
 }
 
@@ -314,14 +315,14 @@ doubt_check_query(QueryDesc *query, bool renewable)
 bool
 doubt_check_relation(Oid relid)
 {
-	bool waited;
+	bool missed;
 
 	if (!any_doubt() || RecoveryInProgress())
 		return false;
-	waited = TransactionIdIsValid(await_relation(relid));
-	if (waited && IsolationUsesXactSnapshot())
+	missed = await_relation(relid, GetActiveSnapshot());
+	if (missed && IsolationUsesXactSnapshot())
 		raise_too_late();
-	return waited;
+	return missed;
 }
 
 /*
