@@ -106,7 +106,22 @@ repeat_plan(Query *query, Repeat *repeat)
 	return NULL;
 }
 
-/* One fragment for shard groups by key, and nothing else? */
+/* Does the scan hand on the fragment's rows as they are? */
+static bool
+computes_nothing(const CustomScan *scan)
+{
+	foreach_ptr (TargetEntry, tle, scan->scan.plan.targetlist)
+	{
+		if (!IsA(tle->expr, Var))
+			return false;
+	}
+	return scan->scan.plan.qual == NIL;
+}
+
+/*
+ * One fragment for shard groups by key, and nothing else? What is computed here was
+ * planned with this statement's values.
+ */
 static bool
 can_be_kept(const PlannedStmt *stmt)
 {
@@ -114,7 +129,7 @@ can_be_kept(const PlannedStmt *stmt)
 
 	return IsA(scan, CustomScan) && scan->methods == plan_scan_methods(PLAN_FRAGMENT) &&
 		   scan->custom_plans == NIL && stmt->subplans == NIL && !stmt->transientPlan &&
-		   fragment_packed_is_routed(scan->custom_private);
+		   computes_nothing(scan) && fragment_packed_is_routed(scan->custom_private);
 }
 
 PlannedStmt *

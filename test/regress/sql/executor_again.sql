@@ -83,6 +83,15 @@ SET search_path TO again;
 ALTER TABLE u RENAME TO t;
 SELECT v FROM t WHERE k = 1;
 
+-- What is computed here, above the rows that come from the node, has its own values each time.
+CREATE FUNCTION here(i bigint) RETURNS bigint LANGUAGE plpgsql VOLATILE AS 'BEGIN RETURN i; END';
+SELECT k FROM t WHERE k = 3 AND here(k) = 3;
+SELECT k FROM t WHERE k = 3 AND here(k) = 3;
+SELECT k FROM t WHERE k = 4 AND here(k) = 4;
+SELECT k FROM t WHERE k = 5 AND here(k) = 4;
+SELECT here(k) + 1 AS next FROM t WHERE k = 3 AND here(k) = 3;
+SELECT here(k) + 1 AS next FROM t WHERE k = 4 AND here(k) = 4;
+
 -- Roles see what they may.
 CREATE ROLE again_reader;
 GRANT USAGE ON SCHEMA again TO again_reader;
