@@ -129,52 +129,67 @@ note_answer(SubRun *ran, const SplitSpec *spec, int32 group, const char *answer)
 	pfree(rows);
 }
 
+/* A node that splits its rows; its session may be wanted for rows from here meanwhile. */
 typedef struct Sending
 {
+	SessionHolder holder; /* first; holder.session is NULL when it is over */
+	MemoryContext context;
 	Session *session;
 	int32 group;
+	const SplitSpec *spec;
+	SubRun *ran;
 } Sending;
 
 static void
-finish_sending(const Sending *sending, SubRun *ran, const SplitSpec *spec)
+sending_finish(SessionHolder *holder)
 {
-	List *sessions = list_make1(sending->session);
+	Sending *sending = (Sending *) holder;
+	Session *session = sending->session;
+	MemoryContext old = MemoryContextSwitchTo(sending->context);
+	List *sessions = list_make1(session);
 
-	for (;;)
+	while (holder->session != NULL)
 	{
-		PGresult *result = session_result(sending->session);
+		PGresult *result = session_result(session);
 
-		if (result == NULL && sending->session->state == SESSION_IDLE)
-			break;
-		if (result == NULL && sending->session->state == SESSION_DEAD)
-			session_raise_lost(sending->session, ERROR);
-		if (result == NULL)
-		{
+		if (result == NULL && session->state == SESSION_IDLE)
+			session_unhold(holder);
+		else if (result == NULL && session->state == SESSION_DEAD)
+			session_raise_lost(session, ERROR);
+		else if (result == NULL)
 			(void) session_wait_any(sessions, -1);
-			continue;
+		else if (PQresultStatus(result) == PGRES_FATAL_ERROR)
+			session_raise(session, result, ERROR);
+		else
+		{
+			if (PQntuples(result) == 1)
+				note_answer(sending->ran, sending->spec, sending->group,
+							PQgetvalue(result, 0, 0));
+			session_result_free(result);
 		}
-		if (PQresultStatus(result) == PGRES_FATAL_ERROR)
-			session_raise(sending->session, result, ERROR);
-		if (PQntuples(result) == 1)
-			note_answer(ran, spec, sending->group, PQgetvalue(result, 0, 0));
-		session_result_free(result);
 	}
 	list_free(sessions);
+	MemoryContextSwitchTo(old);
 }
 
 static Sending *
-start_sending(FragmentRun *source, const DistNode *node, List *tasks,
+start_sending(FragmentRun *source, const DistNode *node, List *tasks, SubRun *ran,
 			  const SplitSpec *spec)
 {
-	Sending *sending = palloc(sizeof(Sending));
+	Sending *sending = palloc0(sizeof(Sending));
 	StringInfoData sql;
 
 	initStringInfo(&sql);
 	foreach_ptr (char, text, tasks_as_unions(source, tasks))
 		appendStringInfo(&sql, "%s;", split_command(spec, text));
+	sending->holder.drain = sending_finish;
+	sending->context = CurrentMemoryContext;
 	sending->session = xact_session(node, XACT_SNAPSHOT);
 	sending->group = node->group;
+	sending->spec = spec;
+	sending->ran = ran;
 	session_send_simple(sending->session, sql.data);
+	session_hold(sending->session, &sending->holder);
 	pfree(sql.data);
 	return sending;
 }
@@ -199,7 +214,7 @@ static void
 send_tasks(FragmentRun *source, SubRun *ran, const SplitSpec *spec)
 {
 	List *here = NIL;
-	List *sendings = NIL;
+	List *volatile sendings = NIL;
 	List *waiting = NIL;
 
 	foreach_ptr (Task, task, source->tasks)
@@ -210,20 +225,28 @@ send_tasks(FragmentRun *source, SubRun *ran, const SplitSpec *spec)
 		else
 			waiting = lappend(waiting, task);
 	}
-	while (waiting != NIL)
+	PG_TRY();
 	{
-		const DistNode *node = ((Task *) linitial(waiting))->node;
-		List *rest = NIL;
+		while (waiting != NIL)
+		{
+			const DistNode *node = ((Task *) linitial(waiting))->node;
+			List *rest = NIL;
+			List *tasks = tasks_of_node(waiting, node, &rest);
 
-		sendings =
-			lappend(sendings, start_sending(source, node,
-											tasks_of_node(waiting, node, &rest), spec));
-		waiting = rest;
+			sendings = lappend(sendings, start_sending(source, node, tasks, ran, spec));
+			waiting = rest;
+		}
+		if (here != NIL)
+			send_here(source, here, ran, spec);
+		foreach_ptr (Sending, sending, sendings)
+			sending_finish(&sending->holder);
 	}
-	if (here != NIL)
-		send_here(source, here, ran, spec);
-	foreach_ptr (Sending, sending, sendings)
-		finish_sending(sending, ran, spec);
+	PG_FINALLY();
+	{
+		foreach_ptr (Sending, sending, sendings)
+			session_unhold(&sending->holder);
+	}
+	PG_END_TRY();
 }
 
 static void

@@ -261,21 +261,13 @@ writer_shutdown(DestReceiver *self)
 	FileClose(writer->file);
 }
 
-static void
-writer_destroy(DestReceiver *self)
-{
-}
-
 DestReceiver *
 result_writer_create(const char *name)
 {
 	ResultWriter *writer = palloc0(sizeof(ResultWriter));
 
-	writer->pub.rStartup = writer_startup;
-	writer->pub.receiveSlot = writer_receive;
-	writer->pub.rShutdown = writer_shutdown;
-	writer->pub.rDestroy = writer_destroy;
-	writer->pub.mydest = DestNone;
+	writer->pub = (DestReceiver){writer_receive, writer_startup, writer_shutdown,
+								 None_Receiver->rDestroy, DestNone};
 	writer->path = result_path(name);
 	writer->owner = CurrentResourceOwner;
 	writer->row_context = AllocSetContextCreate(CurrentMemoryContext, "pando result row",

@@ -171,16 +171,6 @@ spill_receive(TupleTableSlot *slot, DestReceiver *self)
 }
 
 static void
-spill_startup(DestReceiver *self, int operation, TupleDesc desc)
-{
-}
-
-static void
-spill_nothing(DestReceiver *self)
-{
-}
-
-static void
 count_local_bytes(FragmentRun *run, Task *task, TupleTableSlot *slot)
 {
 	slot_getallattrs(slot);
@@ -200,8 +190,7 @@ end_local(FragmentRun *run)
 static void
 start_local(FragmentRun *run)
 {
-	SpillDest dest = {
-		{spill_receive, spill_startup, spill_nothing, spill_nothing, DestNone}, run};
+	SpillDest dest = {*None_Receiver, run};
 	int count = local_tasks_together(run);
 	List *tasks = list_truncate(list_copy(run->local_tasks), count);
 
@@ -210,6 +199,7 @@ start_local(FragmentRun *run)
 	run->local = count > 1 ? tasks_open_local(run, tasks)
 						   : task_open_local(run, run->local_task, false);
 	list_free(tasks);
+	dest.pub.receiveSlot = spill_receive;
 	if (local_must_run_whole(run->local))
 	{
 		local_run(run->local, &dest.pub);
@@ -299,17 +289,24 @@ next_unordered(FragmentRun *run, Datum *values, bool *nulls)
  * Order.
  */
 
+/* citus.sort_returning: an order that does not depend on where the rows were. */
 static bool
 is_sorted(const FragmentRun *run)
 {
-	return run->fragment->sort_columns != NIL && list_length(run->tasks) > 1;
+	return executor_sort_returning && run->fragment->command != CMD_SELECT &&
+		   run->desc != NULL && list_length(run->tasks) > 1;
 }
 
-/* citus.sort_returning: an order that does not depend on where the rows were. */
+/* By all columns that have an order. */
 static void
-sort_by_all_columns(FragmentRun *run)
+sort_rows(FragmentRun *run)
 {
-	Fragment *fragment = run->fragment;
+	int nkeys = 0;
+	AttrNumber *columns = palloc(sizeof(AttrNumber) * run->desc->natts);
+	Oid *operators = palloc(sizeof(Oid) * run->desc->natts);
+	Oid *collations = palloc(sizeof(Oid) * run->desc->natts);
+	bool *nulls_first = palloc0(sizeof(bool) * run->desc->natts);
+	TupleTableSlot *slot;
 
 	for (int i = 0; i < run->desc->natts; i++)
 	{
@@ -318,33 +315,13 @@ sort_by_all_columns(FragmentRun *run)
 
 		if (!OidIsValid(type->lt_opr))
 			continue;
-		fragment->sort_columns = lappend_int(fragment->sort_columns, i + 1);
-		fragment->sort_operators = lappend_oid(fragment->sort_operators, type->lt_opr);
-		fragment->sort_collations =
-			lappend_oid(fragment->sort_collations, attribute->attcollation);
-		fragment->sort_nulls_first = lappend_int(fragment->sort_nulls_first, false);
+		columns[nkeys] = i + 1;
+		operators[nkeys] = type->lt_opr;
+		collations[nkeys++] = attribute->attcollation;
 	}
-}
-
-/* The tasks' rows are in order, each for itself: put them in one order. */
-static void
-sort_rows(FragmentRun *run)
-{
-	Fragment *fragment = run->fragment;
-	int nkeys = list_length(fragment->sort_columns);
-	AttrNumber *columns = palloc(sizeof(AttrNumber) * nkeys);
-	Oid *operators = palloc(sizeof(Oid) * nkeys);
-	Oid *collations = palloc(sizeof(Oid) * nkeys);
-	bool *nulls_first = palloc(sizeof(bool) * nkeys);
-	TupleTableSlot *slot = MakeTupleTableSlot(run->desc, &TTSOpsVirtual);
-
-	for (int i = 0; i < nkeys; i++)
-	{
-		columns[i] = list_nth_int(fragment->sort_columns, i);
-		operators[i] = list_nth_oid(fragment->sort_operators, i);
-		collations[i] = list_nth_oid(fragment->sort_collations, i);
-		nulls_first[i] = list_nth_int(fragment->sort_nulls_first, i) != 0;
-	}
+	if (nkeys == 0)
+		return;
+	slot = MakeTupleTableSlot(run->desc, &TTSOpsVirtual);
 	run->sort = tuplesort_begin_heap(run->desc, nkeys, columns, operators, collations,
 									 nulls_first, work_mem, NULL, TUPLESORT_NONE);
 	for (;;)
@@ -413,11 +390,7 @@ run_start(FragmentRun *run)
 	if (run->fragment->command == CMD_SELECT)
 		reads_assign(run, run->tasks);
 	else
-	{
 		write_run(run);
-		if (executor_sort_returning && run->desc != NULL)
-			sort_by_all_columns(run);
-	}
 	if (is_sorted(run))
 	{
 		ResourceOwner owner = CurrentResourceOwner;

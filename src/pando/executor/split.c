@@ -70,7 +70,7 @@ typedef struct Splitter
 } Splitter;
 
 /* ------------------------------------------------------------------------------------
- * Messages: (part int32, length int32, rows)...
+ * Messages: (part int32, group that made it int32, length int32, rows)...
  */
 
 static void
@@ -291,21 +291,13 @@ splitter_shutdown(DestReceiver *self)
 		receiver_wait(receiver);
 }
 
-static void
-splitter_destroy(DestReceiver *self)
-{
-}
-
 DestReceiver *
 splitter_create(const SplitSpec *spec)
 {
 	Splitter *splitter = palloc0(sizeof(Splitter));
 
-	splitter->pub.rStartup = splitter_startup;
-	splitter->pub.receiveSlot = splitter_receive;
-	splitter->pub.rShutdown = splitter_shutdown;
-	splitter->pub.rDestroy = splitter_destroy;
-	splitter->pub.mydest = DestNone;
+	splitter->pub = (DestReceiver){splitter_receive, splitter_startup, splitter_shutdown,
+								   None_Receiver->rDestroy, DestNone};
 	splitter->spec = *spec;
 	splitter->owner = CurrentResourceOwner;
 	splitter->context = CurrentMemoryContext;

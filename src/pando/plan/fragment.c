@@ -45,10 +45,6 @@ typedef enum Field
 	FIELD_COLUMN_COLLATIONS,
 	FIELD_ROWS,
 	FIELD_COST, /* Float */
-	FIELD_SORT_COLUMNS,
-	FIELD_SORT_OPERATORS,
-	FIELD_SORT_COLLATIONS,
-	FIELD_SORT_NULLS_FIRST,
 	FIELD_INSERT_COLUMNS,
 	FIELD_INSERT_ROWS,
 	FIELD_PER_NODE,
@@ -183,10 +179,6 @@ fragment_pack(const Fragment *fragment)
 	packed = lappend(packed, fragment->column_collations);
 	packed = lappend(packed, makeFloat(float8out_internal(fragment->rows)));
 	packed = lappend(packed, makeFloat(float8out_internal(fragment->cost)));
-	packed = lappend(packed, fragment->sort_columns);
-	packed = lappend(packed, fragment->sort_operators);
-	packed = lappend(packed, fragment->sort_collations);
-	packed = lappend(packed, fragment->sort_nulls_first);
 	packed = lappend(packed, fragment->insert_columns);
 	packed = lappend(packed, fragment->insert_rows);
 	packed = lappend(packed, fragment->per_node);
@@ -229,10 +221,6 @@ fragment_unpack(List *packed)
 	fragment->column_collations = list_nth(packed, FIELD_COLUMN_COLLATIONS);
 	fragment->rows = floatVal(list_nth(packed, FIELD_ROWS));
 	fragment->cost = floatVal(list_nth(packed, FIELD_COST));
-	fragment->sort_columns = list_nth(packed, FIELD_SORT_COLUMNS);
-	fragment->sort_operators = list_nth(packed, FIELD_SORT_OPERATORS);
-	fragment->sort_collations = list_nth(packed, FIELD_SORT_COLLATIONS);
-	fragment->sort_nulls_first = list_nth(packed, FIELD_SORT_NULLS_FIRST);
 	fragment->insert_columns = list_nth(packed, FIELD_INSERT_COLUMNS);
 	fragment->insert_rows = list_nth(packed, FIELD_INSERT_ROWS);
 	fragment->per_node = list_nth(packed, FIELD_PER_NODE);

@@ -74,12 +74,6 @@ typedef struct Fragment
 	List *column_stats; /* HeapTuple per column, pg_statistic's, or NULL; for planning
 						 * only, not packed */
 
-	/* Order in which each task's rows come, for gather-merge; NIL: gather. */
-	List *sort_columns;		/* int list, 1-based output columns */
-	List *sort_operators;	/* Oid list */
-	List *sort_collations;	/* Oid list */
-	List *sort_nulls_first; /* int list of bool */
-
 	/* SHARDS_BY_ROW: the rows, each a List of Exprs without Vars, all as long as
 	 * insert_columns; evaluated per row on this node. The template's VALUES part is a
 	 * slot of its own (TEMPLATE_ROWS). */

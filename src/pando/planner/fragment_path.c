@@ -228,42 +228,6 @@ static const CustomPathMethods path_methods = {
 	.PlanCustomPath = plan_fragment_path,
 };
 
-/* The order in which gather-merge delivers rows, as far as path keys can tell it. */
-static List *
-fragment_pathkeys(PlannerInfo *root, RelOptInfo *rel, const Fragment *fragment)
-{
-	List *pathkeys = NIL;
-	List *vars = fragment_column_vars(fragment, rel->relid);
-	ListCell *column;
-	ListCell *operator;
-	ListCell *collation;
-	ListCell *nulls_first;
-
-	forfour(column, fragment->sort_columns, operator, fragment->sort_operators, collation,
-			fragment->sort_collations, nulls_first, fragment->sort_nulls_first)
-	{
-		TargetEntry *tle = list_nth(vars, lfirst_int(column) - 1);
-		Oid opfamily;
-		Oid opcintype;
-		int16 strategy;
-		List *keys;
-
-		if (lfirst_oid(collation) != exprCollation((Node *) tle->expr) ||
-			!get_ordering_op_properties(lfirst_oid(operator), &opfamily, &opcintype,
-										&strategy) ||
-			(strategy == BTGreaterStrategyNumber) != (lfirst_int(nulls_first) != 0))
-			break;
-		keys = build_expression_pathkey(root, tle->expr, NULL, lfirst_oid(operator),
-										rel->relids, false);
-		if (keys == NIL)
-			break;
-		/* A key that is there already adds no order. */
-		if (!list_member_ptr(pathkeys, linitial(keys)))
-			pathkeys = lappend(pathkeys, linitial(keys));
-	}
-	return pathkeys;
-}
-
 static void
 use_fragment_path(PlannerInfo *root, RelOptInfo *rel, Fragment *fragment)
 {
@@ -277,7 +241,6 @@ use_fragment_path(PlannerInfo *root, RelOptInfo *rel, Fragment *fragment)
 	/* A column computed here may use columns of FROM items before it. */
 	path->path.param_info = get_baserel_parampathinfo(root, rel, rel->lateral_relids);
 	path->path.rows = path->path.param_info ? path->path.param_info->ppi_rows : rel->rows;
-	path->path.pathkeys = fragment_pathkeys(root, rel, fragment);
 	fragment_cost(fragment, &path->path.startup_cost, &path->path.total_cost);
 	path->path.startup_cost += rel->baserestrictcost.startup;
 	path->path.total_cost +=

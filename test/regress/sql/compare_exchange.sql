@@ -127,6 +127,22 @@ SELECT files_left();
 SELECT count(w1.filler), count(w2.filler) FROM wide w1 JOIN wide w2 ON w1.x = w2.x;
 SELECT files_left();
 DROP TABLE wide;
+
+-- This node has shards, too: it sends rows of its own while the others send theirs, also of what the transaction wrote.
+SELECT citus_set_node_property(nodename, nodeport, 'shouldhaveshards', true) FROM pg_dist_node WHERE groupid = 0;
+CREATE TABLE everywhere (id int, x int, filler text);
+SELECT create_distributed_table('everywhere', 'id', shard_count => 6, colocate_with => 'none');
+INSERT INTO everywhere SELECT i, i % 2000, repeat('x', 500) FROM generate_series(1, 6000) i;
+SELECT count(DISTINCT groupid) FROM pg_dist_placement JOIN pg_dist_shard USING (shardid) WHERE logicalrelid = 'everywhere'::regclass;
+SELECT count(*), sum(length(e1.filler || e2.filler)) FROM everywhere e1 JOIN everywhere e2 ON e1.x = e2.x;
+BEGIN;
+INSERT INTO everywhere SELECT i, i, 'y' FROM generate_series(1, 9) i;
+SELECT count(*), sum(length(e1.filler || e2.filler)) FROM everywhere e1 JOIN everywhere e2 ON e1.x = e2.id AND e1.id > 5990;
+ROLLBACK;
+SELECT count(*) FROM everywhere e1 JOIN everywhere e2 ON e1.x = e2.x WHERE 1 / (e2.id - 1000) IS NOT NULL;
+SELECT files_left();
+DROP TABLE everywhere;
+SELECT citus_set_node_property(nodename, nodeport, 'shouldhaveshards', false) FROM pg_dist_node WHERE groupid = 0;
 DROP FUNCTION files_left(), slowly(int);
 RESET search_path;
 RESET pando.exchange_cost;
