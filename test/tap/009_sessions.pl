@@ -144,6 +144,29 @@ unlike($err, qr/ERROR|FATAL/, 'no error') or diag($err);
 # The last moments of a closed connection are seen, too.
 cmp_ok($most, '<=', 7, "no more connections than places: $most");
 
+# 20 clients of a node that itself has room for less: they take turns.
+$coordinator->append_conf('postgresql.conf', "citus.max_shared_pool_size = 0");
+$coordinator->reload;
+$worker->append_conf('postgresql.conf', "max_connections = 8\nsuperuser_reserved_connections = 2\nmax_wal_senders = 0");
+$worker->restart;
+$bench = bench('-t 20 -c 20', <<'END');
+\set a random(1, 320)
+UPDATE t SET v = v WHERE k = :a;
+SELECT count(*) FROM t;
+END
+$bench->finish;
+($out, $err) = map { slurp_file("$dir/bench.$_") } qw(out err);
+like($out, qr/number of transactions actually processed: 400\/400/, '20 clients, 8 connections: all get through') or diag($out, $err);
+unlike($err, qr/ERROR|FATAL/, 'no error') or diag($err);
+
+# Who waits for too long is told why.
+{
+	my @others = map { $worker->background_psql('postgres') } 1 .. 8;
+	my ($ret, $out, $err) = $coordinator->psql('postgres', "SET citus.node_connection_timeout TO '1s'; SELECT count(*) FROM t");
+	like($err, qr/connection to the remote node 127.0.0.1:\d+ failed.*DETAIL: .*FATAL:  sorry, too many clients already$/s, 'no connection in time') or diag($err);
+	$_->quit foreach @others;
+}
+
 is($cluster->sql('SELECT sum(v) FROM t'), '320', 'all money is there');
 # The node's own shards: one plan for what costs much, which PostgreSQL spreads over cores; a
 # server for itself, since parallel workers were off above.

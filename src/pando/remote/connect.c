@@ -7,6 +7,10 @@
  * application_name, and limits that make a silent network noticed. A connection that is
  * not made within citus.node_connection_timeout is lost. A node of this host is reached
  * through its Unix-domain socket (local_socket.c), or over TCP where that fails.
+ *
+ * A node that has no connection left for us is *crowded*: a session that is needed pauses
+ * (it has no libpq connection then) and tries again until its deadline, as it would wait
+ * for a place in the shared pool, which learns how many the node takes.
  */
 #include "pando/compat/compat.h"
 
@@ -35,6 +39,7 @@
 #define POOLINFO_NODE 1
 #define POOLINFO_TEXT 2
 #define MAX_OPTIONS 64
+#define RETRY_MS 50
 
 static void connect_failed(Session *session);
 
@@ -229,7 +234,9 @@ connect_start(Session *session)
 	MemoryContextDelete(scratch);
 
 	wire->opened = GetCurrentTimestamp();
-	wire->deadline = TimestampTzPlusMilliseconds(wire->opened, remote_connection_timeout);
+	if (wire->deadline == 0)
+		wire->deadline =
+			TimestampTzPlusMilliseconds(wire->opened, remote_connection_timeout);
 	wire->polling = PGRES_POLLING_WRITING;
 	session->state = SESSION_CONNECTING;
 	if (session->conn == NULL)
@@ -237,24 +244,56 @@ connect_start(Session *session)
 	else if (PQstatus(session->conn) == CONNECTION_BAD)
 		connect_failed(session);
 	else
+	{
 		PQsetNoticeReceiver(session->conn, notice_receive, session);
+		/* Else an error would come without its SQLSTATE. */
+		(void) PQsetErrorVerbosity(session->conn, PQERRORS_VERBOSE);
+	}
 }
 
-/* Over the node's socket it may have been refused what TCP grants. */
+/*
+ * The attempt failed. Over the node's socket it may have been refused what TCP grants;
+ * a crowded node lets us in later.
+ */
 static void
 connect_failed(Session *session)
 {
 	SessionWire *wire = session->wire;
+	char sqlstate[SQLSTATE_LENGTH + 1];
+	char *why = error_split(PQerrorMessage(session->conn), sqlstate);
+	bool crowded = strcmp(sqlstate, "53300") == 0;
 
-	if (!wire->over_socket)
+	if ((crowded && !wire->needed) || (!crowded && !wire->over_socket))
 	{
-		wire_lost(session, PQerrorMessage(session->conn));
+		wire_lost(session, why);
+		return;
+	}
+	PQfinish(session->conn);
+	session->conn = NULL;
+	if (crowded)
+	{
+		wire->crowded = MemoryContextStrdup(wire->context, why);
+		wire->retry = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), RETRY_MS);
+		shared_pool_leave(wire->pool);
+		shared_pool_crowded(wire->pool);
+		wire->pool = NULL;
 		return;
 	}
 	wire->refused_socket = true;
-	PQfinish(session->conn);
-	session->conn = NULL;
 	connect_start(session);
+}
+
+/* It paused because the node was crowded. */
+static void
+connect_again(Session *session)
+{
+	SessionWire *wire = session->wire;
+	const NodeAddress *address = &session->address;
+
+	if (shared_pool_try(address->host, address->port, &wire->pool))
+		connect_start(session);
+	else
+		wire->retry = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), RETRY_MS);
 }
 
 /* The socket is ready: one step more. Sends the queued flight when connected. */
@@ -276,6 +315,7 @@ connect_advance(Session *session)
 		wire_lost(session, PQerrorMessage(session->conn));
 		return;
 	}
+	(void) PQsetErrorVerbosity(session->conn, PQERRORS_DEFAULT);
 	session->state = SESSION_IDLE;
 	if (wire->refused_socket)
 		shared_pool_refuse_socket(wire->pool);
@@ -286,10 +326,28 @@ connect_advance(Session *session)
 		wire->reported = true;
 }
 
-void
-connect_check_deadline(Session *session)
+/* Milliseconds until connect_check_time() has something to do. */
+long
+connect_time_left(const Session *session, TimestampTz now)
 {
-	if (session->state == SESSION_CONNECTING &&
-		GetCurrentTimestamp() >= session->wire->deadline)
-		wire_lost(session, "timeout expired");
+	const SessionWire *wire = session->wire;
+
+	return TimestampDifferenceMilliseconds(now, session->conn == NULL ? wire->retry
+																	  : wire->deadline);
+}
+
+/* Ends an attempt that takes too long; ends a pause. */
+void
+connect_check_time(Session *session)
+{
+	SessionWire *wire = session->wire;
+	TimestampTz now;
+
+	if (session->state != SESSION_CONNECTING)
+		return;
+	now = GetCurrentTimestamp();
+	if (now >= wire->deadline)
+		wire_lost(session, session->conn == NULL ? wire->crowded : "timeout expired");
+	else if (session->conn == NULL && now >= wire->retry)
+		connect_again(session);
 }

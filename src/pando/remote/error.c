@@ -33,6 +33,45 @@ error_trim(const char *message)
 	return copy;
 }
 
+/* The end of what "<severity>:  <SQLSTATE>: " starts in the text; NULL: it does not. */
+static const char *
+after_sqlstate(const char *text)
+{
+	const char *code = text + strlen(":  ");
+
+	if (strncmp(text, ":  ", 3) != 0 ||
+		strspn(code, "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ") != SQLSTATE_LENGTH ||
+		strncmp(code + SQLSTATE_LENGTH, ": ", 2) != 0)
+		return NULL;
+	return code + SQLSTATE_LENGTH + strlen(": ");
+}
+
+/*
+ * Why libpq could not connect, from its verbose text: takes the SQLSTATE out, empty if
+ * there is none, and the line that names a place in the server's source, its last one.
+ */
+char *
+error_split(const char *message, char *sqlstate)
+{
+	char *text = error_trim(message);
+
+	sqlstate[0] = '\0';
+	for (char *at = text; *at != '\0'; at++)
+	{
+		const char *rest = after_sqlstate(at);
+		char *line = strrchr(text, '\n');
+
+		if (rest == NULL)
+			continue;
+		strlcpy(sqlstate, rest - strlen(": ") - SQLSTATE_LENGTH, SQLSTATE_LENGTH + 1);
+		if (line > rest && strstr(line, ".c:") != NULL)
+			*line = '\0';
+		memmove(at + strlen(":  "), rest, strlen(rest) + 1);
+		break;
+	}
+	return text;
+}
+
 static char *
 field(const PGresult *result, int code)
 {

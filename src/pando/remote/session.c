@@ -104,6 +104,7 @@ session_open(const NodeAddress *address, Oid userid, const char *name, bool extr
 	{
 		bool has_place = true;
 
+		session->wire->needed = !extra;
 		if (extra)
 			has_place =
 				shared_pool_try(address->host, address->port, &session->wire->pool);

@@ -5,8 +5,9 @@
  * keeps a pointer to its own. A backend that needs a session while the pool is full
  * waits, up to citus.node_connection_timeout. A transaction that already holds sessions
  * waits for a second only, since two such could wait for each other: then it exceeds the
- * limit. A session that would only make a statement faster is not opened while the pool
- * is full. No session is kept idle then either, so that at least one place goes round.
+ * limit. A node that had no connection left for us tells the limit, too. A session that
+ * would only make a statement faster is not opened while the pool is full. No session is
+ * kept idle then either, so that at least one place goes round.
  */
 #include "pando/compat/compat.h"
 
@@ -26,6 +27,7 @@
 
 #define TRANCHE "pando_shared_pool"
 #define SOCKET_REFUSED_MS 600000
+#define CROWDED_MS 30000
 #define HOLDER_WAIT_MS 1000
 
 struct SharedPoolEntry
@@ -33,6 +35,8 @@ struct SharedPoolEntry
 	uint64 key; /* hash of host and port */
 	pg_atomic_uint32 sessions;
 	pg_atomic_uint64 socket_refused; /* when its Unix-domain socket let nobody in; 0 */
+	pg_atomic_uint64 crowded;		 /* when it last had no connection left for us; 0 */
+	pg_atomic_uint32 crowd;			 /* as many of ours as it had then */
 	ConditionVariable freed;
 };
 
@@ -74,14 +78,32 @@ shared_pool_init(void)
 	shmem_startup_hook = pool_startup;
 }
 
-/* Places per node; 0: no limit. */
-static uint32
-pool_limit(void)
+static bool
+is_recent(pg_atomic_uint64 *when, int milliseconds)
 {
-	if (remote_max_shared_pool_size == -1)
-		return 0;
-	return remote_max_shared_pool_size == 0 ? MaxConnections
-											: remote_max_shared_pool_size;
+	TimestampTz then = (TimestampTz) pg_atomic_read_u64(when);
+
+	return then != 0 &&
+		   !TimestampDifferenceExceeds(then, GetCurrentTimestamp(), milliseconds);
+}
+
+/* Places at the node; 0: no limit. */
+static uint32
+pool_limit(SharedPoolEntry *entry)
+{
+	uint32 limit = remote_max_shared_pool_size;
+
+	if (remote_max_shared_pool_size == 0)
+		limit = MaxConnections;
+	else if (remote_max_shared_pool_size == -1)
+		limit = 0;
+	if (is_recent(&entry->crowded, CROWDED_MS))
+	{
+		uint32 crowd = pg_atomic_read_u32(&entry->crowd);
+
+		limit = limit == 0 ? crowd : Min(limit, crowd);
+	}
+	return limit;
 }
 
 static SharedPoolEntry *
@@ -104,6 +126,8 @@ pool_entry(const char *host, int port)
 	{
 		pg_atomic_init_u32(&entry->sessions, 0);
 		pg_atomic_init_u64(&entry->socket_refused, 0);
+		pg_atomic_init_u64(&entry->crowded, 0);
+		pg_atomic_init_u32(&entry->crowd, 0);
 		ConditionVariableInit(&entry->freed);
 	}
 	LWLockRelease(pool_lock);
@@ -132,7 +156,8 @@ raise_full(const char *host, int port, uint32 limit)
 					errdetail("All %u connections that this server may hold to it were "
 							  "in use for %d ms.",
 							  limit, remote_connection_timeout),
-					errhint("Consider raising citus.max_shared_pool_size.")));
+					errhint("Consider raising citus.max_shared_pool_size, or the node's "
+							"max_connections if that is lower.")));
 }
 
 /*
@@ -145,26 +170,25 @@ SharedPoolEntry *
 shared_pool_enter(const char *host, int port, bool holds_others)
 {
 	SharedPoolEntry *entry = pool_entry(host, port);
-	uint32 limit = pool_limit();
 	int patience = holds_others ? Min(HOLDER_WAIT_MS, remote_connection_timeout)
 								: remote_connection_timeout;
 	TimestampTz start;
 
-	if (entry == NULL || pool_try(entry, limit))
+	if (entry == NULL || pool_try(entry, pool_limit(entry)))
 		return entry;
 
 	start = GetCurrentTimestamp();
 	ConditionVariablePrepareToSleep(&entry->freed);
-	while (!pool_try(entry, limit))
+	while (!pool_try(entry, pool_limit(entry)))
 	{
 		if (!TimestampDifferenceExceeds(start, GetCurrentTimestamp(), patience))
 			(void) ConditionVariableTimedSleep(&entry->freed, 100, PG_WAIT_EXTENSION);
-		else if (holds_others)
-			limit = 0;
+		else if (holds_others && pool_try(entry, 0))
+			break;
 		else
 		{
 			ConditionVariableCancelSleep();
-			raise_full(host, port, limit);
+			raise_full(host, port, pool_limit(entry));
 		}
 	}
 	ConditionVariableCancelSleep();
@@ -176,7 +200,7 @@ bool
 shared_pool_try(const char *host, int port, SharedPoolEntry **taken)
 {
 	SharedPoolEntry *entry = pool_entry(host, port);
-	bool has_place = entry == NULL || pool_try(entry, pool_limit());
+	bool has_place = entry == NULL || pool_try(entry, pool_limit(entry));
 
 	*taken = has_place ? entry : NULL;
 	return has_place;
@@ -195,9 +219,19 @@ shared_pool_leave(SharedPoolEntry *entry)
 bool
 shared_pool_full(SharedPoolEntry *entry)
 {
-	uint32 limit = pool_limit();
+	uint32 limit = entry != NULL ? pool_limit(entry) : 0;
 
-	return entry != NULL && limit != 0 && pg_atomic_read_u32(&entry->sessions) >= limit;
+	return limit != 0 && pg_atomic_read_u32(&entry->sessions) >= limit;
+}
+
+/* The node has no connection left for us; for some time it gets no more than now. */
+void
+shared_pool_crowded(SharedPoolEntry *entry)
+{
+	if (entry == NULL)
+		return;
+	pg_atomic_write_u32(&entry->crowd, Max(pg_atomic_read_u32(&entry->sessions), 1));
+	pg_atomic_write_u64(&entry->crowded, (uint64) GetCurrentTimestamp());
 }
 
 /* Nobody tries the node's Unix-domain socket for some time. */
@@ -211,9 +245,5 @@ shared_pool_refuse_socket(SharedPoolEntry *entry)
 bool
 shared_pool_socket_refused(SharedPoolEntry *entry)
 {
-	TimestampTz when =
-		entry != NULL ? (TimestampTz) pg_atomic_read_u64(&entry->socket_refused) : 0;
-
-	return when != 0 &&
-		   !TimestampDifferenceExceeds(when, GetCurrentTimestamp(), SOCKET_REFUSED_MS);
+	return entry != NULL && is_recent(&entry->socket_refused, SOCKET_REFUSED_MS);
 }

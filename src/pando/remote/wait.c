@@ -290,6 +290,8 @@ wanted_events(const Session *session)
 	switch (session->state)
 	{
 		case SESSION_CONNECTING:
+			if (session->conn == NULL)
+				return 0;
 			return wire->polling == PGRES_POLLING_READING ? WL_SOCKET_READABLE
 														  : WL_SOCKET_WRITEABLE;
 		case SESSION_BUSY:
@@ -498,9 +500,10 @@ sleep_on(Session **sessions, int nsessions, long timeout_ms)
 	}
 }
 
-/* Milliseconds until the first deadline of a connection attempt, or limit if sooner. */
+/* Milliseconds until the first attempt to connect is to be looked at, or limit if sooner.
+ */
 static long
-until_deadline(Session **sessions, int nsessions, long limit)
+until_connect_time(Session **sessions, int nsessions, long limit)
 {
 	TimestampTz now = 0;
 
@@ -512,7 +515,7 @@ until_deadline(Session **sessions, int nsessions, long limit)
 			continue;
 		if (now == 0)
 			now = GetCurrentTimestamp();
-		left = TimestampDifferenceMilliseconds(now, sessions[i]->wire->deadline);
+		left = connect_time_left(sessions[i], now);
 		if (limit < 0 || left < limit)
 			limit = left;
 	}
@@ -523,7 +526,7 @@ static bool
 under_way(Session **sessions, int nsessions)
 {
 	for (int i = 0; i < nsessions; i++)
-		if (wanted_events(sessions[i]) != 0)
+		if (wanted_events(sessions[i]) != 0 || sessions[i]->state == SESSION_CONNECTING)
 			return true;
 	return false;
 }
@@ -554,9 +557,9 @@ wire_wait(Session **sessions, int nsessions, long timeout_ms)
 			if (left <= 0)
 				return NULL;
 		}
-		sleep_on(sessions, nsessions, until_deadline(sessions, nsessions, left));
+		sleep_on(sessions, nsessions, until_connect_time(sessions, nsessions, left));
 		for (int i = 0; i < nsessions; i++)
-			connect_check_deadline(sessions[i]);
+			connect_check_time(sessions[i]);
 		if (timeout_ms == 0)
 			return next_ready(sessions, nsessions);
 	}

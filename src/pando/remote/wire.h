@@ -21,6 +21,8 @@
 #include "storage/latch.h"
 #include "utils/hsearch.h"
 
+#define SQLSTATE_LENGTH 5
+
 typedef enum FlightKind
 {
 	FLIGHT_NONE,
@@ -64,7 +66,10 @@ struct SessionWire
 	/* Connection. */
 	char *name; /* application_name given */
 	TimestampTz opened;
+	bool needed;		  /* not only useful */
 	TimestampTz deadline; /* of SESSION_CONNECTING */
+	TimestampTz retry;	  /* end of a pause */
+	const char *crowded;  /* the node's words when it had no connection left; or NULL */
 	PostgresPollingStatusType polling;
 	SharedPoolEntry *pool; /* where it is counted; NULL: not counted */
 	bool fd_acquired;
@@ -121,7 +126,8 @@ extern char *local_socket_directory(const char *host, int port);
 /* connect.c */
 extern void connect_start(Session *session);
 extern void connect_advance(Session *session);
-extern void connect_check_deadline(Session *session);
+extern long connect_time_left(const Session *session, TimestampTz now);
+extern void connect_check_time(Session *session);
 
 /* flight.c */
 extern void flight_launch(Session *session);
@@ -143,12 +149,14 @@ extern void result_track(PGresult *result);
 extern void notice_receive(void *session, const PGresult *result);
 extern void notice_emit(Session *session);
 extern char *error_trim(const char *message);
+extern char *error_split(const char *message, char *sqlstate);
 
 /* shared_pool.c */
 extern void shared_pool_init(void);
 extern SharedPoolEntry *shared_pool_enter(const char *host, int port, bool holds_others);
 extern bool shared_pool_try(const char *host, int port, SharedPoolEntry **taken);
 extern void shared_pool_leave(SharedPoolEntry *entry);
+extern void shared_pool_crowded(SharedPoolEntry *entry);
 extern bool shared_pool_full(SharedPoolEntry *entry);
 extern void shared_pool_refuse_socket(SharedPoolEntry *entry);
 extern bool shared_pool_socket_refused(SharedPoolEntry *entry);
