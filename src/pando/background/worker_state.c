@@ -7,59 +7,36 @@
 
 #include "miscadmin.h"
 #include "pando/background/worker_state.h"
-#include "storage/ipc.h"
+#include "pando/base/shared_memory.h"
 #include "storage/lwlock.h"
-#include "storage/shmem.h"
 #include "utils/timestamp.h"
 
-#define TRANCHE "pando_background"
 #define MAX_DATABASES 256
 #define HOLD_WAIT_MS 10000
 
 typedef struct BackgroundShared
 {
-	LWLock *lock;
 	Latch *launcher;
 	WorkerState workers[MAX_DATABASES];
 } BackgroundShared;
 
 static BackgroundShared *shared = NULL;
-static shmem_request_hook_type next_request_hook = NULL;
-static shmem_startup_hook_type next_startup_hook = NULL;
+static LWLock *shared_lock = NULL;
 
 static void
-state_request(void)
+state_attach(void *memory, LWLock *lock, bool fresh)
 {
-	if (next_request_hook)
-		next_request_hook();
-	RequestAddinShmemSpace(MAXALIGN(sizeof(BackgroundShared)));
-	RequestNamedLWLockTranche(TRANCHE, 1);
-}
-
-static void
-state_startup(void)
-{
-	bool found;
-
-	if (next_startup_hook)
-		next_startup_hook();
-	LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
-	shared = ShmemInitStruct("pando background", sizeof(BackgroundShared), &found);
-	if (!found)
-	{
-		memset(shared, 0, sizeof(BackgroundShared));
-		shared->lock = &GetNamedLWLockTranche(TRANCHE)->lock;
-	}
-	LWLockRelease(AddinShmemInitLock);
+	shared = memory;
+	shared_lock = lock;
 }
 
 void
 worker_state_init(void)
 {
-	next_request_hook = shmem_request_hook;
-	shmem_request_hook = state_request;
-	next_startup_hook = shmem_startup_hook;
-	shmem_startup_hook = state_startup;
+	static const SharedMemory memory = {"pando_background", sizeof(BackgroundShared), 0,
+										state_attach};
+
+	shared_memory_register(&memory);
 }
 
 WorkerState *
@@ -67,7 +44,7 @@ worker_state_lock(Oid database)
 {
 	WorkerState *vacant = NULL;
 
-	LWLockAcquire(shared->lock, LW_EXCLUSIVE);
+	LWLockAcquire(shared_lock, LW_EXCLUSIVE);
 	for (int i = 0; i < MAX_DATABASES; i++)
 	{
 		WorkerState *worker = &shared->workers[i];
@@ -79,7 +56,7 @@ worker_state_lock(Oid database)
 	}
 	if (vacant == NULL)
 	{
-		LWLockRelease(shared->lock);
+		LWLockRelease(shared_lock);
 		return NULL;
 	}
 	memset(vacant, 0, sizeof(WorkerState));
@@ -90,7 +67,7 @@ worker_state_lock(Oid database)
 void
 worker_state_unlock(void)
 {
-	LWLockRelease(shared->lock);
+	LWLockRelease(shared_lock);
 }
 
 WorkerState *
@@ -99,29 +76,29 @@ worker_state_copy(int *count)
 	WorkerState *copy = palloc(sizeof(WorkerState) * MAX_DATABASES);
 
 	*count = 0;
-	LWLockAcquire(shared->lock, LW_SHARED);
+	LWLockAcquire(shared_lock, LW_SHARED);
 	for (int i = 0; i < MAX_DATABASES; i++)
 		if (OidIsValid(shared->workers[i].database))
 			copy[(*count)++] = shared->workers[i];
-	LWLockRelease(shared->lock);
+	LWLockRelease(shared_lock);
 	return copy;
 }
 
 void
 worker_state_set_launcher(Latch *latch)
 {
-	LWLockAcquire(shared->lock, LW_EXCLUSIVE);
+	LWLockAcquire(shared_lock, LW_EXCLUSIVE);
 	shared->launcher = latch;
-	LWLockRelease(shared->lock);
+	LWLockRelease(shared_lock);
 }
 
 void
 worker_state_wake_launcher(void)
 {
-	LWLockAcquire(shared->lock, LW_SHARED);
+	LWLockAcquire(shared_lock, LW_SHARED);
 	if (shared->launcher != NULL)
 		SetLatch(shared->launcher);
-	LWLockRelease(shared->lock);
+	LWLockRelease(shared_lock);
 }
 
 void

@@ -11,13 +11,12 @@
 #include "funcapi.h"
 #include "miscadmin.h"
 #include "port/atomics.h"
-#include "storage/ipc.h"
 #include "storage/lwlock.h"
-#include "storage/shmem.h"
 #include "utils/guc.h"
 #include "utils/timestamp.h"
 
 #include "pando/base/counter.h"
+#include "pando/base/shared_memory.h"
 
 #define MAX_DATABASES 256
 
@@ -33,56 +32,35 @@ typedef struct CounterSlot
 
 typedef struct CounterTable
 {
-	LWLock *lock; /* guards who has which slot, and resets */
 	CounterSlot slots[MAX_DATABASES];
 } CounterTable;
 
 bool counter_enabled = false;
 
 static CounterTable *table = NULL;
+static LWLock *table_lock = NULL; /* guards who has which slot, and resets */
 static CounterSlot *own_slot = NULL;
-static shmem_request_hook_type previous_request = NULL;
-static shmem_startup_hook_type previous_startup = NULL;
 
 static void
-counter_request(void)
+counter_attach(void *memory, LWLock *lock, bool fresh)
 {
-	if (previous_request)
-		previous_request();
-	RequestAddinShmemSpace(MAXALIGN(sizeof(CounterTable)));
-	RequestNamedLWLockTranche("pando_counter", 1);
-}
-
-static void
-counter_startup(void)
-{
-	bool found;
-
-	if (previous_startup)
-		previous_startup();
-	LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
-	table = ShmemInitStruct("pando counters", sizeof(CounterTable), &found);
-	if (!found)
-	{
-		memset(table, 0, sizeof(CounterTable));
-		table->lock = &GetNamedLWLockTranche("pando_counter")->lock;
-		for (int i = 0; i < MAX_DATABASES; i++)
-			for (int j = 0; j < NCOUNTERS; j++)
-				pg_atomic_init_u64(&table->slots[i].counts[j], 0);
-	}
-	LWLockRelease(AddinShmemInitLock);
+	table = memory;
+	table_lock = lock;
+	for (int i = 0; fresh && i < MAX_DATABASES; i++)
+		for (int j = 0; j < NCOUNTERS; j++)
+			pg_atomic_init_u64(&table->slots[i].counts[j], 0);
 }
 
 void
 counter_init(void)
 {
+	static const SharedMemory memory = {"pando_counter", sizeof(CounterTable), 0,
+										counter_attach};
+
 	DefineCustomBoolVariable("citus.enable_stat_counters",
 							 "Counts connections to nodes and distributed queries.", NULL,
 							 &counter_enabled, false, PGC_SUSET, 0, NULL, NULL, NULL);
-	previous_request = shmem_request_hook;
-	shmem_request_hook = counter_request;
-	previous_startup = shmem_startup_hook;
-	shmem_startup_hook = counter_startup;
+	shared_memory_register(&memory);
 }
 
 /* Slot of a database; NULL if it has none. The caller holds the lock. */
@@ -100,13 +78,13 @@ slot_take(void)
 {
 	CounterSlot *slot;
 
-	LWLockAcquire(table->lock, LW_EXCLUSIVE);
+	LWLockAcquire(table_lock, LW_EXCLUSIVE);
 	slot = slot_find(MyDatabaseId);
 	if (slot == NULL)
 		slot = slot_find(InvalidOid);
 	if (slot != NULL)
 		slot->database = MyDatabaseId;
-	LWLockRelease(table->lock);
+	LWLockRelease(table_lock);
 	return slot;
 }
 
@@ -129,7 +107,7 @@ citus_stat_counters(PG_FUNCTION_ARGS)
 	Oid database = PG_GETARG_OID(0);
 
 	InitMaterializedSRF(fcinfo, 0);
-	LWLockAcquire(table->lock, LW_SHARED);
+	LWLockAcquire(table_lock, LW_SHARED);
 	for (int i = 0; i < MAX_DATABASES; i++)
 	{
 		CounterSlot *slot = &table->slots[i];
@@ -146,7 +124,7 @@ citus_stat_counters(PG_FUNCTION_ARGS)
 		nulls[NCOUNTERS + 1] = slot->reset == 0;
 		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
 	}
-	LWLockRelease(table->lock);
+	LWLockRelease(table_lock);
 	return (Datum) 0;
 }
 
@@ -159,7 +137,7 @@ citus_stat_counters_reset(PG_FUNCTION_ARGS)
 
 	if (!OidIsValid(database))
 		database = MyDatabaseId;
-	LWLockAcquire(table->lock, LW_EXCLUSIVE);
+	LWLockAcquire(table_lock, LW_EXCLUSIVE);
 	slot = slot_find(database);
 	if (slot != NULL)
 	{
@@ -167,6 +145,6 @@ citus_stat_counters_reset(PG_FUNCTION_ARGS)
 			pg_atomic_write_u64(&slot->counts[j], 0);
 		slot->reset = GetCurrentTimestamp();
 	}
-	LWLockRelease(table->lock);
+	LWLockRelease(table_lock);
 	PG_RETURN_VOID();
 }

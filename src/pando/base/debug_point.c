@@ -12,13 +12,12 @@
 #include "fmgr.h"
 #include "miscadmin.h"
 #include "pgstat.h"
-#include "storage/ipc.h"
 #include "storage/latch.h"
 #include "storage/lwlock.h"
-#include "storage/shmem.h"
 #include "utils/builtins.h"
 
 #include "pando/base/debug_point.h"
+#include "pando/base/shared_memory.h"
 
 #define MAX_ARMED 32
 
@@ -37,7 +36,6 @@ typedef enum DebugAction
 
 typedef struct DebugPointTable
 {
-	LWLock *lock;
 	volatile int narmed;
 	struct
 	{
@@ -49,42 +47,22 @@ typedef struct DebugPointTable
 #ifdef PANDO_DEBUG_POINTS
 
 static DebugPointTable *table = NULL;
-static shmem_request_hook_type previous_request = NULL;
-static shmem_startup_hook_type previous_startup = NULL;
+static LWLock *table_lock = NULL;
 
 static void
-debug_point_request(void)
+debug_point_attach(void *memory, LWLock *lock, bool fresh)
 {
-	if (previous_request)
-		previous_request();
-	RequestAddinShmemSpace(MAXALIGN(sizeof(DebugPointTable)));
-	RequestNamedLWLockTranche("pando_debug_point", 1);
-}
-
-static void
-debug_point_startup(void)
-{
-	bool found;
-
-	if (previous_startup)
-		previous_startup();
-	LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
-	table = ShmemInitStruct("pando debug points", sizeof(DebugPointTable), &found);
-	if (!found)
-	{
-		memset(table, 0, sizeof(DebugPointTable));
-		table->lock = &GetNamedLWLockTranche("pando_debug_point")->lock;
-	}
-	LWLockRelease(AddinShmemInitLock);
+	table = memory;
+	table_lock = lock;
 }
 
 void
 debug_point_init(void)
 {
-	previous_request = shmem_request_hook;
-	shmem_request_hook = debug_point_request;
-	previous_startup = shmem_startup_hook;
-	shmem_startup_hook = debug_point_startup;
+	static const SharedMemory memory = {"pando_debug_point", sizeof(DebugPointTable), 0,
+										debug_point_attach};
+
+	shared_memory_register(&memory);
 }
 
 /* Position of an armed point, -1 if it is not; the caller holds the lock. */
@@ -103,11 +81,11 @@ debug_point_look(const char *name, DebugAction *action)
 {
 	int i;
 
-	LWLockAcquire(table->lock, LW_SHARED);
+	LWLockAcquire(table_lock, LW_SHARED);
 	i = debug_point_find(name);
 	if (i >= 0)
 		*action = table->armed[i].action;
-	LWLockRelease(table->lock);
+	LWLockRelease(table_lock);
 	return i >= 0;
 }
 
@@ -184,7 +162,7 @@ debug_point_arm(PG_FUNCTION_ARGS)
 						errmsg("invalid action \"%s\" for a debug point", word),
 						errhint("Use wait, error or exit.")));
 
-	LWLockAcquire(table->lock, LW_EXCLUSIVE);
+	LWLockAcquire(table_lock, LW_EXCLUSIVE);
 	i = debug_point_find(name);
 	if (i < 0 && table->narmed == MAX_ARMED)
 		ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
@@ -193,16 +171,16 @@ debug_point_arm(PG_FUNCTION_ARGS)
 		i = table->narmed++;
 	strlcpy(table->armed[i].name, name, NAMEDATALEN);
 	table->armed[i].action = action;
-	LWLockRelease(table->lock);
+	LWLockRelease(table_lock);
 	PG_RETURN_VOID();
 }
 
 Datum
 debug_point_clear(PG_FUNCTION_ARGS)
 {
-	LWLockAcquire(table->lock, LW_EXCLUSIVE);
+	LWLockAcquire(table_lock, LW_EXCLUSIVE);
 	table->narmed = 0;
-	LWLockRelease(table->lock);
+	LWLockRelease(table_lock);
 	PG_RETURN_VOID();
 }
 

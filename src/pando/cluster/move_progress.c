@@ -12,10 +12,10 @@
 #include "miscadmin.h"
 #include "storage/ipc.h"
 #include "storage/lwlock.h"
-#include "storage/shmem.h"
 #include "utils/builtins.h"
 #include "utils/tuplestore.h"
 
+#include "pando/base/shared_memory.h"
 #include "pando/cluster/move_progress.h"
 #include "pando/cluster/shard_size.h"
 #include "pando/metadata/table.h"
@@ -38,7 +38,6 @@ typedef struct Entry
 
 typedef struct ProgressTable
 {
-	LWLock *lock;
 	Entry entries[MAX_ENTRIES];
 } ProgressTable;
 
@@ -55,34 +54,14 @@ static const struct
 };
 
 static ProgressTable *table = NULL;
+static LWLock *table_lock = NULL;
 static bool have_entries = false;
-static shmem_request_hook_type previous_request = NULL;
-static shmem_startup_hook_type previous_startup = NULL;
 
 static void
-progress_request(void)
+progress_attach(void *memory, LWLock *lock, bool fresh)
 {
-	if (previous_request != NULL)
-		previous_request();
-	RequestAddinShmemSpace(MAXALIGN(sizeof(ProgressTable)));
-	RequestNamedLWLockTranche("pando_move_progress", 1);
-}
-
-static void
-progress_startup(void)
-{
-	bool found;
-
-	if (previous_startup != NULL)
-		previous_startup();
-	LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
-	table = ShmemInitStruct("pando move progress", sizeof(ProgressTable), &found);
-	if (!found)
-	{
-		memset(table, 0, sizeof(ProgressTable));
-		table->lock = &GetNamedLWLockTranche("pando_move_progress")->lock;
-	}
-	LWLockRelease(AddinShmemInitLock);
+	table = memory;
+	table_lock = lock;
 }
 
 static void
@@ -91,13 +70,13 @@ forget_own(void)
 	if (!have_entries)
 		return;
 	have_entries = false;
-	LWLockAcquire(table->lock, LW_EXCLUSIVE);
+	LWLockAcquire(table_lock, LW_EXCLUSIVE);
 	for (int i = 0; i < MAX_ENTRIES; i++)
 	{
 		if (table->entries[i].pid == MyProcPid)
 			table->entries[i].pid = 0;
 	}
-	LWLockRelease(table->lock);
+	LWLockRelease(table_lock);
 }
 
 static void
@@ -116,10 +95,10 @@ progress_exit(int code, Datum arg)
 void
 move_progress_init(void)
 {
-	previous_request = shmem_request_hook;
-	shmem_request_hook = progress_request;
-	previous_startup = shmem_startup_hook;
-	shmem_startup_hook = progress_startup;
+	static const SharedMemory memory = {"pando_move_progress", sizeof(ProgressTable), 0,
+										progress_attach};
+
+	shared_memory_register(&memory);
 	xact_register(progress_transaction);
 }
 
@@ -153,7 +132,7 @@ move_progress_add(int64 shard_id, const DistNode *source, const DistNode *target
 		before_shmem_exit(progress_exit, (Datum) 0);
 		registered = true;
 	}
-	LWLockAcquire(table->lock, LW_EXCLUSIVE);
+	LWLockAcquire(table_lock, LW_EXCLUSIVE);
 	entry = entry_find(shard_id, true);
 	if (entry != NULL && entry->pid == 0)
 	{
@@ -166,7 +145,7 @@ move_progress_add(int64 shard_id, const DistNode *source, const DistNode *target
 						 .kind = kind,
 						 .step = MOVE_NOT_STARTED};
 	}
-	LWLockRelease(table->lock);
+	LWLockRelease(table_lock);
 }
 
 void
@@ -174,11 +153,11 @@ move_progress_set(int64 shard_id, MoveStep step)
 {
 	Entry *entry;
 
-	LWLockAcquire(table->lock, LW_EXCLUSIVE);
+	LWLockAcquire(table_lock, LW_EXCLUSIVE);
 	entry = entry_find(shard_id, false);
 	if (entry != NULL)
 		entry->step = step;
-	LWLockRelease(table->lock);
+	LWLockRelease(table_lock);
 }
 
 /* One row per shard of the group that the entry is about. */
@@ -227,9 +206,9 @@ get_rebalance_progress(PG_FUNCTION_ARGS)
 	Entry *entries = palloc(sizeof(Entry) * MAX_ENTRIES);
 
 	InitMaterializedSRF(fcinfo, 0);
-	LWLockAcquire(table->lock, LW_SHARED);
+	LWLockAcquire(table_lock, LW_SHARED);
 	memcpy(entries, table->entries, sizeof(Entry) * MAX_ENTRIES);
-	LWLockRelease(table->lock);
+	LWLockRelease(table_lock);
 
 	for (int i = 0; i < MAX_ENTRIES; i++)
 	{

@@ -8,14 +8,13 @@
 #include "pando/compat/compat.h"
 
 #include "miscadmin.h"
+#include "pando/base/shared_memory.h"
 #include "pando/transaction/maintenance.h"
 #include "pando/transaction/member.h"
 #include "port/atomics.h"
 #include "storage/ipc.h"
 #include "storage/latch.h"
-#include "storage/lwlock.h"
 #include "storage/proc.h"
-#include "storage/shmem.h"
 
 #define MAX_WORKERS 64
 
@@ -27,33 +26,17 @@ typedef struct Attention
 } Attention;
 
 static Attention *shared = NULL;
-static shmem_request_hook_type next_request_hook = NULL;
-static shmem_startup_hook_type next_startup_hook = NULL;
 
 static void
-attention_request(void)
+attention_attach(void *memory, LWLock *lock, bool fresh)
 {
-	if (next_request_hook)
-		next_request_hook();
-	RequestAddinShmemSpace(sizeof(Attention) * MAX_WORKERS);
-}
-
-static void
-attention_startup(void)
-{
-	bool found;
-
-	if (next_startup_hook)
-		next_startup_hook();
-	LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
-	shared = ShmemInitStruct("pando attention", sizeof(Attention) * MAX_WORKERS, &found);
-	for (int i = 0; !found && i < MAX_WORKERS; i++)
+	shared = memory;
+	for (int i = 0; fresh && i < MAX_WORKERS; i++)
 	{
 		pg_atomic_init_u32(&shared[i].database, 0);
 		pg_atomic_init_u32(&shared[i].process, 0);
 		pg_atomic_init_u32(&shared[i].wanted, 0);
 	}
-	LWLockRelease(AddinShmemInitLock);
 }
 
 /* The entry of this database, NULL if its worker has none. */
@@ -131,8 +114,8 @@ maintenance_wished(void)
 void
 attention_init(void)
 {
-	next_request_hook = shmem_request_hook;
-	shmem_request_hook = attention_request;
-	next_startup_hook = shmem_startup_hook;
-	shmem_startup_hook = attention_startup;
+	static const SharedMemory memory = {
+		"pando_attention", sizeof(Attention) * MAX_WORKERS, 0, attention_attach};
+
+	shared_memory_register(&memory);
 }

@@ -26,13 +26,12 @@
 #include "fmgr.h"
 #include "miscadmin.h"
 #include "pando/base/debug_point.h"
+#include "pando/base/shared_memory.h"
 #include "pando/transaction/member.h"
 #include "port/atomics.h"
 #include "storage/backendid.h"
 #include "storage/condition_variable.h"
 #include "storage/ipc.h"
-#include "storage/lwlock.h"
-#include "storage/shmem.h"
 #include "utils/timestamp.h"
 #include "utils/wait_event.h"
 
@@ -53,23 +52,6 @@ typedef struct GateShared
 
 static GateShared *shared = NULL;
 static bool inside = false;
-static shmem_request_hook_type next_request_hook = NULL;
-static shmem_startup_hook_type next_startup_hook = NULL;
-
-static Size
-shared_size(void)
-{
-	return add_size(offsetof(GateShared, leases),
-					mul_size(MaxBackends + 1, sizeof(pg_atomic_uint64)));
-}
-
-static void
-gate_request(void)
-{
-	if (next_request_hook)
-		next_request_hook();
-	RequestAddinShmemSpace(shared_size());
-}
 
 static uint64
 later(long ms)
@@ -78,25 +60,18 @@ later(long ms)
 }
 
 static void
-gate_startup(void)
+gate_attach(void *memory, LWLock *lock, bool fresh)
 {
-	bool found;
-
-	if (next_startup_hook)
-		next_startup_hook();
-	LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
-	shared = ShmemInitStruct("pando gate", shared_size(), &found);
-	if (!found)
-	{
-		pg_atomic_init_u32(&shared->inside, 0);
-		pg_atomic_init_u32(&shared->closers, 0);
-		pg_atomic_init_u64(&shared->blind_until, later(DOUBT_MS + DOUBT_SLACK_MS));
-		ConditionVariableInit(&shared->opened);
-		ConditionVariableInit(&shared->drained);
-		for (int i = 0; i <= MaxBackends; i++)
-			pg_atomic_init_u64(&shared->leases[i], 0);
-	}
-	LWLockRelease(AddinShmemInitLock);
+	shared = memory;
+	if (!fresh)
+		return;
+	pg_atomic_init_u32(&shared->inside, 0);
+	pg_atomic_init_u32(&shared->closers, 0);
+	pg_atomic_init_u64(&shared->blind_until, later(DOUBT_MS + DOUBT_SLACK_MS));
+	ConditionVariableInit(&shared->opened);
+	ConditionVariableInit(&shared->drained);
+	for (int i = 0; i <= MaxBackends; i++)
+		pg_atomic_init_u64(&shared->leases[i], 0);
 }
 
 /* ------------------------------------------------------------------------------------
@@ -259,10 +234,10 @@ gate_keep_closed(int lease_ms)
 void
 gate_init(void)
 {
-	next_request_hook = shmem_request_hook;
-	shmem_request_hook = gate_request;
-	next_startup_hook = shmem_startup_hook;
-	shmem_startup_hook = gate_startup;
+	static const SharedMemory memory = {"pando_gate", offsetof(GateShared, leases),
+										sizeof(pg_atomic_uint64), gate_attach};
+
+	shared_memory_register(&memory);
 }
 
 PG_FUNCTION_INFO_V1(gate_close);

@@ -17,15 +17,14 @@
 #include "fmgr.h"
 #include "funcapi.h"
 #include "miscadmin.h"
+#include "pando/base/shared_memory.h"
 #include "pando/transaction/maintenance.h"
 #include "pando/transaction/member.h"
 #include "port/atomics.h"
 #include "storage/backendid.h"
 #include "storage/ipc.h"
-#include "storage/lwlock.h"
 #include "storage/proc.h"
 #include "storage/procarray.h"
-#include "storage/shmem.h"
 #include "utils/builtins.h"
 #include "utils/guc.h"
 #include "utils/memutils.h"
@@ -53,8 +52,6 @@ typedef struct IdentityShared
 
 static IdentityShared *shared = NULL;
 static uint64 my_number = 0;
-static shmem_request_hook_type next_request_hook = NULL;
-static shmem_startup_hook_type next_startup_hook = NULL;
 static emit_log_hook_type next_log_hook = NULL;
 
 bool
@@ -64,44 +61,22 @@ identity_is_node_session(void)
 		   strncmp(application_name, NAME_PREFIX, sizeof(NAME_PREFIX) - 1) == 0;
 }
 
-static Size
-shared_size(void)
-{
-	return add_size(offsetof(IdentityShared, slots),
-					mul_size(MaxBackends + 1, sizeof(IdentitySlot)));
-}
-
 static void
-identity_request(void)
+identity_attach(void *memory, LWLock *lock, bool fresh)
 {
-	if (next_request_hook)
-		next_request_hook();
-	RequestAddinShmemSpace(shared_size());
-}
-
-static void
-identity_startup(void)
-{
-	bool found;
-
-	if (next_startup_hook)
-		next_startup_hook();
-	LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
-	shared = ShmemInitStruct("pando identity", shared_size(), &found);
-	if (!found)
+	shared = memory;
+	if (!fresh)
+		return;
+	shared->first_number = (uint64) GetCurrentTimestamp();
+	pg_atomic_init_u64(&shared->last_number, shared->first_number);
+	for (int i = 0; i <= MaxBackends; i++)
 	{
-		shared->first_number = (uint64) GetCurrentTimestamp();
-		pg_atomic_init_u64(&shared->last_number, shared->first_number);
-		for (int i = 0; i <= MaxBackends; i++)
-		{
-			pg_atomic_init_u64(&shared->slots[i].number, 0);
-			pg_atomic_init_u32(&shared->slots[i].pid, 0);
-			pg_atomic_init_u32(&shared->slots[i].victim, 0);
-			pg_atomic_init_u64(&shared->slots[i].settling, 0);
-			pg_atomic_init_u64(&shared->slots[i].unsettled, 0);
-		}
+		pg_atomic_init_u64(&shared->slots[i].number, 0);
+		pg_atomic_init_u32(&shared->slots[i].pid, 0);
+		pg_atomic_init_u32(&shared->slots[i].victim, 0);
+		pg_atomic_init_u64(&shared->slots[i].settling, 0);
+		pg_atomic_init_u64(&shared->slots[i].unsettled, 0);
 	}
-	LWLockRelease(AddinShmemInitLock);
 }
 
 static IdentitySlot *
@@ -339,10 +314,10 @@ identity_session_name(void)
 void
 identity_init(void)
 {
-	next_request_hook = shmem_request_hook;
-	shmem_request_hook = identity_request;
-	next_startup_hook = shmem_startup_hook;
-	shmem_startup_hook = identity_startup;
+	static const SharedMemory memory = {"pando_identity", offsetof(IdentityShared, slots),
+										sizeof(IdentitySlot), identity_attach};
+
+	shared_memory_register(&memory);
 	next_log_hook = emit_log_hook;
 	emit_log_hook = report_victim;
 	session_register_name(identity_session_name);
