@@ -31,6 +31,7 @@
 #include "parser/parse_relation.h"
 #include "parser/parsetree.h"
 #include "rewrite/rewriteManip.h"
+#include "utils/lsyscache.h"
 
 static Node *cut_from(Cutting *cutting, List *from, List *above);
 
@@ -155,6 +156,7 @@ judge_group(Cutting *cutting, CutGroup *group, List *quals)
 	Query *part;
 
 	group->distribution.kind = DIST_COORDINATOR;
+	group->distribution.reason = "columns of other FROM items, or of type record";
 	if (!bms_is_subset(group->lateral, group->relids) ||
 		yields_records(cutting->query, group))
 		return;
@@ -355,6 +357,28 @@ cut_outer_join(Cutting *cutting, JoinExpr *join, List *above)
 	return (Node *) result;
 }
 
+/* Here it is an empty shell. */
+static void
+refuse_shell(Cutting *cutting, const CutGroup *group)
+{
+	Node *item = linitial(group->items);
+	const RangeTblEntry *rte;
+	const DistTable *table;
+
+	if (!IsA(item, RangeTblRef))
+		return;
+	rte = rt_fetch(((RangeTblRef *) item)->rtindex, cutting->query->rtable);
+	table = rte->rtekind == RTE_RELATION ? dist_table(rte->relid) : NULL;
+	if (table != NULL && dist_table_is_sharded(table))
+		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+						errmsg("%stable \"%s\" is not supported in this query",
+							   rte->tablesample != NULL ? "TABLESAMPLE of distributed "
+														: "distributed ",
+							   get_rel_name(rte->relid)),
+						errdetail("What can't be evaluated on its shards: %s.",
+								  group->distribution.reason)));
+}
+
 static Node *
 cut_item(Cutting *cutting, CutGroup *group, List *quals)
 {
@@ -370,6 +394,7 @@ cut_item(Cutting *cutting, CutGroup *group, List *quals)
 		return cutting_cut(cutting, group, quals);
 	if (IsA(item, JoinExpr))
 		return cut_outer_join(cutting, (JoinExpr *) item, quals);
+	refuse_shell(cutting, group);
 	return copyObject(item);
 }
 

@@ -234,26 +234,6 @@ place_of_expressions(RangeTblEntry *rte, Node *expressions, Index varno)
 	return place;
 }
 
-static Place *
-place_of_relation(RangeTblEntry *rte, Index varno)
-{
-	Place *place;
-
-	if (rte->securityQuals != NIL)
-		return place_coordinator(
-			psprintf("row-level security of table %s", get_rel_name(rte->relid)));
-	place = place_table(rte->relid, varno);
-	if (rte->tablesample != NULL)
-	{
-		const char *hazard = expression_hazard((Node *) rte->tablesample);
-
-		if (hazard != NULL)
-			return place_coordinator(hazard);
-		place->varies = place->kind == PLACE_ANYWHERE;
-	}
-	return place;
-}
-
 /* With sublinks in the arguments of functions, rows of VALUES and so on. */
 typedef struct SubLinkScan
 {
@@ -282,6 +262,28 @@ sublinks_of(Node *node)
 
 	sublink_walker(node, &scan);
 	return scan.sublinks;
+}
+
+static Place *
+place_of_relation(RangeTblEntry *rte, Index varno)
+{
+	Place *place;
+
+	if (rte->securityQuals != NIL)
+		return place_coordinator(
+			psprintf("row-level security of table %s", get_rel_name(rte->relid)));
+	place = place_table(rte->relid, varno);
+	if (rte->tablesample != NULL)
+	{
+		const char *hazard = expression_hazard((Node *) rte->tablesample);
+
+		if (hazard == NULL && sublinks_of((Node *) rte->tablesample) != NIL)
+			hazard = "a subquery in TABLESAMPLE";
+		if (hazard != NULL)
+			return place_coordinator(hazard);
+		place->varies = place->kind == PLACE_ANYWHERE;
+	}
+	return place;
 }
 
 static Place *

@@ -138,14 +138,7 @@ part_make(Query *query, List *items, List *quals)
 	part->querySource = QSRC_ORIGINAL;
 	part->canSetTag = true;
 	part->jointree = makeFromExpr(copyObject(items), quals_as_node(quals));
-	part->hasSubLinks = checkExprHasSubLink((Node *) part->jointree);
-	foreach (cell, part->rtable)
-	{
-		RangeTblEntry *rte = lfirst(cell);
-
-		if (rte->rtekind != RTE_SUBQUERY && checkExprHasSubLink((Node *) rte->functions))
-			part->hasSubLinks = true;
-	}
+	part->hasSubLinks = checkExprHasSubLink((Node *) part);
 	/* Rows that are to be locked by the residual must not go into a fragment. */
 	foreach_ptr (RowMarkClause, mark, query->rowMarks)
 	{

@@ -138,6 +138,6 @@ relation_as_query(Query *level, Index varno)
 									pstrdup(strVal(lfirst(name))), false));
 	}
 	ChangeVarNodes((Node *) rte->securityQuals, varno, 1, 0);
-	query->hasSubLinks = checkExprHasSubLink((Node *) rte->securityQuals);
+	query->hasSubLinks = checkExprHasSubLink((Node *) query);
 	return query;
 }

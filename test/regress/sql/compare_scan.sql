@@ -105,3 +105,17 @@ SELECT 1 FROM a;
 SELECT FROM a WHERE k = 1;
 SELECT count(*) FROM a, LATERAL (SELECT 1) one;
 $$);
+
+-- A sample is of a size that is known beforehand: not of an outer row's or a subquery's.
+\set VERBOSITY terse
+SELECT public.compare($$
+SELECT pct, count(s.id) FROM (VALUES (0), (100)) v(pct), LATERAL (SELECT * FROM a TABLESAMPLE bernoulli (pct)) s GROUP BY pct;
+SELECT (SELECT count(*) FROM r TABLESAMPLE bernoulli (pct)) FROM (VALUES (0), (100)) v(pct);
+SELECT count(*) FROM a JOIN r TABLESAMPLE bernoulli ((SELECT 100 + 0 * count(*) FROM b)) ON a.x = r.id;
+$$);
+SET search_path = dist, public;
+SELECT (SELECT count(*) FROM a TABLESAMPLE bernoulli (pct)) FROM (VALUES (0), (100)) v(pct);
+SELECT count(*) FROM a TABLESAMPLE bernoulli ((SELECT 100 + 0 * count(*) FROM b));
+UPDATE a SET x = 0 FROM b TABLESAMPLE bernoulli ((SELECT 100)) WHERE a.k = b.x;
+RESET search_path;
+\set VERBOSITY default
