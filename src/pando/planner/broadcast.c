@@ -17,9 +17,9 @@
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/prep.h"
-#include "optimizer/tlist.h"
 #include "pando/plan/fragment.h"
 #include "pando/planner/broadcast.h"
+#include "pando/planner/cte_use.h"
 #include "pando/planner/cut.h"
 #include "pando/planner/distribution.h"
 #include "pando/planner/hazard.h"
@@ -28,7 +28,6 @@
 #include "pando/planner/relation_query.h"
 #include "parser/parse_func.h"
 #include "parser/parsetree.h"
-#include "rewrite/rewriteManip.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/typcache.h"
@@ -383,38 +382,16 @@ walk_query(Trial *trial, Query *query, bool targets)
 
 typedef struct CteReads
 {
-	Index depth;
-	CommonTableExpr *cte;
+	Query *query;
 	int number;
 } CteReads;
 
-static bool
-cte_reads_walker(Node *node, void *context)
+static void
+become_cte_read(RangeTblEntry *rte, int depth, void *context)
 {
-	CteReads *reads = context;
+	const CteReads *reads = context;
 
-	if (node == NULL)
-		return false;
-	if (IsA(node, RangeTblEntry))
-	{
-		RangeTblEntry *rte = (RangeTblEntry *) node;
-
-		if (rte->rtekind == RTE_CTE && rte->ctelevelsup == reads->depth &&
-			strcmp(rte->ctename, reads->cte->ctename) == 0)
-			become_read(rte, reads->number, (Query *) reads->cte->ctequery);
-		return false;
-	}
-	if (IsA(node, Query))
-	{
-		bool result;
-
-		reads->depth++;
-		result = query_tree_walker((Query *) node, cte_reads_walker, context,
-								   QTW_EXAMINE_RTES_AFTER | QTW_IGNORE_JOINALIASES);
-		reads->depth--;
-		return result;
-	}
-	return expression_tree_walker(node, cte_reads_walker, context);
+	become_read(rte, reads->number, reads->query);
 }
 
 /* WITH name AS (...) SELECT * FROM name, with the WITH queries that it needs itself. */
@@ -453,23 +430,23 @@ cte_as_query(Query *query, CommonTableExpr *cte)
 static void
 walk_ctes(Trial *trial, Query *query)
 {
+	/* Other WITH queries keep theirs: each must be complete in itself. */
+	Query seen = {.type = T_Query, .rtable = query->rtable, .jointree = query->jointree};
+
+	if (trial->targets)
+	{
+		seen.targetList = query->targetList;
+		seen.havingQual = query->havingQual;
+	}
 	foreach_ptr (CommonTableExpr, cte, query->cteList)
 	{
-		CteReads reads = {.cte = cte};
-		Query *alone;
+		CteReads reads = {.query = (Query *) cte->ctequery};
+		Query *alone = cte_as_query(query, cte);
 
-		alone = cte_as_query(query, cte);
 		if (!is_candidate(alone) || !is_chosen(trial))
 			continue;
 		reads.number = add_replaced(trial, alone);
-		/* Other WITH queries keep theirs: each must be complete in itself. */
-		range_table_walker(query->rtable, cte_reads_walker, &reads,
-						   QTW_EXAMINE_RTES_AFTER | QTW_IGNORE_JOINALIASES);
-		cte_reads_walker((Node *) query->jointree, &reads);
-		if (!trial->targets)
-			continue;
-		cte_reads_walker((Node *) query->targetList, &reads);
-		cte_reads_walker(query->havingQual, &reads);
+		cte_each_use(&seen, cte->ctename, become_cte_read, &reads);
 	}
 }
 

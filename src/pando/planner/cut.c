@@ -73,7 +73,6 @@ lateral_of_item(Query *query, Node *item)
 	}
 }
 
-/* May the qualification go into a part with these relations, sublinks aside? */
 bool
 cutting_belongs(Node *qual, const CutGroup *group)
 {
@@ -84,8 +83,8 @@ cutting_belongs(Node *qual, const CutGroup *group)
 		   !(group->secured && contain_leaked_vars(qual));
 }
 
-static List *
-quals_of_group(const CutGroup *group, List *quals)
+List *
+cutting_quals(const CutGroup *group, List *quals)
 {
 	List *result = list_copy(group->quals);
 	ListCell *cell;
@@ -160,7 +159,7 @@ judge_group(Cutting *cutting, CutGroup *group, List *quals)
 	if (!bms_is_subset(group->lateral, group->relids) ||
 		yields_records(cutting->query, group))
 		return;
-	part = part_make(cutting->query, group->items, quals_of_group(group, quals));
+	part = part_make(cutting->query, group->items, cutting_quals(group, quals));
 	group->distribution = distribution_of_query(part);
 }
 
@@ -307,7 +306,7 @@ cutting_cut(Cutting *cutting, CutGroup *group, List *quals)
 {
 	Cut *cut = palloc0(sizeof(Cut));
 	RangeTblRef *ref = makeNode(RangeTblRef);
-	List *taken = quals_of_group(group, quals);
+	List *taken = cutting_quals(group, quals);
 
 	cut->group = group;
 	cut->part = part_make(cutting->query, group->items, taken);
@@ -595,16 +594,6 @@ redirect_mutator(Node *node, void *context)
 	return expression_tree_mutator(node, redirect_mutator, context);
 }
 
-static bool
-has_outer_join_walker(Node *node, void *context)
-{
-	if (node == NULL)
-		return false;
-	if (IsA(node, JoinExpr) && ((JoinExpr *) node)->jointype != JOIN_INNER)
-		return true;
-	return expression_tree_walker(node, has_outer_join_walker, context);
-}
-
 /* No reference to a join's own columns is left, and their origins may be gone. */
 static void
 forget_join_columns(RangeTblEntry *rte)
@@ -686,7 +675,7 @@ void
 cutting_start(Cutting *cutting, Query *query)
 {
 	cutting->query = query;
-	cutting->outer_joins = has_outer_join_walker((Node *) query->jointree, NULL);
+	cutting->outer_joins = join_tree_has_outer((Node *) query->jointree);
 }
 
 void
@@ -735,8 +724,7 @@ level_cut_joined(Query *query)
 	add_sublink_quals(&cutting, group, quals);
 	cutting.consumed = list_union_ptr(cutting.consumed, group->quals);
 	ref = cutting_cut(&cutting, group, NIL);
-	cutting_finish(&cutting,
-				   (Node *) makeFromExpr(
-					   list_make1(ref),
-					   quals_as_node(cutting_not_consumed(&cutting, quals))));
+	cutting_finish(&cutting, (Node *) makeFromExpr(
+								 list_make1(ref),
+								 quals_as_node(cutting_not_consumed(&cutting, quals))));
 }

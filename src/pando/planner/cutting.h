@@ -57,6 +57,9 @@ extern List *cutting_merge(Cutting *cutting, List *groups, List *quals);
 /* May the qualification go into a part with these relations, sublinks aside? */
 extern bool cutting_belongs(Node *qual, const CutGroup *group);
 
+/* The group's own qualifications, and those of the list that may go into it. */
+extern List *cutting_quals(const CutGroup *group, List *quals);
+
 /* Cuts the group, with the qualifications that concern it alone; the item in its place.
  */
 extern Node *cutting_cut(Cutting *cutting, CutGroup *group, List *quals);

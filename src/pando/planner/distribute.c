@@ -22,6 +22,7 @@
 #include "optimizer/optimizer.h"
 #include "optimizer/tlist.h"
 #include "pando/planner/broadcast.h"
+#include "pando/planner/cte_use.h"
 #include "pando/planner/cut.h"
 #include "pando/planner/decorrelate.h"
 #include "pando/planner/distribute.h"
@@ -45,62 +46,16 @@ static void distribute_inside(Query *query);
  * WITH queries.
  */
 
-typedef struct CteUse
+static void
+become_subquery(RangeTblEntry *rte, int depth, void *query)
 {
-	const char *name;
-	Index depth;
-	int count;
-	Query *inline_query; /* put this in place of the reference */
-} CteUse;
-
-static bool
-cte_use_walker(Node *node, void *context)
-{
-	CteUse *use = context;
-
-	if (node == NULL)
-		return false;
-	if (IsA(node, RangeTblEntry))
-	{
-		RangeTblEntry *rte = (RangeTblEntry *) node;
-
-		if (rte->rtekind != RTE_CTE || rte->ctelevelsup != use->depth ||
-			strcmp(rte->ctename, use->name) != 0)
-			return false;
-		use->count++;
-		if (use->inline_query != NULL)
-		{
-			rte->rtekind = RTE_SUBQUERY;
-			rte->subquery = copyObject(use->inline_query);
-			rte->security_barrier = false;
-			IncrementVarSublevelsUp((Node *) rte->subquery, use->depth, 1);
-			rte->ctename = NULL;
-			rte->ctelevelsup = 0;
-			rte->coltypes = rte->coltypmods = rte->colcollations = NIL;
-		}
-		return false;
-	}
-	if (IsA(node, Query))
-	{
-		bool result;
-
-		use->depth++;
-		result = query_tree_walker((Query *) node, cte_use_walker, context,
-								   QTW_EXAMINE_RTES_AFTER | QTW_IGNORE_JOINALIASES);
-		use->depth--;
-		return result;
-	}
-	return expression_tree_walker(node, cte_use_walker, context);
-}
-
-static int
-walk_cte_uses(Query *query, const char *name, Query *inline_query)
-{
-	CteUse use = {.name = name, .inline_query = inline_query};
-
-	query_tree_walker(query, cte_use_walker, &use,
-					  QTW_EXAMINE_RTES_AFTER | QTW_IGNORE_JOINALIASES);
-	return use.count;
+	rte->rtekind = RTE_SUBQUERY;
+	rte->subquery = copyObject((Query *) query);
+	rte->security_barrier = false;
+	IncrementVarSublevelsUp((Node *) rte->subquery, depth, 1);
+	rte->ctename = NULL;
+	rte->ctelevelsup = 0;
+	rte->coltypes = rte->coltypmods = rte->colcollations = NIL;
 }
 
 /* May it be computed where it is used, and gives it the same there? */
@@ -127,11 +82,11 @@ inline_ctes(Query *query)
 	{
 		CommonTableExpr *cte = lfirst(cell);
 
-		cte->cterefcount = walk_cte_uses(query, cte->ctename, NULL);
+		cte->cterefcount = cte_each_use(query, cte->ctename, NULL, NULL);
 		if (cte->cterefcount == 0 && ((Query *) cte->ctequery)->commandType == CMD_SELECT)
 			continue;
 		if (cte->cterefcount == 1 && cte_can_move(cte))
-			walk_cte_uses(query, cte->ctename, (Query *) cte->ctequery);
+			cte_each_use(query, cte->ctename, become_subquery, cte->ctequery);
 		else
 			kept = lappend(kept, cte);
 	}
@@ -156,14 +111,9 @@ level_drop_unused_ctes(Query *query)
 			CommonTableExpr *cte = lfirst(cell);
 			int own = 0;
 
-			cte->cterefcount = walk_cte_uses(query, cte->ctename, NULL);
+			cte->cterefcount = cte_each_use(query, cte->ctename, NULL, NULL);
 			if (cte->cterecursive)
-			{
-				CteUse use = {.name = cte->ctename};
-
-				cte_use_walker(cte->ctequery, &use);
-				own = use.count;
-			}
+				own = cte_each_use_in(cte->ctequery, cte->ctename, NULL, NULL);
 			if (cte->cterefcount > own ||
 				((Query *) cte->ctequery)->commandType != CMD_SELECT)
 				kept = lappend(kept, cte);

@@ -256,6 +256,21 @@ estimate_tasks(const Distribution *distribution)
 	return table != NULL ? Max(1, table->nshards) : 1;
 }
 
+int
+estimate_nodes(const Distribution *distribution)
+{
+	int tasks = estimate_tasks(distribution);
+	const DistTable *table = tasks > 1 ? dist_table(distribution->anchor) : NULL;
+	Bitmapset *groups = NULL;
+
+	for (int i = 0; table != NULL && i < table->nshards; i++)
+	{
+		if (table->shards[i].nplacements > 0)
+			groups = bms_add_member(groups, table->shards[i].placements[0].group);
+	}
+	return Max(1, Min(bms_num_members(groups), tasks));
+}
+
 double
 estimate_bytes(double rows, int width)
 {

@@ -39,6 +39,9 @@ extern double estimate_groups(double rows, double groups, int parts);
 /* On how many shard groups a piece with that distribution runs. */
 extern int estimate_tasks(const Distribution *distribution);
 
+/* On how many nodes those are. */
+extern int estimate_nodes(const Distribution *distribution);
+
 /*
  * Is one of these being made? Only then the sizes of tables without statistics are worth
  * asking other nodes for.

@@ -1,5 +1,5 @@
 /*
- * exchange.h: FROM items whose rows go where the others are.
+ * exchange.h: rows of FROM items that go where other rows are.
  *
  * Internal to the planner module.
  */
@@ -8,14 +8,8 @@
 
 #include "pando/compat/compat.h"
 #include "nodes/parsenodes.h"
+#include "pando/planner/cutting.h"
 #include "pando/planner/place.h"
-
-/*
- * Makes the level's FROM fit to be evaluated on the shards, in place, by exchanges of
- * groups of its items. False, and nothing changed, if it fits already or can't be made to
- * fit, or gathering its parts is cheaper.
- */
-extern bool level_exchange(Query *query);
 
 /* The place of a FROM item that reads an exchange; NULL: it doesn't. */
 extern Place *exchange_place(RangeTblEntry *rte, Index varno);
@@ -24,7 +18,20 @@ extern Place *exchange_place(RangeTblEntry *rte, Index varno);
  * estimates. */
 extern void exchange_expand(Query *query);
 
-/* Defines the settings; once, when the library is loaded. */
-extern void exchange_init(void);
+/* Does the FROM item read one? */
+extern bool exchange_is_read(RangeTblEntry *rte);
+
+/* The FROM item for a cut whose data is a Move: reads a new exchange of its part. */
+extern RangeTblEntry *exchange_of_cut(Cut *cut);
+
+/* Plans those that the query reads, and those that these read, as far as not done yet. */
+extern void exchange_plan_all(Query *query);
+
+/*
+ * Makes the level's FROM fit to be evaluated on the shards, in place, by exchanges of
+ * groups of its items. False, and nothing changed, if it fits already or can't be made to
+ * fit, or gathering its parts is cheaper.
+ */
+extern bool level_exchange(Query *query);
 
 #endif

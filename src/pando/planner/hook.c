@@ -28,7 +28,7 @@
 #include "pando/planner/cut.h"
 #include "pando/planner/distribute.h"
 #include "pando/planner/distribution.h"
-#include "pando/planner/exchange.h"
+#include "pando/planner/exchange_move.h"
 #include "pando/planner/fragment_make.h"
 #include "pando/planner/fragment_path.h"
 #include "pando/planner/hoist.h"
@@ -303,7 +303,7 @@ planner_init(void)
 		"Takes shell tables as plain tables; set by Pando while it changes them.", NULL,
 		&plan_shells, false, PGC_USERSET, GUC_NO_SHOW_ALL | GUC_NOT_IN_SAMPLE, NULL, NULL,
 		NULL);
-	exchange_init();
+	exchange_move_init();
 	next_planner = planner_hook;
 	planner_hook = plan_hook;
 	fragment_path_init();

@@ -87,6 +87,22 @@ join_tree_flatten(Node *node, List **items, List **quals)
 	*items = lappend(*items, node);
 }
 
+static bool
+outer_walker(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, JoinExpr) && ((JoinExpr *) node)->jointype != JOIN_INNER)
+		return true;
+	return expression_tree_walker(node, outer_walker, context);
+}
+
+bool
+join_tree_has_outer(Node *tree)
+{
+	return outer_walker(tree, NULL);
+}
+
 /* Columns of a join's side: their numbers in it, with their names and Vars. */
 static List *
 side_columns(Query *query, Node *side, List **names, List **vars)

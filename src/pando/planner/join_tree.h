@@ -24,6 +24,8 @@ extern JoinType join_type_reduced(JoinExpr *join, List *quals);
  */
 extern void join_tree_flatten(Node *node, List **items, List **quals);
 
+extern bool join_tree_has_outer(Node *tree);
+
 /*
  * New range table entries for all joins of the level, whose FROM items are no FromExprs,
  * after their sides have changed. Nothing may refer to the joins' columns.

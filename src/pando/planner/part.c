@@ -11,6 +11,7 @@
 #include "nodes/nodeFuncs.h"
 #include "optimizer/prep.h"
 #include "pando/planner/broadcast.h"
+#include "pando/planner/cte_use.h"
 #include "pando/planner/cut.h"
 #include "pando/planner/estimate.h"
 #include "pando/planner/fragment_make.h"
@@ -38,62 +39,33 @@ quals_as_node(List *quals)
 	return (Node *) makeBoolExpr(AND_EXPR, quals, -1);
 }
 
-/* Names of WITH queries of the level that something refers to, directly. */
-typedef struct CteNames
+static void
+add_name(RangeTblEntry *rte, int depth, void *context)
 {
-	Index depth;
-	List *names; /* String */
-} CteNames;
+	List **names = context;
 
-static bool
-cte_walker(Node *node, void *context)
-{
-	CteNames *scan = context;
-
-	if (node == NULL)
-		return false;
-	if (IsA(node, RangeTblEntry))
-	{
-		RangeTblEntry *rte = (RangeTblEntry *) node;
-
-		if (rte->rtekind == RTE_CTE && rte->ctelevelsup == scan->depth)
-			scan->names = list_append_unique(scan->names, makeString(rte->ctename));
-		return false;
-	}
-	if (IsA(node, Query))
-	{
-		scan->depth++;
-		query_tree_walker((Query *) node, cte_walker, context,
-						  QTW_EXAMINE_RTES_BEFORE | QTW_IGNORE_JOINALIASES);
-		scan->depth--;
-		return false;
-	}
-	return expression_tree_walker(node, cte_walker, context);
+	*names = list_append_unique(*names, makeString(rte->ctename));
 }
 
 /* The WITH queries that the part needs, with those that they need. */
 static void
 take_ctes(Query *part, Query *query)
 {
-	CteNames scan = {0};
+	List *names = NIL; /* String */
 	int looked_at = 0;
 	ListCell *cell;
 
-	query_tree_walker(part, cte_walker, &scan,
-					  QTW_EXAMINE_RTES_BEFORE | QTW_IGNORE_JOINALIASES);
-	while (looked_at < list_length(scan.names))
+	cte_each_use(part, NULL, add_name, &names);
+	while (looked_at < list_length(names))
 	{
-		char *name = strVal(list_nth(scan.names, looked_at++));
+		char *name = strVal(list_nth(names, looked_at++));
 
 		foreach (cell, query->cteList)
 		{
 			CommonTableExpr *cte = lfirst(cell);
 
 			if (strcmp(cte->ctename, name) == 0)
-			{
-				scan.depth = 0;
-				cte_walker(cte->ctequery, &scan);
-			}
+				cte_each_use_in(cte->ctequery, NULL, add_name, &names);
 		}
 	}
 	/* In the order of the query: later ones may refer to earlier ones. */
@@ -101,7 +73,7 @@ take_ctes(Query *part, Query *query)
 	{
 		CommonTableExpr *cte = lfirst(cell);
 
-		if (!list_member(scan.names, makeString(cte->ctename)))
+		if (!list_member(names, makeString(cte->ctename)))
 			continue;
 		part->cteList = lappend(part->cteList, copyObject(cte));
 		part->hasRecursive = part->hasRecursive || cte->cterecursive;

@@ -23,7 +23,6 @@
 #include "utils/lsyscache.h"
 #include "utils/selfuncs.h"
 
-#include "pando/metadata/table.h"
 #include "pando/planner/broadcast.h"
 #include "pando/planner/cut.h"
 #include "pando/planner/estimate.h"
@@ -38,21 +37,6 @@
 
 /* The name of the WITH query, by which nodes know such statements. */
 #define TASK_ROWS "task_rows"
-
-/* On how many nodes do the shards lie? */
-static int
-nodes_of(Oid anchor)
-{
-	const DistTable *table = dist_table(anchor);
-	Bitmapset *groups = NULL;
-
-	for (int i = 0; table != NULL && i < table->nshards; i++)
-	{
-		if (table->shards[i].nplacements > 0)
-			groups = bms_add_member(groups, table->shards[i].placements[0].group);
-	}
-	return Max(bms_num_members(groups), 1);
-}
 
 /* The expression as a column of the tasks' rows; constants stay as they are. */
 static Expr *
@@ -163,7 +147,7 @@ static bool
 is_worthwhile(const Distribution *distribution, const Estimate *estimate, double *rows)
 {
 	int tasks = estimate_tasks(distribution);
-	int nodes = Min(nodes_of(distribution->anchor), tasks);
+	int nodes = estimate_nodes(distribution);
 
 	*rows = estimate_groups(estimate->input, estimate->groups, nodes);
 	return nodes < tasks && estimate->rows > FEW_ROWS &&

@@ -3,7 +3,6 @@
  */
 #include "pando/compat/compat.h"
 
-#include "access/sysattr.h"
 #include "catalog/pg_type.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
@@ -16,7 +15,6 @@
 #include "parser/parse_relation.h"
 #include "parser/parsetree.h"
 #include "rewrite/rewriteManip.h"
-#include "utils/lsyscache.h"
 
 typedef struct ColumnUse
 {
@@ -58,16 +56,6 @@ use_walker(Node *node, void *context)
 	return expression_tree_walker(node, use_walker, context);
 }
 
-static bool
-outer_join_walker(Node *node, void *context)
-{
-	if (node == NULL)
-		return false;
-	if (IsA(node, JoinExpr) && ((JoinExpr *) node)->jointype != JOIN_INNER)
-		return true;
-	return expression_tree_walker(node, outer_join_walker, context);
-}
-
 /* Qualifications that rows of the table meet by themselves. */
 static List *
 own_quals(Query *level, Index varno, bool secured)
@@ -76,7 +64,7 @@ own_quals(Query *level, Index varno, bool secured)
 	List *quals = NIL;
 	List *result = NIL;
 
-	if (outer_join_walker((Node *) level->jointree, NULL))
+	if (join_tree_has_outer((Node *) level->jointree))
 		return NIL;
 	join_tree_flatten((Node *) level->jointree, &items, &quals);
 	foreach_ptr (Node, qual, quals)

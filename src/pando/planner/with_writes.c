@@ -24,6 +24,7 @@
 #include "utils/lsyscache.h"
 
 #include "pando/metadata/table.h"
+#include "pando/planner/cte_use.h"
 #include "pando/planner/fragment_make.h"
 #include "pando/planner/with_writes.h"
 #include "pando/planner/write.h"
@@ -124,50 +125,11 @@ check_write(Query *query, Query *write, const DistTable *target)
  * WITH queries that one write alone reads become its own: they run right before it.
  */
 
-typedef struct CteUses
+/* The WITH query is one level nearer now. */
+static void
+come_nearer(RangeTblEntry *rte, int depth, void *context)
 {
-	const char *name;
-	int depth; /* below the level that has the WITH query */
-	int count;
-	bool raise; /* the WITH query is one level nearer now */
-} CteUses;
-
-static bool
-cte_uses_walker(Node *node, CteUses *uses)
-{
-	if (node == NULL)
-		return false;
-	if (IsA(node, RangeTblEntry))
-	{
-		RangeTblEntry *rte = (RangeTblEntry *) node;
-
-		if (rte->rtekind != RTE_CTE || (int) rte->ctelevelsup != uses->depth ||
-			strcmp(rte->ctename, uses->name) != 0)
-			return false;
-		uses->count++;
-		if (uses->raise)
-			rte->ctelevelsup--;
-		return false;
-	}
-	if (IsA(node, Query))
-	{
-		uses->depth++;
-		query_tree_walker((Query *) node, cte_uses_walker, uses,
-						  QTW_EXAMINE_RTES_AFTER | QTW_IGNORE_JOINALIASES);
-		uses->depth--;
-		return false;
-	}
-	return expression_tree_walker(node, cte_uses_walker, uses);
-}
-
-/* How often a query reads a WITH query, given how far above its level that is. */
-static int
-cte_uses(Query *query, const char *name, int levels, bool raise)
-{
-	CteUses uses = {.name = name, .depth = levels - 1, .raise = raise};
-
-	cte_uses_walker((Node *) query, &uses);
-	return uses.count;
+	rte->ctelevelsup--;
 }
 
 static bool
@@ -196,10 +158,10 @@ take_reads(Query *query, Query *write)
 		if (read->commandType != CMD_SELECT || cte->cterecursive ||
 			has_cte(write, cte->ctename) || references_in(read, InvalidOid).outer_cte)
 			continue;
-		uses = cte_uses(write, cte->ctename, 1, false);
-		if (uses == 0 || uses != cte_uses(query, cte->ctename, 0, false))
+		uses = cte_each_use_in((Node *) write, cte->ctename, NULL, NULL);
+		if (uses == 0 || uses != cte_each_use(query, cte->ctename, NULL, NULL))
 			continue;
-		(void) cte_uses(write, cte->ctename, 1, true);
+		cte_each_use_in((Node *) write, cte->ctename, come_nearer, NULL);
 		own = lappend(own, cte);
 		kept = list_delete_last(kept);
 	}
