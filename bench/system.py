@@ -111,7 +111,10 @@ class System:
             self.psql(["-d", node], "CHECKPOINT")
 
     def cpu(self):
-        return None if self.postmasters is None else processor_seconds(self.postmasters)
+        if self.postmasters is None:
+            return None
+        time.sleep(0.2)  # the time of a process that is ending is nobody's for a moment
+        return processor_seconds(self.postmasters)
 
     def pgbench(self, script, protocol, clients, seconds):
         """Transactions per second of a pgbench script; processor seconds per transaction."""
