@@ -216,6 +216,16 @@ SELECT public.compare(:'statements');
 SELECT alter_distributed_table('dist.dist1', shard_count := 1, cascade_to_colocated := true);
 SELECT public.compare(:'statements');
 
+-- S11 subquery in RETURNING of an INSERT: refused, and nothing is written
+SET search_path = dist, public;
+\set VERBOSITY sqlstate
+INSERT INTO written SELECT id, a FROM dist1 RETURNING id, (SELECT max(k) FROM distx);
+INSERT INTO written VALUES (1, 2, 'three') RETURNING id, (SELECT max(k) FROM distx);
+\set VERBOSITY default
+INSERT INTO written SELECT id, a FROM dist1 RETURNING id, (SELECT max(k) FROM distx WHERE distx.a = written.a);
+SELECT count(*) FROM written;
+RESET search_path;
+
 DROP VIEW plain.outside, plain.merged, dist.outside, dist.merged;
 DROP TABLE plain.dist1, plain.dist2, plain.distx, plain.ref, plain.local1, plain.link, plain.written;
 DROP TABLE dist.dist1, dist.dist2, dist.distx, dist.ref, dist.local1, dist.link, dist.written;
