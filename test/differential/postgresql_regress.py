@@ -8,7 +8,6 @@ Two databases are made on the coordinator: pgplain, and pgdist, where each table
 in both, statement by statement in one session, and the results of its queries are compared: in their order where the
 query asks for one, else as a bag. EXCEPT lists what can't be compared. Exits with 77 where the source can't be had.
 """
-import os
 import re
 import sys
 
@@ -94,6 +93,10 @@ def spread(statement, plain):
     return f"\nSELECT 'spread', pando_test.spread('{made.group(1)}', '{kind}', {plain});"
 
 
+def spread_as(rows):
+    return [row for row in rows if row.startswith('spread|')]
+
+
 def read(regress, name, setup=False):
     with open(f'{regress}/sql/{name}.sql') as file:
         text = file.read()
@@ -132,6 +135,9 @@ def compare(name, parts, plain, dist):
     """Prints what differs; returns the numbers of queries, of differences, and of those left out."""
     queries = different = excepted = 0
     for statement, here, there in zip(parts, plain, dist):
+        if spread_as(here) != spread_as(there):
+            different += 1
+            print(f'{name}: {spread_as(there)} instead of {spread_as(here)} for {statement.strip()}')
         if not is_query(statement):
             continue
         queries += 1
@@ -157,12 +163,11 @@ def main():
     cluster.create_cluster('pgdist')
     cluster.must('pgdist', 'ALTER DATABASE pgdist SET citus.shard_count = 4')
     setup = read(regress, 'test_setup', True)
+    made = []
     for database, plain in (('pgplain', True), ('pgdist', False)):
         cluster.must(database, SPREAD)
-        for rows in run(database, regress, setup, plain):
-            if os.environ.get('VERBOSE') and any('ERROR' in row or row.startswith('spread') for row in rows):
-                print(database, *rows)
-    failed = 0
+        made.append(run(database, regress, setup, plain))
+    failed = compare('test_setup', setup, *made)[1]
     for name in sys.argv[1:] or FILES:
         parts = read(regress, name)
         queries, different, excepted = compare(name, parts, run('pgplain', regress, parts, True), run('pgdist', regress, parts, False))
