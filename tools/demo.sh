@@ -57,7 +57,7 @@ demo_pgbench() {
 		-c "select citus_add_node('127.0.0.1', $((CLUSTER_PORT + 1)))" \
 		-c "select * from master_get_active_worker_nodes()"
 	demo_pgbench_tool -iI t
-	demo_distribute
+	demo_sql -f "$ROOT/tools/distribute-pgbench.sql"
 	demo_pgbench_tool -iI g -s $DEMO_SCALE
 	demo_sql -c "select * from citus_tables" \
 		-c "select * from citus_shards order by shardid limit 5"
@@ -93,7 +93,7 @@ demo_pgbench() {
 		select undistribute_table('pgbench_tellers');
 		COMMIT;
 	END
-	demo_distribute
+	demo_sql -f "$ROOT/tools/distribute-pgbench.sql"
 	demo_sql <<-'END'
 		BEGIN;
 		select truncate_local_data_after_distributing_table($$public.pgbench_history$$);
@@ -105,17 +105,6 @@ demo_pgbench() {
 	demo_bench 3 yes 2
 	demo_sql -c "alter system reset citus.shard_replication_factor" -c "select pg_reload_conf()"
 	sleep 1
-}
-
-demo_distribute() {
-	demo_sql <<-'END'
-		BEGIN;
-		select create_distributed_table('pgbench_history', 'aid');
-		select create_distributed_table('pgbench_accounts', 'aid');
-		select create_distributed_table('pgbench_branches', 'bid');
-		select create_distributed_table('pgbench_tellers', 'tid');
-		COMMIT;
-	END
 }
 
 demo_events() {

@@ -18,14 +18,7 @@ my @connection = ('-h', '127.0.0.1', '-p', $port, 'postgres');
 sub run_ok { my ($what, @command) = @_; ok(system("@command >/dev/null 2>&1") == 0, $what); return; }
 
 run_ok('pgbench makes its tables', $pgbench, '-iI', 'dt', @connection);
-$cluster->sql(<<'END');
-BEGIN;
-SELECT create_distributed_table('pgbench_history', 'aid');
-SELECT create_distributed_table('pgbench_accounts', 'aid');
-SELECT create_distributed_table('pgbench_branches', 'bid');
-SELECT create_distributed_table('pgbench_tellers', 'tid');
-COMMIT;
-END
+$cluster->sql(PostgreSQL::Test::Utils::slurp_file('../../tools/distribute-pgbench.sql'));
 run_ok('and fills them, and adds its keys', $pgbench, '-iI', 'gvp', '-s', 5, @connection);
 
 my $sums = <<'END';

@@ -91,16 +91,7 @@ step('tables', 'pgbench -iI t pgbench');
 like($out, qr/^ *public *\| $_ .*$/m, "$_ is listed")
   foreach 'citus_tables +\| view', 'pgbench_accounts +\| table', 'pgbench_branches +\| table',
   'pgbench_history +\| table', 'pgbench_tellers +\| table';
-my $distribute = <<'END';
-psql pgbench <<_eof1_
-    BEGIN;
-        select create_distributed_table('pgbench_history', 'aid');
-        select create_distributed_table('pgbench_accounts', 'aid');
-        select create_distributed_table('pgbench_branches', 'bid');
-        select create_distributed_table('pgbench_tellers', 'tid');
-    COMMIT;
-_eof1_
-END
+my $distribute = 'psql pgbench -f ../../tools/distribute-pgbench.sql';
 step('the tables are distributed', $distribute);
 step('rows', 'pgbench -iI g -s 2 pgbench');
 is(value('select table_name, citus_table_type, distribution_column, colocation_id, shard_count from citus_tables;'),
@@ -200,16 +191,10 @@ _eof1_
 END
 is(value('select count(*) from citus_tables'), 0, 'no table is distributed');
 is(value('select count(*) from only pgbench_accounts'), 200000, 'all accounts are here');
+step('distributed again', $distribute);
 # The dollar signs are SQL's, so the shell must leave them alone.
-step('distributed again', <<'END');
+step('the coordinator lets go of its rows', <<'END');
 psql pgbench <<'_eof1_'
-BEGIN;
-  select create_distributed_table('pgbench_history', 'aid');
-  select create_distributed_table('pgbench_accounts', 'aid');
-  select create_distributed_table('pgbench_branches', 'bid');
-  select create_distributed_table('pgbench_tellers', 'tid');
-COMMIT;
-
 -- remove legacy tables from the coordinator node
 BEGIN;
    select truncate_local_data_after_distributing_table($$public.pgbench_history$$);
