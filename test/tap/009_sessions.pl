@@ -50,10 +50,6 @@ sub measure
 	return ($rows, $seconds, connections() - $before - 1);
 }
 
-
-
-
-
 # The maintenance worker may have made one, too, or have had the place of one.
 sub about
 {
