@@ -57,22 +57,22 @@ install_packages() {
 	if [ -z "$PG_CONFIG" ] || [ "$PG_CONFIG" = /usr/lib/postgresql/15/bin/pg_config ]; then
 		packages="$packages postgresql-15 postgresql-server-dev-15 libpq-dev"
 	fi
-	step "Installing packages: $packages"
-	as_root apt-get update -qq || die "the package lists could not be fetched"
-	if ! as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
-		$packages >/dev/null; then
+	apt_install $packages ||
 		die "the packages could not be installed: where this system's release has no postgresql-15, install it from PostgreSQL's own repository or set PG_CONFIG"
-	fi
 	PG_CONFIG=${PG_CONFIG:-/usr/lib/postgresql/15/bin/pg_config}
 	have_everything || die "PostgreSQL at $PG_CONFIG lacks its server, headers or pgxs"
 }
 
+apt_install() {
+	step "Installing packages: $*"
+	as_root apt-get update -qq &&
+		as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@" >/dev/null
+}
+
 # Python with venv, for what compares and measures.
 find_python() {
-	all_found python3 && python3 -c 'import ensurepip' 2>/dev/null && return
-	step "Installing packages: python3 python3-venv"
-	as_root apt-get install -y -qq --no-install-recommends python3 python3-venv >/dev/null ||
-		die "python3 and python3-venv could not be installed"
+	all_found python3 && python3 -c 'import ensurepip' 2>/dev/null ||
+		apt_install python3 python3-venv || die "python3 and python3-venv could not be installed"
 }
 
 # Builds the extension in the directory $1 (a copy of the sources or the repository itself).
@@ -86,12 +86,20 @@ build() {
 }
 
 # Builds and installs what the sources say, in a build directory of this user, so that a
-# read-only or foreign checkout works as well; one for each PostgreSQL.
+# read-only or foreign checkout works as well; one for each PostgreSQL. One command at a time.
 build_and_install() {
 	step "Building the extension"
 	BUILD_DIR=${XDG_CACHE_HOME:-${HOME:-/tmp}/.cache}/pando/build$(tr / - <<<"$BIN")
+	mkdir -p "$BUILD_DIR" || die "cannot create $BUILD_DIR"
+	exec 9>"$BUILD_DIR.lock"
+	flock 9
 	copy_sources "$BUILD_DIR"
 	build "$BUILD_DIR"
+	install_if_new
+	exec 9>&-
+}
+
+install_if_new() {
 	local make_install="make -s -C $BUILD_DIR PG_CONFIG=$PG_CONFIG install"
 	local lib
 	lib=$("$PG_CONFIG" --pkglibdir)
@@ -110,7 +118,6 @@ build_and_install() {
 
 # Copies the sources to $1, keeping what was built there before.
 copy_sources() {
-	mkdir -p "$1" || die "cannot create $1"
 	(cd "$ROOT" && tar cf - Makefile pando.control exports.map tools sql src) |
 		(cd "$1" && rm -rf sql src.new && mkdir src.new &&
 			tar xf - --exclude='*.o' --exclude='*.d' --transform='s;^src/;src.new/;' &&
