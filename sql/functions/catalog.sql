@@ -46,8 +46,8 @@ DO $$
 DECLARE
 	name text;
 BEGIN
-	FOREACH name IN ARRAY ARRAY['pg_dist_node', 'pg_dist_local_group', 'pg_dist_partition',
-		'pg_dist_shard', 'pg_dist_placement']
+	FOREACH name IN ARRAY ARRAY['pg_dist_node', 'pg_dist_local_group',
+		'pg_dist_node_metadata', 'pg_dist_partition', 'pg_dist_shard', 'pg_dist_placement']
 	LOOP
 		EXECUTE format('CREATE OR REPLACE TRIGGER invalidate_cache
 			AFTER INSERT OR UPDATE OR DELETE ON pg_catalog.%I

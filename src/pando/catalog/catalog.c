@@ -19,6 +19,7 @@
 #include "utils/fmgroids.h"
 #include "utils/fmgrprotos.h"
 #include "utils/inval.h"
+#include "utils/jsonb.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 #include "utils/syscache.h"
@@ -134,6 +135,9 @@ catalog_field_read(ColumnKind kind, Datum value, bool isnull, void *field)
 			*(uint64 *) field =
 				isnull ? 0 : U64FromFullTransactionId(DatumGetFullTransactionId(value));
 			break;
+		case COLUMN_JSONB:
+			*(Jsonb **) field = isnull ? NULL : DatumGetJsonbPCopy(value);
+			break;
 	}
 }
 
@@ -178,6 +182,9 @@ catalog_field_write(ColumnKind kind, const void *field, Oid type, bool *isnull)
 			*isnull = *(const uint64 *) field == 0;
 			return FullTransactionIdGetDatum(
 				FullTransactionIdFromU64(*(const uint64 *) field));
+		case COLUMN_JSONB:
+			*isnull = *(Jsonb *const *) field == NULL;
+			return JsonbPGetDatum(*(Jsonb *const *) field);
 		case COLUMN_TEXT:
 		case COLUMN_NAME:
 		case COLUMN_ENUM:
@@ -279,22 +286,34 @@ catalog_find(const Catalog *catalog, const char *index, int nkeys, const Catalog
 }
 
 void
-catalog_insert(const Catalog *catalog, const void *row)
+catalog_insert_all(const Catalog *catalog, List *rows)
 {
 	Relation rel = table_open(catalog_oid(catalog->name), RowExclusiveLock);
+	CatalogIndexState indexes = CatalogOpenIndexes(rel);
 	int natts = RelationGetNumberOfAttributes(rel);
 	Datum *values = palloc0(sizeof(Datum) * natts);
 	bool *nulls = palloc(sizeof(bool) * natts);
-	HeapTuple tuple;
 
-	memset(nulls, true, sizeof(bool) * natts);
-	catalog_row_write(catalog, rel, row, values, nulls);
-	tuple = heap_form_tuple(RelationGetDescr(rel), values, nulls);
-	CatalogTupleInsert(rel, tuple);
-	heap_freetuple(tuple);
+	foreach_ptr (void, row, rows)
+	{
+		HeapTuple tuple;
+
+		memset(nulls, true, sizeof(bool) * natts);
+		catalog_row_write(catalog, rel, row, values, nulls);
+		tuple = heap_form_tuple(RelationGetDescr(rel), values, nulls);
+		CatalogTupleInsertWithInfo(rel, tuple, indexes);
+		heap_freetuple(tuple);
+	}
 	pfree(values);
 	pfree(nulls);
+	CatalogCloseIndexes(indexes);
 	table_close(rel, RowExclusiveLock);
+}
+
+void
+catalog_insert(const Catalog *catalog, const void *row)
+{
+	catalog_insert_all(catalog, list_make1(unconstify(void *, row)));
 }
 
 bool

@@ -28,7 +28,8 @@ typedef enum ColumnKind
 	COLUMN_NAME,	   /* char * */
 	COLUMN_ENUM,	   /* char *, the label */
 	COLUMN_TEXT_ARRAY, /* List of char *; an SQL NULL reads as NIL */
-	COLUMN_XID8		   /* uint64; 0 is SQL NULL */
+	COLUMN_XID8,	   /* uint64; 0 is SQL NULL */
+	COLUMN_JSONB	   /* Jsonb *; NULL is SQL NULL */
 } ColumnKind;
 
 typedef struct CatalogColumn
@@ -91,6 +92,7 @@ extern void *catalog_find(const Catalog *catalog, const char *index, int nkeys,
 						  const CatalogKey *keys);
 
 extern void catalog_insert(const Catalog *catalog, const void *row);
+extern void catalog_insert_all(const Catalog *catalog, List *rows);
 
 /* Replaces the row that matches; returns false when there is none. */
 extern bool catalog_update(const Catalog *catalog, const char *index, int nkeys,

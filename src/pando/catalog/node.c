@@ -1,7 +1,9 @@
 /*
- * node.c: rows of pg_dist_node and of pg_dist_local_group.
+ * node.c: rows of pg_dist_node, pg_dist_local_group and pg_dist_node_metadata.
  */
 #include "pando/compat/compat.h"
+
+#include "utils/jsonb.h"
 
 #include "pando/catalog/catalog.h"
 #include "pando/catalog/node.h"
@@ -35,6 +37,17 @@ static const CatalogColumn local_group_columns[] = {
 static const Catalog local_group_catalog =
 	CATALOG_OF("pg_dist_local_group", LocalGroupRow, local_group_columns);
 
+typedef struct NodeMetadataRow
+{
+	Jsonb *metadata;
+} NodeMetadataRow;
+
+static const CatalogColumn node_metadata_columns[] = {
+	{"metadata", COLUMN_JSONB, offsetof(NodeMetadataRow, metadata)},
+};
+static const Catalog node_metadata_catalog =
+	CATALOG_OF("pg_dist_node_metadata", NodeMetadataRow, node_metadata_columns);
+
 int32
 catalog_node_next_id(void)
 {
@@ -67,6 +80,20 @@ catalog_local_group(void)
 	LocalGroupRow *row = catalog_find(&local_group_catalog, NULL, 0, NULL);
 
 	return row != NULL ? row->groupid : 0;
+}
+
+char *
+catalog_server_id(void)
+{
+	NodeMetadataRow *row = catalog_find(&node_metadata_catalog, NULL, 0, NULL);
+	JsonbValue *value = NULL;
+
+	if (row != NULL && row->metadata != NULL && JB_ROOT_IS_OBJECT(row->metadata))
+		value = getKeyJsonValueFromContainer(&row->metadata->root, "server_id",
+											 strlen("server_id"), NULL);
+	if (value == NULL || value->type != jbvString)
+		return NULL;
+	return pnstrdup(value->val.string.val, value->val.string.len);
 }
 
 void

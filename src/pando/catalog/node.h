@@ -36,6 +36,9 @@ extern NodeRow *catalog_node_by_id(int32 nodeid);
 /* This server's group; 0 if there is no row. */
 extern int32 catalog_local_group(void);
 
+/* The cluster's identity, NULL when there is none. */
+extern char *catalog_server_id(void);
+
 extern void catalog_node_invalidate(void);
 
 #endif

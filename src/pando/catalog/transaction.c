@@ -43,9 +43,9 @@ catalog_transaction_is_recorded(const char *gid)
 }
 
 void
-catalog_transaction_insert(const TransactionRow *row)
+catalog_transaction_insert(List *rows)
 {
-	catalog_insert(&transaction_catalog, row);
+	catalog_insert_all(&transaction_catalog, rows);
 }
 
 bool

@@ -22,7 +22,7 @@ extern bool catalog_transaction_exists(int32 groupid, const char *gid);
 
 /* On whatever node; reads the whole table. */
 extern bool catalog_transaction_is_recorded(const char *gid);
-extern void catalog_transaction_insert(const TransactionRow *row);
+extern void catalog_transaction_insert(List *rows); /* TransactionRow * */
 extern bool catalog_transaction_delete(int32 groupid, const char *gid);
 
 #endif

@@ -3,7 +3,7 @@
  *
  * There are few nodes and they change rarely, so all of them are read at once and lists
  * are made by walking an array. An invalidation of pg_dist_node stands for every change,
- * also of pg_dist_local_group.
+ * also of pg_dist_local_group and pg_dist_node_metadata.
  */
 #include "pando/compat/compat.h"
 
@@ -23,7 +23,8 @@ static const struct NodeMap
 	int nnodes;
 	DistNode *nodes; /* in order of group, then primaries first, then id */
 	const DistNode *local;
-} no_nodes = {0, 0, NULL, NULL};
+	const char *server_id;
+} no_nodes = {0, 0, NULL, NULL, NULL};
 
 typedef struct NodeMap NodeMap;
 
@@ -78,6 +79,7 @@ node_map_load(void)
 	List *rows = catalog_node_all();
 
 	loaded->local_group = catalog_local_group();
+	loaded->server_id = catalog_server_id();
 	loaded->nodes = palloc0(sizeof(DistNode) * Max(list_length(rows), 1));
 	foreach_ptr (NodeRow, row, rows)
 		node_from_row(&loaded->nodes[loaded->nnodes++], row);
@@ -193,6 +195,16 @@ node_by_name(const char *host, int port)
 		if (all->nodes[i].port == port && strcmp(all->nodes[i].host, host) == 0)
 			return &all->nodes[i];
 	return NULL;
+}
+
+const char *
+node_server_id(void)
+{
+	const NodeMap *all = node_map();
+
+	if (all->server_id == NULL)
+		elog(ERROR, "pg_dist_node_metadata has no server_id");
+	return all->server_id;
 }
 
 int32

@@ -1,5 +1,6 @@
 /*
- * node.h: the nodes of the cluster, cached from pg_dist_node and pg_dist_local_group.
+ * node.h: the nodes of the cluster, cached from pg_dist_node, pg_dist_local_group and
+ * pg_dist_node_metadata.
  *
  * Pointers are valid until the end of the transaction.
  */
@@ -59,6 +60,9 @@ extern const DistNode *node_local(void);
 /* Node id of this server for global pids: its pg_dist_node.nodeid, 0 before it has one.
  */
 extern int32 node_local_id(void);
+
+/* What all nodes of this cluster, and no other's, have in common. */
+extern const char *node_server_id(void);
 
 extern bool node_is_coordinator(void);
 

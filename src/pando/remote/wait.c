@@ -404,12 +404,25 @@ wire_forget_socket(Session *session)
 	}
 }
 
-/* The kept set if it is for just these sessions, in this order; else it is made anew. */
+static int
+compare_addresses(const void *a, const void *b)
+{
+	uintptr_t x = (uintptr_t) * (Session *const *) a;
+	uintptr_t y = (uintptr_t) * (Session *const *) b;
+
+	return (x > y) - (x < y);
+}
+
+/* The kept set if it is for just these sessions, else it is made anew. */
 static WaitEventSet *
 kept_wait_set(Session **sessions, int count)
 {
-	bool same = kept.set != NULL && kept.count == count &&
-				memcmp(kept.sessions, sessions, sizeof(Session *) * count) == 0;
+	bool same;
+
+	/* In whatever order they come: which one is first says nothing. */
+	qsort(sessions, count, sizeof(Session *), compare_addresses);
+	same = kept.set != NULL && kept.count == count &&
+		   memcmp(kept.sessions, sessions, sizeof(Session *) * count) == 0;
 
 	if (same)
 	{

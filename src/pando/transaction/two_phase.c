@@ -17,7 +17,6 @@
 #include "access/xact.h"
 #include "miscadmin.h"
 #include "pando/base/debug_point.h"
-#include "pando/base/sql.h"
 #include "pando/catalog/transaction.h"
 #include "pando/transaction/member.h"
 #include "utils/builtins.h"
@@ -31,15 +30,7 @@
 char *
 two_phase_prefix(void)
 {
-	char *server_id;
-
-	PushActiveSnapshot(GetTransactionSnapshot());
-	server_id =
-		sql_value("SELECT metadata->>'server_id' FROM pg_catalog.pg_dist_node_metadata");
-	PopActiveSnapshot();
-	if (server_id == NULL)
-		elog(ERROR, "pg_dist_node_metadata has no server_id");
-	return psprintf("pando_%.8s_%d_", server_id, node_local_group());
+	return psprintf("pando_%.8s_%d_", node_server_id(), node_local_group());
 }
 
 static int
@@ -70,16 +61,22 @@ two_phase_needed(void)
 static void
 write_records(void)
 {
+	uint64 xid = U64FromFullTransactionId(GetTopFullTransactionId());
+	List *rows = NIL;
+
 	foreach_ptr (Member, member, members)
 	{
-		TransactionRow row = {.groupid = member->group, .gid = member->session->gid};
+		TransactionRow *row;
 
-		if (row.gid == NULL)
+		if (member->session->gid == NULL)
 			continue;
-		row.outer_xid = U64FromFullTransactionId(GetTopFullTransactionId());
-		catalog_transaction_insert(&row);
+		row = palloc(sizeof(TransactionRow));
+		row->groupid = member->group;
+		row->gid = member->session->gid;
+		row->outer_xid = xid;
+		rows = lappend(rows, row);
 	}
-	CommandCounterIncrement();
+	catalog_transaction_insert(rows);
 }
 
 /* Why PREPARE failed, with a hint where the server's own is for its operator only. */
