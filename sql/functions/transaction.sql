@@ -58,7 +58,7 @@ END;
 -- those who hold a lock and of those who are ahead in the queue; 0 stands for prepared transactions.
 CREATE OR REPLACE FUNCTION pando.wait_edges(
 	OUT waiting_gpid bigint, OUT blocking_gpid bigint, OUT waiting_pid integer,
-	OUT wait_start bigint)
+	OUT blocking_pid integer, OUT wait_start bigint)
 	RETURNS SETOF record LANGUAGE plpgsql VOLATILE SECURITY DEFINER
 	SET search_path = pg_catalog AS $$
 #variable_conflict use_column
@@ -71,7 +71,8 @@ BEGIN
 	WITH locks AS MATERIALIZED (
 		SELECT * FROM pg_locks
 	), backends AS MATERIALIZED (
-		SELECT pid, pando.backend_gpid(coalesce(leader_pid, pid), application_name) AS gpid
+		SELECT pid, coalesce(leader_pid, pid) AS leader,
+			pando.backend_gpid(coalesce(leader_pid, pid), application_name) AS gpid
 		FROM pg_stat_activity
 	), waits AS MATERIALIZED (
 		SELECT DISTINCT ON (pid) *, (extract(epoch FROM waitstart) * 1000000)::bigint AS since
@@ -80,10 +81,10 @@ BEGIN
 		SELECT w.pid, w.since, b.pid AS blocker
 		FROM waits w, unnest(pg_blocking_pids(w.pid)) AS b(pid)
 	)
-	SELECT w.gpid, b.gpid, e.pid, e.since
+	SELECT w.gpid, b.gpid, w.leader, b.leader, e.since
 	FROM blockers e JOIN backends w ON w.pid = e.pid JOIN backends b ON b.pid = e.blocker
 	UNION ALL
-	SELECT w.gpid, pando.gid_gpid(p.gid), e.pid, e.since
+	SELECT w.gpid, pando.gid_gpid(p.gid), w.leader, 0, e.since
 	FROM waits e JOIN backends w ON w.pid = e.pid
 		JOIN locks h ON h.pid IS NULL AND h.granted AND h.locktype = e.locktype
 			AND (h.database, h.relation, h.page, h.tuple, h.virtualxid, h.transactionid, h.classid,

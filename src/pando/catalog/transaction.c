@@ -18,6 +18,12 @@ static const Catalog transaction_catalog =
 static const char *const transaction_index = "pg_dist_transaction_group_index";
 
 List *
+catalog_transaction_all(void)
+{
+	return catalog_scan(&transaction_catalog, NULL, 0, NULL);
+}
+
+List *
 catalog_transaction_by_group(int32 groupid)
 {
 	CatalogKey key = KEY_INT4("groupid", groupid);

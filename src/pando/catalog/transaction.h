@@ -17,6 +17,7 @@ typedef struct TransactionRow
 	uint64 outer_xid; /* full xid of the initiating transaction; 0: not known */
 } TransactionRow;
 
+extern List *catalog_transaction_all(void); /* TransactionRow * */
 extern List *catalog_transaction_by_group(int32 groupid);
 extern bool catalog_transaction_exists(int32 groupid, const char *gid);
 

@@ -10,7 +10,13 @@
  * believed when a second look finds each of its waits again, the same since its start:
  * then all of them held at the moment between the two looks.
  *
+ * The coordinator looks. While it is away, the first node does that can be reached and
+ * where somebody waits.
+ *
  * The youngest transaction is cancelled: the one that its client began last.
+ *
+ * A cycle of waits among the same backends of one node is left to PostgreSQL, which finds
+ * it there: if both ended it, two transactions would be lost.
  */
 #include "pando/compat/compat.h"
 
@@ -27,9 +33,9 @@
 #include "utils/timestamp.h"
 
 #define EDGE_QUERY                                                                       \
-	"SELECT waiting_gpid, blocking_gpid, waiting_pid, wait_start FROM "                  \
+	"SELECT waiting_gpid, blocking_gpid, waiting_pid, blocking_pid, wait_start FROM "    \
 	"pando.wait_edges()"
-#define EDGE_COLUMNS 4
+#define EDGE_COLUMNS 5
 #define MAX_ROUNDS 64
 #define GPID_NODE_FACTOR UINT64CONST(10000000000)
 
@@ -39,6 +45,7 @@ typedef struct WaitEdge
 	uint64 blocking;
 	int32 node_id; /* where it waits */
 	int pid;	   /* the waiting backend there */
+	int blocker;   /* the one that it waits for; 0: a prepared transaction */
 	int64 wait_start;
 } WaitEdge;
 
@@ -60,7 +67,8 @@ make_edge(int32 node_id, char *const *fields)
 	edge->blocking = strtoull(fields[1], NULL, 10);
 	edge->node_id = node_id;
 	edge->pid = (int) number_of(fields[2]);
-	edge->wait_start = number_of(fields[3]);
+	edge->blocker = (int) number_of(fields[3]);
+	edge->wait_start = number_of(fields[4]);
 	return edge;
 }
 
@@ -294,7 +302,22 @@ cancel_victim(const WaitEdge *victim, List *cycle)
 						   WARNING);
 }
 
-/* Looks for a cycle in the graph of all nodes; NIL: none. */
+/* Does each of its backends wait for the next one, on one node? */
+static bool
+is_within_node(List *cycle)
+{
+	const WaitEdge *before = llast(cycle);
+
+	foreach_ptr (WaitEdge, edge, cycle)
+	{
+		if (edge->node_id != before->node_id || edge->pid != before->blocker)
+			return false;
+		before = edge;
+	}
+	return true;
+}
+
+/* Looks for a cycle over several nodes; NIL: none. */
 static List *
 any_cycle(List *edges)
 {
@@ -303,7 +326,7 @@ any_cycle(List *edges)
 		List *dead_ends = NIL;
 		List *cycle = find_cycle(edges, edge->waiting, edge->waiting, NIL, &dead_ends);
 
-		if (cycle != NIL)
+		if (cycle != NIL && !is_within_node(cycle))
 			return cycle;
 	}
 	return NIL;
@@ -357,10 +380,56 @@ detection_interval(void)
 	return detection_factor < 0 ? -1 : (int) (detection_factor * DeadlockTimeout);
 }
 
+/* Does a backend of this server wait for a lock? A look without locks of our own: who
+ * begins to wait just now is found the next time. */
+static bool
+anyone_waits_here(void)
+{
+	for (int i = 0; i < MaxBackends; i++)
+	{
+		if (ProcGlobal->allProcs[i].waitStatus == PROC_WAIT_STATUS_WAITING &&
+			ProcGlobal->allProcs[i].pid != 0)
+			return true;
+	}
+	return false;
+}
+
+/* Is there a node before this one that looks for deadlocks now? */
+static bool
+another_detects(void)
+{
+	List *before = NIL;
+	bool found = false;
+	ListCell *node_cell;
+	ListCell *result_cell;
+	List *results;
+
+	foreach_ptr (DistNode, node, node_list(NODES_OTHER))
+	{
+		if (node->group < node_local_group())
+			before = lappend(before, node);
+	}
+	results = run_quietly(before, "SELECT pando.anyone_waits()", DEBUG1);
+	forboth(node_cell, before, result_cell, results)
+	{
+		const DistNode *node = lfirst(node_cell);
+		PGresult *result = lfirst(result_cell);
+
+		if (result == NULL)
+			continue;
+		found |= node->group == COORDINATOR_GROUP ||
+				 (PQntuples(result) == 1 && strcmp(PQgetvalue(result, 0, 0), "t") == 0);
+		session_result_free(result);
+	}
+	return found;
+}
+
 static void
 detection_run(void)
 {
-	if (node_is_coordinator() && list_length(node_list(NODES_OTHER)) > 0)
+	if (node_list(NODES_OTHER) == NIL)
+		return;
+	if (node_is_coordinator() || (anyone_waits_here() && !another_detects()))
 		(void) detect();
 }
 
@@ -403,16 +472,9 @@ check_distributed_deadlocks(PG_FUNCTION_ARGS)
 
 PG_FUNCTION_INFO_V1(anyone_waits);
 
-/* pando.anyone_waits(): does a backend of this server wait for a lock? A look without
- * locks of our own: who begins to wait just now is found the next time. */
+/* pando.anyone_waits() */
 Datum
 anyone_waits(PG_FUNCTION_ARGS)
 {
-	for (int i = 0; i < MaxBackends; i++)
-	{
-		if (ProcGlobal->allProcs[i].waitStatus == PROC_WAIT_STATUS_WAITING &&
-			ProcGlobal->allProcs[i].pid != 0)
-			PG_RETURN_BOOL(true);
-	}
-	PG_RETURN_BOOL(false);
+	PG_RETURN_BOOL(anyone_waits_here());
 }

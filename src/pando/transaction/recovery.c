@@ -11,6 +11,9 @@
  * 4. delete the records that are in R and not in L, or were committed in step 3: PREPARE
  *    came before the record, so what is not prepared any more has been committed.
  *
+ * Records that can't be of use any more, for nodes that were removed or of another
+ * cluster that this server was in, are deleted, too.
+ *
  * A node that can't be reached is named in a WARNING and left for the next time. One
  * recovery runs at a time.
  */
@@ -19,7 +22,9 @@
 #include "access/xact.h"
 #include "fmgr.h"
 #include "miscadmin.h"
+#include "nodes/bitmapset.h"
 #include "pando/base/debug_point.h"
+#include "pando/catalog/node.h"
 #include "pando/catalog/transaction.h"
 #include "pando/transaction/member.h"
 #include "storage/lock.h"
@@ -37,7 +42,7 @@ typedef struct Recovery
 {
 	const DistNode *node;
 	Session *session;
-	List *records;	/* TransactionRow *: R */
+	List *records;	/* TransactionRow *: R of all nodes */
 	PGresult *list; /* L, once it is here */
 } Recovery;
 
@@ -113,6 +118,13 @@ settle_prepared(Session *session, const char *gid, bool commit)
 	return ok;
 }
 
+/* A record of this node's in this cluster? */
+static bool
+is_ours(const TransactionRow *row, const char *prefix)
+{
+	return strncmp(row->gid, prefix, strlen(prefix)) == 0;
+}
+
 static bool
 is_listed(PGresult *list, const char *gid)
 {
@@ -163,7 +175,7 @@ recover_node(Recovery *recovery, const char *prefix)
 	gate_leave();
 	foreach_ptr (TransactionRow, row, recovery->records)
 	{
-		if (strncmp(row->gid, prefix, strlen(prefix)) != 0 ||
+		if (row->groupid != group || !is_ours(row, prefix) ||
 			(is_listed(list, row->gid) && !is_among(committed, row->gid)))
 			continue;
 		tell_settled(row->gid, prefix);
@@ -172,14 +184,14 @@ recover_node(Recovery *recovery, const char *prefix)
 	return settled;
 }
 
-/* Steps 1 and 2: asks the node what is prepared there. */
+/* Step 2: asks the node what is prepared there. */
 static Recovery *
-recovery_start(const DistNode *node, const char *prefix)
+recovery_start(const DistNode *node, List *records, const char *prefix)
 {
 	Recovery *recovery = palloc0(sizeof(Recovery));
 
 	recovery->node = node;
-	recovery->records = catalog_transaction_by_group(node->group);
+	recovery->records = records;
 	recovery->session = run_claim_plain(node);
 	if (recovery->session->state != SESSION_DEAD)
 		session_send_simple(
@@ -246,6 +258,23 @@ recover_all(List *recoveries, const char *prefix)
 	return settled;
 }
 
+/* Records that no node will ever be asked about. */
+static List *
+records_of_nobody(List *records, const char *prefix)
+{
+	List *useless = NIL;
+	Bitmapset *groups = NULL;
+
+	foreach_ptr (NodeRow, node, catalog_node_all())
+		groups = bms_add_member(groups, node->groupid);
+	foreach_ptr (TransactionRow, row, records)
+	{
+		if (!is_ours(row, prefix) || !bms_is_member(row->groupid, groups))
+			useless = lappend(useless, row);
+	}
+	return useless;
+}
+
 /* One recovery at a time. Not a lock of the table, which vacuum needs. */
 static void
 lock_recovery(void)
@@ -277,14 +306,15 @@ xact_recover(void)
 {
 	char *prefix = two_phase_prefix();
 	List *recoveries = NIL;
-
+	List *records;
 	int settled;
 
 	lock_recovery();
 	unreached = 0;
-	done = NIL;
+	records = catalog_transaction_all();
+	done = records_of_nobody(records, prefix);
 	foreach_ptr (const DistNode, node, node_list(NODES_OTHER))
-		recoveries = lappend(recoveries, recovery_start(node, prefix));
+		recoveries = lappend(recoveries, recovery_start(node, records, prefix));
 	settled = recover_all(recoveries, prefix);
 	if (!IsTransactionBlock())
 		forget_done();
