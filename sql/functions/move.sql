@@ -149,7 +149,7 @@ CREATE OR REPLACE PROCEDURE pg_catalog.citus_cleanup_orphaned_resources()
 	LANGUAGE c AS 'MODULE_PATHNAME', 'citus_cleanup_orphaned_resources';
 REVOKE ALL ON PROCEDURE pg_catalog.citus_cleanup_orphaned_resources() FROM public;
 
--- A write goes on without copies that can't be reached; rights are checked inside.
+-- A write goes on without copies that can't be reached. Nodes tell each other, and nobody else may.
 CREATE OR REPLACE FUNCTION pando.copies_lost(shardids bigint[], groupids int4[],
 		unreached int4[]) RETURNS void
 	LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'copies_lost';

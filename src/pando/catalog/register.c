@@ -4,9 +4,8 @@
  *
  * They run on a node as the user whose statement caused the change. Who may change what
  * is checked here: a table's rows belong to the table's owner, for catalog writes ask
- * nobody. Rows that belong to no table (colocation groups, objects) may be added by
- * anyone, as CREATE TABLE may, but never changed or taken from under something that uses
- * them.
+ * nobody. Colocation groups, which belong to no table, may be added by anyone, as CREATE
+ * TABLE may, but never changed or taken from under something that uses them.
  */
 #include "pando/compat/compat.h"
 
@@ -24,7 +23,6 @@
 
 #include "pando/catalog/colocation.h"
 #include "pando/catalog/drop.h"
-#include "pando/catalog/object.h"
 #include "pando/catalog/partition.h"
 #include "pando/catalog/placement.h"
 #include "pando/catalog/shard.h"
@@ -40,8 +38,6 @@ PG_FUNCTION_INFO_V1(placement_set_group);
 PG_FUNCTION_INFO_V1(placement_unregister);
 PG_FUNCTION_INFO_V1(colocation_register);
 PG_FUNCTION_INFO_V1(colocation_unregister);
-PG_FUNCTION_INFO_V1(object_register);
-PG_FUNCTION_INFO_V1(object_unregister);
 
 /* ------------------------------------------------------------------------------------
  * Rights and arguments.
@@ -348,53 +344,6 @@ colocation_unregister(PG_FUNCTION_ARGS)
 		ereport(ERROR, (errcode(ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST),
 						errmsg("colocation group %d has tables", id)));
 	catalog_colocation_delete(id);
-	CommandCounterIncrement();
-	PG_RETURN_VOID();
-}
-
-/* ------------------------------------------------------------------------------------
- * Objects.
- */
-
-/* The address that the names stand for on this server; raises if there is none. */
-static ObjectAddress
-object_resolve(Datum type, Datum names, Datum args)
-{
-	ObjectAddress address;
-	HeapTupleHeader record = DatumGetHeapTupleHeader(
-		OidFunctionCall3(F_PG_GET_OBJECT_ADDRESS, type, names, args));
-	bool isnull;
-
-	address.classId = DatumGetObjectId(GetAttributeByNum(record, 1, &isnull));
-	address.objectId = DatumGetObjectId(GetAttributeByNum(record, 2, &isnull));
-	address.objectSubId = DatumGetInt32(GetAttributeByNum(record, 3, &isnull));
-	return address;
-}
-
-/* object_register(type, names, args): as pg_identify_object_as_address() gives them */
-Datum
-object_register(PG_FUNCTION_ARGS)
-{
-	ObjectAddress address =
-		object_resolve(PG_GETARG_DATUM(0), PG_GETARG_DATUM(1), PG_GETARG_DATUM(2));
-
-	if (catalog_object_find(&address) == NULL)
-		catalog_object_insert(catalog_object_new(&address));
-	CommandCounterIncrement();
-	PG_RETURN_VOID();
-}
-
-/* The same for an object that no longer has to be on every node, but still exists. */
-Datum
-object_unregister(PG_FUNCTION_ARGS)
-{
-	ObjectAddress address =
-		object_resolve(PG_GETARG_DATUM(0), PG_GETARG_DATUM(1), PG_GETARG_DATUM(2));
-
-	if (!superuser())
-		ereport(ERROR, (errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
-						errmsg("must be superuser to unregister an object")));
-	catalog_object_delete(&address);
 	CommandCounterIncrement();
 	PG_RETURN_VOID();
 }

@@ -9,9 +9,6 @@
 
 #include "catalog/pg_type.h"
 #include "fmgr.h"
-#include "miscadmin.h"
-#include "utils/acl.h"
-#include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
@@ -23,6 +20,7 @@
 #include "pando/metadata/node.h"
 #include "pando/metadata/table.h"
 #include "pando/transaction/maintenance.h"
+#include "pando/transaction/xact.h"
 
 PG_FUNCTION_INFO_V1(copies_lost);
 
@@ -40,29 +38,6 @@ array_text(FunctionCallInfo fcinfo, int argument, Oid type)
 	return quote_literal_cstr(OidOutputFunctionCall(output, PG_GETARG_DATUM(argument)));
 }
 
-/* Whoever may write to a table may go on without a copy of it. */
-static void
-require_writer(ArrayType *shards)
-{
-	Datum *ids;
-	int nids;
-
-	deconstruct_array(shards, INT8OID, sizeof(int64), true, TYPALIGN_DOUBLE, &ids, NULL,
-					  &nids);
-	for (int i = 0; i < nids; i++)
-	{
-		const DistTable *table;
-
-		if (shard_by_id(DatumGetInt64(ids[i]), &table) != NULL &&
-			pg_class_aclmask(table->relid, GetUserId(),
-							 ACL_INSERT | ACL_UPDATE | ACL_DELETE, ACLMASK_ANY) != 0)
-			return;
-	}
-	ereport(ERROR, (errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
-					errmsg("permission denied to mark copies of shards as lost"),
-					errdetail("It takes the right to write to their table.")));
-}
-
 /*
  * pando.copies_lost(shards, groups, unreached): marks the shards' copies in the groups.
  * Raises where that would leave a shard without a copy, which the coordinator alone knows
@@ -77,7 +52,7 @@ copies_lost(PG_FUNCTION_ARGS)
 	OwnerScope scope;
 	char *last;
 
-	require_writer(PG_GETARG_ARRAYTYPE_P(0));
+	xact_require_node("pando.copies_lost()");
 	owner_enter(&scope);
 	sql_run("SELECT FROM pg_catalog.pg_dist_placement WHERE shardid = ANY (%s) "
 			"ORDER BY placementid FOR UPDATE",

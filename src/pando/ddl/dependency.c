@@ -409,7 +409,7 @@ made_publish(List *made, const ObjectAddress *published)
 	if (sql.len == 0)
 		return NULL;
 	if (nodes != NIL)
-		xact_run_on_nodes(nodes, sql.data);
+		xact_tell_nodes(nodes, sql.data);
 	foreach_ptr (ObjectAddress, object, records)
 		catalog_object_insert(catalog_object_new(object));
 	CommandCounterIncrement();

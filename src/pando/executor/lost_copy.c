@@ -188,8 +188,8 @@ mark(const DistTable *table, const Bitmapset *indexes, List *lost)
 	sql =
 		psprintf("SELECT pando.copies_lost('{%s}', '{%s}', '{%s}')",
 				 shards_text(table, indexes), groups_text(lost), groups_text(unreached));
-	xact_run_on_nodes(first, sql);
-	xact_run_on_nodes(others, sql);
+	xact_tell_nodes(first, sql);
+	xact_tell_nodes(others, sql);
 	CommandCounterIncrement();
 	DEBUG_POINT("write-after-mark");
 }

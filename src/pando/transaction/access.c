@@ -19,6 +19,9 @@
  * that its user may call but whose role he may not take: pando.act_as() switches the
  * backend's user as the function call did here, with no way back by SET ROLE.
  *
+ * An order that only nodes may give each other is signed with ORDER in the place of
+ * roles.
+ *
  * With it parse analysis gives the relations with such aliases their role, as the
  * rewriter does for a view's. All else is PostgreSQL's: permissions and policies are
  * those of that role, and functions run as who asked.
@@ -33,6 +36,7 @@
 #include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
 #include "parser/analyze.h"
+#include "tcop/tcopprot.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/memutils.h"
@@ -44,6 +48,7 @@
 #include "pando/transaction/member.h"
 
 #define MARK "/*pando_access "
+#define ORDER "order"
 
 PG_FUNCTION_INFO_V1(session_challenge);
 PG_FUNCTION_INFO_V1(act_as);
@@ -56,6 +61,8 @@ static char *signed_text = NULL;
 static List *signed_roles = NIL;
 static TimestampTz signed_at = 0;
 static int signed_location = -1; /* of its statement analysed last */
+static bool signed_order = false;
+static bool order_here = false; /* this backend runs its own */
 static uint64 last_number = 0;
 
 /* What this backend is without pando.act_as(); set when it was called in the transaction.
@@ -193,16 +200,32 @@ access_prepare(Session *session)
 	return true;
 }
 
-char *
-access_sign(Session *session, List *roles, const char *sql)
+static char *
+sign(Session *session, const char *names, const char *sql)
 {
-	char *names = role_names(roles);
-
 	(void) access_prepare(session);
 	session->signed_count++;
 	return psprintf(MARK UINT64_FORMAT " %s %s*/%s", session->signed_count,
 					signature(session->challenge, session->signed_count, names, sql),
 					names, sql);
+}
+
+char *
+access_sign(Session *session, List *roles, const char *sql)
+{
+	return sign(session, role_names(roles), sql);
+}
+
+char *
+access_sign_order(Session *session, const char *sql)
+{
+	return sign(session, ORDER, sql);
+}
+
+void
+access_order_here(bool order)
+{
+	order_here = order;
 }
 
 bool
@@ -341,8 +364,45 @@ verify(const char *text, const char *mark)
 	signed_text = MemoryContextStrdup(TopMemoryContext, text);
 	old = MemoryContextSwitchTo(TopMemoryContext);
 	list_free(signed_roles);
-	signed_roles = list_copy(roles_of_names(names));
+	signed_order = strcmp(names, ORDER) == 0;
+	signed_roles = signed_order ? NIL : list_copy(roles_of_names(names));
 	MemoryContextSwitchTo(old);
+}
+
+/* Verifies a signed text when it is seen first. */
+static void
+verify_once(const char *text, const char *mark)
+{
+	if (signed_text == NULL || signed_at != GetCurrentStatementStartTimestamp() ||
+		strcmp(signed_text, text) != 0)
+		verify(text, mark);
+}
+
+/*
+ * The client's text, as long as its own statement calls the function: what that one runs
+ * in turn is not signed with it.
+ */
+static bool
+is_ordered(void)
+{
+	const char *mark =
+		debug_query_string != NULL ? strstr(debug_query_string, MARK) : NULL;
+
+	if (order_here)
+		return true;
+	if (mark == NULL || nesting_depth() > 1)
+		return false;
+	verify_once(debug_query_string, mark);
+	return signed_order;
+}
+
+void
+xact_require_node(const char *function)
+{
+	if (!superuser() && !is_ordered())
+		ereport(ERROR, (errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+						errmsg("permission denied for function %s", function),
+						errdetail("Only nodes of the cluster call it on each other.")));
 }
 
 /* The roles that a statement may use, NIL when it is nothing special. */
@@ -356,9 +416,7 @@ roles_of_statement(const char *text, int location)
 	mark = strstr(text, MARK);
 	if (mark == NULL || nesting_depth() > 0)
 		return NIL;
-	if (signed_text == NULL || signed_at != GetCurrentStatementStartTimestamp() ||
-		strcmp(signed_text, text) != 0)
-		verify(text, mark);
+	verify_once(text, mark);
 	if (location <= signed_location)
 		refuse();
 	signed_location = location;

@@ -25,6 +25,12 @@ extern bool access_is_lent(const RangeTblEntry *rte);
  */
 extern char *access_sign(Session *session, List *roles, const char *sql);
 
+/* The same for an order of one node to another, see xact_tell_nodes(). */
+extern char *access_sign_order(Session *session, const char *sql);
+
+/* Is what this backend runs from here on such an order of its own? */
+extern void access_order_here(bool order);
+
 /*
  * The session's user may not become the current user by SET ROLE, or must not leave a way
  * back: a SECURITY DEFINER function of somebody else, a restricted operation.

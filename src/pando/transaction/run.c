@@ -9,6 +9,7 @@
 #include "access/xact.h"
 #include "miscadmin.h"
 #include "pando/base/sql.h"
+#include "pando/transaction/access.h"
 #include "pando/transaction/member.h"
 #include "utils/builtins.h"
 
@@ -19,14 +20,23 @@ is_local(const DistNode *node)
 }
 
 static void
-run_locally(const char *sql)
+run_locally(const char *sql, bool order)
 {
-	(void) sql_run("%s", sql);
+	PG_TRY();
+	{
+		access_order_here(order);
+		(void) sql_run("%s", sql);
+	}
+	PG_FINALLY();
+	{
+		access_order_here(false);
+	}
+	PG_END_TRY();
 	CommandCounterIncrement();
 }
 
-void
-xact_run_each(List *nodes, List *commands)
+static void
+run_each(List *nodes, List *commands, bool sign)
 {
 	List *sessions = NIL;
 	ListCell *node_cell;
@@ -35,18 +45,21 @@ xact_run_each(List *nodes, List *commands)
 	forboth(node_cell, nodes, command_cell, commands)
 	{
 		const DistNode *node = lfirst(node_cell);
+		const char *command;
 		Session *session;
 
 		if (is_local(node))
 			continue;
 		session = member_acquire(node, true, false);
-		session_send_simple(session, lfirst(command_cell));
+		command = lfirst(command_cell);
+		session_send_simple(session,
+							sign ? access_sign_order(session, command) : command);
 		sessions = lappend(sessions, session);
 	}
 	forboth(node_cell, nodes, command_cell, commands)
 	{
 		if (is_local(lfirst(node_cell)))
-			run_locally(lfirst(command_cell));
+			run_locally(lfirst(command_cell), sign);
 	}
 	foreach_ptr (Session, session, sessions)
 		session_result_free(session_finish(session));
@@ -54,7 +67,13 @@ xact_run_each(List *nodes, List *commands)
 }
 
 void
-xact_run_on_nodes(List *nodes, const char *sql)
+xact_run_each(List *nodes, List *commands)
+{
+	run_each(nodes, commands, false);
+}
+
+static void
+run_on_nodes(List *nodes, const char *sql, bool sign)
 {
 	List *commands = NIL;
 
@@ -63,8 +82,20 @@ xact_run_on_nodes(List *nodes, const char *sql)
 		(void) node;
 		commands = lappend(commands, unconstify(char *, sql));
 	}
-	xact_run_each(nodes, commands);
+	run_each(nodes, commands, sign);
 	list_free(commands);
+}
+
+void
+xact_run_on_nodes(List *nodes, const char *sql)
+{
+	run_on_nodes(nodes, sql, false);
+}
+
+void
+xact_tell_nodes(List *nodes, const char *sql)
+{
+	run_on_nodes(nodes, sql, true);
 }
 
 static char *

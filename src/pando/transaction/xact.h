@@ -77,6 +77,16 @@ extern void xact_run_on_nodes(List *nodes, const char *sql);
 /* The same with a command of its own per node (List of char *, as many as nodes). */
 extern void xact_run_each(List *nodes, List *commands);
 
+/*
+ * The same for what only nodes may ask of each other: the command is signed, and the
+ * functions that it calls begin with xact_require_node(). It holds no text of the user's
+ * that could call them.
+ */
+extern void xact_tell_nodes(List *nodes, const char *sql);
+
+/* Raises unless called by xact_tell_nodes(), of whatever node, or by a superuser. */
+extern void xact_require_node(const char *function);
+
 /* First column of the first row from one node, as text; NULL when none. */
 extern char *xact_value_from_node(const DistNode *node, const char *sql);
 
