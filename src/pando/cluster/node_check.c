@@ -172,6 +172,7 @@ node_check_fitness(const DistNode *node)
 						errmsg("%s:%d is this server itself", node->host, node->port),
 						errhint("To set the address of the coordinator, use "
 								"citus_set_coordinator_host().")));
+	xact_recover_joining(node);
 	check_versions(node, theirs, ours);
 	check_abilities(node, theirs);
 	return check_membership(node);

@@ -276,13 +276,14 @@ records_of_nobody(List *records, const char *prefix)
 }
 
 /* One recovery at a time. Not a lock of the table, which vacuum needs. */
-static void
+static LOCKTAG
 lock_recovery(void)
 {
 	LOCKTAG tag;
 
 	SET_LOCKTAG_ADVISORY(tag, MyDatabaseId, 0, 0, RECOVERY_LOCK);
 	(void) LockAcquire(&tag, ExclusiveLock, false, false);
+	return tag;
 }
 
 /*
@@ -309,7 +310,7 @@ xact_recover(void)
 	List *records;
 	int settled;
 
-	lock_recovery();
+	(void) lock_recovery();
 	unreached = 0;
 	records = catalog_transaction_all();
 	done = records_of_nobody(records, prefix);
@@ -319,6 +320,18 @@ xact_recover(void)
 	if (!IsTransactionBlock())
 		forget_done();
 	return settled;
+}
+
+/* The node is in no catalog until it has joined, so nobody has looked at it since. */
+void
+xact_recover_joining(const DistNode *node)
+{
+	char *prefix = two_phase_prefix();
+	LOCKTAG tag = lock_recovery();
+
+	(void) recover_all(list_make1(recovery_start(node, NIL, prefix)), prefix);
+	/* Joining may take long. */
+	LockRelease(&tag, ExclusiveLock, false);
 }
 
 int

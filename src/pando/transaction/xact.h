@@ -125,6 +125,12 @@ extern uint64 xact_global_pid(void);
 extern int xact_recover(void);
 
 /*
+ * Settles what a crash of this server left prepared on a node that was just joining. The
+ * node must be one that can be reached.
+ */
+extern void xact_recover_joining(const DistNode *node);
+
+/*
  * What a crash of this server left prepared on other nodes is settled when this returns.
  * For statements on objects that may be in there, where nothing else would make them
  * wait.
