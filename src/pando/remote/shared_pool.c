@@ -36,6 +36,7 @@ struct SharedPoolEntry
 	pg_atomic_uint32 sessions;
 	pg_atomic_uint64 socket_refused; /* when its Unix-domain socket let nobody in; 0 */
 	pg_atomic_uint64 crowded;		 /* when it last had no connection left for us; 0 */
+	pg_atomic_uint32 crowded_role;	 /* for whom: roles have limits of their own */
 	pg_atomic_uint32 crowd;			 /* as many of ours as it had then */
 	ConditionVariable freed;
 };
@@ -97,7 +98,8 @@ pool_limit(SharedPoolEntry *entry)
 		limit = MaxConnections;
 	else if (remote_max_shared_pool_size == -1)
 		limit = 0;
-	if (is_recent(&entry->crowded, CROWDED_MS))
+	if (is_recent(&entry->crowded, CROWDED_MS) &&
+		pg_atomic_read_u32(&entry->crowded_role) == GetSessionUserId())
 	{
 		uint32 crowd = pg_atomic_read_u32(&entry->crowd);
 
@@ -127,6 +129,7 @@ pool_entry(const char *host, int port)
 		pg_atomic_init_u32(&entry->sessions, 0);
 		pg_atomic_init_u64(&entry->socket_refused, 0);
 		pg_atomic_init_u64(&entry->crowded, 0);
+		pg_atomic_init_u32(&entry->crowded_role, InvalidOid);
 		pg_atomic_init_u32(&entry->crowd, 0);
 		ConditionVariableInit(&entry->freed);
 	}
@@ -224,13 +227,15 @@ shared_pool_full(SharedPoolEntry *entry)
 	return limit != 0 && pg_atomic_read_u32(&entry->sessions) >= limit;
 }
 
-/* The node has no connection left for us; for some time it gets no more than now. */
+/* The node has no connection left for this role; for some time it gets no more of them.
+ */
 void
 shared_pool_crowded(SharedPoolEntry *entry)
 {
 	if (entry == NULL)
 		return;
 	pg_atomic_write_u32(&entry->crowd, Max(pg_atomic_read_u32(&entry->sessions), 1));
+	pg_atomic_write_u32(&entry->crowded_role, GetSessionUserId());
 	pg_atomic_write_u64(&entry->crowded, (uint64) GetCurrentTimestamp());
 }
 
