@@ -15,3 +15,19 @@ CREATE OR REPLACE AGGREGATE pando.final_agg(aggregate regprocedure, state bytea,
 		result anyelement) (
 	SFUNC = pando.final_agg_step, STYPE = internal,
 	FINALFUNC = pando.final_agg_done, FINALFUNC_EXTRA);
+
+-- count(DISTINCT column): the distinct values of a task as bytes, and how many several have.
+CREATE OR REPLACE FUNCTION pando.distinct_set_step(internal, anyelement)
+	RETURNS internal LANGUAGE C IMMUTABLE PARALLEL SAFE AS 'MODULE_PATHNAME', 'distinct_set_step';
+CREATE OR REPLACE FUNCTION pando.distinct_set_done(internal)
+	RETURNS bytea LANGUAGE C IMMUTABLE PARALLEL SAFE AS 'MODULE_PATHNAME', 'distinct_set_done';
+CREATE OR REPLACE FUNCTION pando.distinct_count_step(internal, bytea)
+	RETURNS internal LANGUAGE C IMMUTABLE PARALLEL SAFE AS 'MODULE_PATHNAME', 'distinct_count_step';
+CREATE OR REPLACE FUNCTION pando.distinct_count_done(internal)
+	RETURNS bigint LANGUAGE C IMMUTABLE PARALLEL SAFE AS 'MODULE_PATHNAME', 'distinct_count_done';
+CREATE OR REPLACE AGGREGATE pando.distinct_set(anyelement) (
+	SFUNC = pando.distinct_set_step, STYPE = internal,
+	FINALFUNC = pando.distinct_set_done, PARALLEL = SAFE);
+CREATE OR REPLACE AGGREGATE pando.distinct_count(bytea) (
+	SFUNC = pando.distinct_count_step, STYPE = internal,
+	FINALFUNC = pando.distinct_count_done, PARALLEL = SAFE);

@@ -228,6 +228,30 @@ aggregate_partial(const Aggref *aggref)
 	return result;
 }
 
+Aggref *
+aggregate_set_partial(const Aggref *aggref)
+{
+	const Oid types[] = {ANYELEMENTOID};
+	const TargetEntry *argument = linitial(aggref->args);
+	Aggref *result = make_aggref(generic_function("distinct_set", types, 1), BYTEAOID,
+								 aggref, list_make1(copyObject(argument->expr)));
+
+	result->aggcollid = InvalidOid;
+	result->aggfilter = copyObject(aggref->aggfilter);
+	return result;
+}
+
+Node *
+aggregate_set_final(const Aggref *aggref, Var *column)
+{
+	const Oid types[] = {BYTEAOID};
+	Aggref *result = make_aggref(generic_function("distinct_count", types, 1), INT8OID,
+								 aggref, list_make1(column));
+
+	result->agglevelsup = column->varlevelsup;
+	return (Node *) result;
+}
+
 static Node *
 final_count(const Aggref *aggref, Aggref *sum)
 {

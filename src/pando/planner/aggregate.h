@@ -27,6 +27,10 @@ extern Aggref *aggregate_partial(const Aggref *aggref);
 /* What makes the aggregate's result of the partial results in a column. */
 extern Node *aggregate_final(const Aggref *aggref, Var *column);
 
+/* The same for a count(DISTINCT) by sets of values; see distinct_set.h. */
+extern Aggref *aggregate_set_partial(const Aggref *aggref);
+extern Node *aggregate_set_final(const Aggref *aggref, Var *column);
+
 /* The two partial aggregates of SPLIT_AVERAGE, and their quotient. */
 extern Aggref *aggregate_average_sum(const Aggref *aggref);
 extern Aggref *aggregate_average_count(const Aggref *aggref);

@@ -13,6 +13,7 @@
  */
 #include "pando/compat/compat.h"
 
+#include "miscadmin.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/clauses.h"
@@ -20,15 +21,21 @@
 #include "optimizer/tlist.h"
 #include "pando/planner/aggregate.h"
 #include "pando/planner/cut.h"
+#include "pando/planner/distinct_set.h"
+#include "pando/planner/estimate.h"
 #include "pando/planner/join_tree.h"
 #include "parser/parse_clause.h"
 #include "parser/parse_oper.h"
 #include "parser/parsetree.h"
 #include "rewrite/rewriteManip.h"
 #include "utils/lsyscache.h"
+#include "utils/syscache.h"
 
 /* The fragment's number in the residual's range table. */
 #define FRAGMENT_VARNO 1
+
+/* Times the memory of a hash table that sets of distinct values may take. */
+#define SET_MEMORY 16
 
 typedef struct Splitting
 {
@@ -163,6 +170,48 @@ distinct_aggregate(Splitting *splitting, Aggref *aggref)
 	return (Node *) result;
 }
 
+/* Without statistics the number of distinct values is anybody's guess. */
+static bool
+has_statistics(Query *query, Node *expr)
+{
+	Var *var = (Var *) expr;
+	RangeTblEntry *rte;
+
+	if (!IsA(expr, Var) || var->varlevelsup > 0)
+		return false;
+	rte = rt_fetch(var->varno, query->rtable);
+	return rte->rtekind == RTE_RELATION &&
+		   SearchSysCacheExists3(STATRELATTINH, ObjectIdGetDatum(rte->relid),
+								 Int16GetDatum(var->varattno), BoolGetDatum(false));
+}
+
+/*
+ * Are the values of the aggregate few enough to be counted in memory? Estimates may be
+ * wrong by far, so the bound is a generous one: a sort spills, but takes much longer.
+ */
+static bool
+is_counted_in_sets(Splitting *splitting, const Aggref *aggref)
+{
+	const TargetEntry *argument = linitial(aggref->args);
+	double limit = SET_MEMORY * (double) get_hash_memory_limit();
+	Query *values;
+
+	if (!distinct_set_counts(aggref))
+		return false;
+	values = copyObject(splitting->part);
+	values->targetList = values->groupClause = NIL;
+	values->hasAggs = false;
+	part_column(values, (Node *) argument->expr, "value");
+	if (distinct_set_bytes(estimate_query(values).rows) <= limit)
+		return true;
+	if (!has_statistics(values, (Node *) argument->expr))
+		return false;
+	((TargetEntry *) linitial(values->targetList))->ressortgroupref = 1;
+	values->groupClause = list_make1(copyObject(linitial(aggref->aggdistinct)));
+	((SortGroupClause *) linitial(values->groupClause))->tleSortGroupRef = 1;
+	return distinct_set_bytes(estimate_query(values).rows) <= limit;
+}
+
 static Node *
 average(Splitting *splitting, Aggref *aggref, Aggref *plain)
 {
@@ -189,6 +238,11 @@ split_aggregate(Splitting *splitting, Aggref *aggref)
 	{
 		splitting->failed = true;
 		return (Node *) aggref;
+	}
+	if (split == SPLIT_DISTINCT && is_counted_in_sets(splitting, plain))
+	{
+		column = column_var(splitting, (Node *) aggregate_set_partial(plain), "set");
+		return aggregate_set_final(aggref, column);
 	}
 	if (split == SPLIT_DISTINCT)
 		return distinct_aggregate(splitting, aggref);

@@ -121,3 +121,39 @@ SELECT count(*), count(DISTINCT name) FROM e WHERE k = 7;
 SELECT 1 / sum(0) FROM a;
 SELECT 1 / (x - x) FROM a;
 $$);
+
+-- Distinct values that are counted in sets: of all widths, none, many, several at once, beside rows that are not.
+SELECT public.compare($$
+SELECT count(DISTINCT x), count(DISTINCT k), count(DISTINCT ts), count(DISTINCT y), count(DISTINCT v), count(*) FROM a;
+SELECT count(DISTINCT flag), count(DISTINCT big), count(DISTINCT big - 40000000000), count(DISTINCT x::smallint - 2), count(DISTINCT t) FROM d;
+SELECT count(DISTINCT flag), flag FROM d GROUP BY flag;
+SELECT count(DISTINCT ts::date), count(DISTINCT ts::time), count(DISTINCT 'a'::"char"), count(DISTINCT 1) FROM a;
+SELECT count(DISTINCT x), sum(DISTINCT x), avg(DISTINCT x), count(x) FROM a;
+SELECT count(DISTINCT x) FROM a WHERE id < 0;
+SELECT count(DISTINCT x) FROM a WHERE x IS NULL;
+SELECT y, count(DISTINCT x) FROM a WHERE x IS NULL GROUP BY y;
+SELECT y, count(DISTINCT x) FILTER (WHERE id > 20), count(DISTINCT id), max(id) FROM a GROUP BY y HAVING count(DISTINCT x) > 2;
+SELECT /* ordered */ y, count(DISTINCT id) c FROM a GROUP BY y ORDER BY c DESC, y LIMIT 3;
+SELECT x, y, count(DISTINCT id), count(DISTINCT k) FROM a GROUP BY ROLLUP (x, y);
+SELECT count(DISTINCT a.x + b.id) FROM a JOIN b USING (k);
+SELECT count(DISTINCT a.id), count(DISTINCT b.x) FROM a LEFT JOIN b ON a.x = b.id;
+SELECT count(DISTINCT i), count(DISTINCT -i * 1000003::bigint), count(DISTINCT i % 100), count(DISTINCT (i % 300)::smallint) FROM a, generate_series(1, 3000) i;
+SELECT k % 2, count(DISTINCT i * k), count(DISTINCT i * k * 10000000::bigint), count(DISTINCT ts + i * interval '1 second') FROM a, generate_series(1, 1500) i WHERE id < 30 GROUP BY 1;
+SELECT (SELECT count(DISTINCT x) FROM a WHERE a.y = loc.name) FROM loc;
+SELECT count(DISTINCT x::regtype::oid), count(DISTINCT x::regtype) FROM a;
+SELECT count(DISTINCT k::float8), count(DISTINCT f) FROM b;
+$$);
+SET search_path = dist, public;
+SELECT pando.query_fragments('SELECT count(DISTINCT x) FROM a');
+-- Where there may be too many for memory they come as rows.
+SET work_mem = '64kB';
+SELECT pando.query_fragments('SELECT count(DISTINCT i) FROM a, generate_series(1, 3000) i');
+SELECT pando.query_fragments('SELECT count(DISTINCT i % 5) FROM a, generate_series(1, 3000) i');
+ANALYZE a;
+SELECT pando.query_fragments('SELECT count(DISTINCT x) FROM a, generate_series(1, 3000) i');
+SELECT public.compare($$
+SELECT count(DISTINCT i), count(DISTINCT i % 5) FROM a, generate_series(1, 3000) i;
+SELECT count(DISTINCT x) FROM a, generate_series(1, 3000) i;
+$$);
+RESET work_mem;
+RESET search_path;
