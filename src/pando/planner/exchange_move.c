@@ -33,6 +33,9 @@
  */
 #define RESULT_WEIGHT 0.3
 
+/* Rows that go to all nodes are joined in one piece on each, others in small ones. */
+#define ALL_WEIGHT 1.25
+
 /* More than that of the limit on results is not sent to every node if it can be helped.
  */
 #define LIMIT_SHARE 0.25
@@ -160,7 +163,8 @@ static double
 broadcast_cost(double bytes, const CutGroup *readers)
 {
 	double limit = result_limit();
-	double cost = bytes * estimate_nodes(&readers->distribution) + fixed_cost * 1024;
+	double cost =
+		bytes * estimate_nodes(&readers->distribution) * ALL_WEIGHT + fixed_cost * 1024;
 
 	return limit > 0 && bytes > limit * LIMIT_SHARE ? cost * OVER_LIMIT : cost;
 }
