@@ -26,8 +26,8 @@ CREATE OR REPLACE FUNCTION pando.distinct_count_step(internal, bytea)
 CREATE OR REPLACE FUNCTION pando.distinct_count_done(internal)
 	RETURNS bigint LANGUAGE C IMMUTABLE PARALLEL SAFE AS 'MODULE_PATHNAME', 'distinct_count_done';
 CREATE OR REPLACE AGGREGATE pando.distinct_set(anyelement) (
-	SFUNC = pando.distinct_set_step, STYPE = internal,
+	SFUNC = pando.distinct_set_step, STYPE = internal, SSPACE = 256,
 	FINALFUNC = pando.distinct_set_done, PARALLEL = SAFE);
 CREATE OR REPLACE AGGREGATE pando.distinct_count(bytea) (
-	SFUNC = pando.distinct_count_step, STYPE = internal,
+	SFUNC = pando.distinct_count_step, STYPE = internal, SSPACE = 256,
 	FINALFUNC = pando.distinct_count_done, PARALLEL = SAFE);
