@@ -73,14 +73,10 @@ composite_travels_binary(Oid type)
 }
 
 bool
-type_travels_binary(Oid type)
+type_is_basic(Oid type)
 {
-	Oid element;
-
-	check_stack_depth();
 	switch (type)
 	{
-		case BOOLOID:
 		case INT2OID:
 		case INT4OID:
 		case INT8OID:
@@ -90,17 +86,29 @@ type_travels_binary(Oid type)
 		case TEXTOID:
 		case VARCHAROID:
 		case BPCHAROID:
+		case UUIDOID:
 		case DATEOID:
+		case TIMEOID:
 		case TIMESTAMPOID:
 		case TIMESTAMPTZOID:
-		case UUIDOID:
-		case JSONBOID:
+		case INTERVALOID:
 		case BYTEAOID:
-		case RECORDOID:
+		case JSONOID:
+		case JSONBOID:
 			return true;
 		default:
-			break;
+			return false;
 	}
+}
+
+bool
+type_travels_binary(Oid type)
+{
+	Oid element;
+
+	check_stack_depth();
+	if (type_is_basic(type) || type == BOOLOID || type == RECORDOID)
+		return true;
 	type = getBaseType(type);
 	if (type_is_object_name(type) || type == ACLITEMOID || !has_binary_functions(type))
 		return false;

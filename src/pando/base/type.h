@@ -9,6 +9,9 @@
 /* regclass and its kin: the value is the OID of an object, written as its name. */
 extern bool type_is_object_name(Oid type);
 
+/* One of the server's common scalar types, whose values read back the same on any node. */
+extern bool type_is_basic(Oid type);
+
 /*
  * Can values of the type travel in binary between nodes? Their bytes must not hold OIDs
  * of objects that users made, since these differ from node to node.

@@ -17,6 +17,7 @@
 #include "optimizer/optimizer.h"
 #include "utils/datum.h"
 
+#include "pando/base/type.h"
 #include "pando/metadata/table.h"
 #include "pando/planner/normal_form.h"
 
@@ -89,36 +90,6 @@ is_candidate(const Query *query)
  * Constants.
  */
 
-/* Types whose values read back the same on any node. */
-static bool
-type_is_plain(Oid type)
-{
-	switch (type)
-	{
-		case INT2OID:
-		case INT4OID:
-		case INT8OID:
-		case FLOAT4OID:
-		case FLOAT8OID:
-		case NUMERICOID:
-		case TEXTOID:
-		case VARCHAROID:
-		case BPCHAROID:
-		case UUIDOID:
-		case DATEOID:
-		case TIMEOID:
-		case TIMESTAMPOID:
-		case TIMESTAMPTZOID:
-		case INTERVALOID:
-		case BYTEAOID:
-		case JSONOID:
-		case JSONBOID:
-			return true;
-		default:
-			return false;
-	}
-}
-
 typedef struct Taker
 {
 	NormalForm *form;
@@ -147,7 +118,7 @@ take_constant(Node *node, Taker *taker)
 	Param param = {.xpr.type = T_Param, .paramkind = PARAM_EXTERN};
 
 	if (!IsA(node, Const) || ((Const *) node)->constisnull ||
-		!type_is_plain(((Const *) node)->consttype))
+		!type_is_basic(((Const *) node)->consttype))
 		return;
 	if (form->count >= NORMAL_CONSTANTS_MAX)
 	{
