@@ -9,7 +9,8 @@
 /* regclass and its kin: the value is the OID of an object, written as its name. */
 extern bool type_is_object_name(Oid type);
 
-/* One of the server's common scalar types, whose values read back the same on any node. */
+/* One of the server's common scalar types, whose values read back the same on any node.
+ */
 extern bool type_is_basic(Oid type);
 
 /*

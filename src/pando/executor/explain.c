@@ -372,6 +372,20 @@ explain_nested_plan(QueryDesc *query, ExplainState *es)
 	es->workers_state = outer.workers_state;
 }
 
+void
+explain_step(const char *name, QueryDesc *query, ExplainState *es)
+{
+	open_item(es, "Step", psprintf("Step %s", name));
+	if (es->format != EXPLAIN_FORMAT_TEXT)
+		ExplainPropertyText("Step Name", name, es);
+	ExplainOpenGroup("PlannedStmt", "PlannedStmt", false, es);
+	ExplainOpenGroup("PlannedStmt", NULL, true, es);
+	explain_nested_plan(query, es);
+	ExplainCloseGroup("PlannedStmt", NULL, true, es);
+	ExplainCloseGroup("PlannedStmt", "PlannedStmt", false, es);
+	close_item(es, "Step");
+}
+
 static void
 explain_exchange(const SubResult *sub, ExplainState *es)
 {
@@ -415,7 +429,8 @@ explain_subplan(FragmentRun *run, const SubResult *sub, const SubRun *ran,
 	ExplainOpenGroup("PlannedStmt", "PlannedStmt", false, es);
 	ExplainOpenGroup("PlannedStmt", NULL, true, es);
 	if (query == NULL)
-		query = subplan_query(run, sub, None_Receiver, 0, EXEC_FLAG_EXPLAIN_ONLY);
+		query = subplan_query(run->estate, sub->plan, None_Receiver, 0,
+							  EXEC_FLAG_EXPLAIN_ONLY);
 	explain_nested_plan(query, es);
 	if (ran != NULL && es->summary)
 	{

@@ -17,6 +17,9 @@ extern RunExplain explain_options(PlanState *planstate);
 extern void explain_fragment(PlanState *planstate, Fragment *fragment, FragmentRun *run,
 							 ExplainState *es);
 
+/* A step of a statement: its query, started. */
+extern void explain_step(const char *name, QueryDesc *query, ExplainState *es);
+
 /* Follows EXPLAIN statements to know their options; once, when the library is loaded. */
 extern void explain_init(void);
 

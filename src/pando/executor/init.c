@@ -13,6 +13,7 @@
 #include "pando/executor/run.h"
 #include "pando/executor/lock_rows.h"
 #include "pando/executor/scan.h"
+#include "pando/executor/steps.h"
 
 int executor_assignment_policy = ASSIGN_GREEDY;
 bool executor_binary_protocol = true;
@@ -123,6 +124,7 @@ executor_init(void)
 	define_settings();
 	scan_register();
 	lock_rows_register();
+	steps_init();
 	result_init();
 	explain_init();
 	explain_worker_init();

@@ -15,6 +15,7 @@
 #include "pando/executor/explain.h"
 #include "pando/executor/run.h"
 #include "pando/executor/scan.h"
+#include "pando/executor/steps.h"
 #include "pando/transaction/xact.h"
 
 static const CustomExecMethods exec_methods;
@@ -55,14 +56,15 @@ static void
 start_run(FragmentScan *scan)
 {
 	EState *estate = scan->css.ss.ps.state;
-	bool top = estate->es_plannedstmt->planTree == scan->css.ss.ps.plan;
+	Plan *last = estate->es_plannedstmt->planTree;
+	bool whole = last == scan->css.ss.ps.plan && scan->css.custom_ps == NIL;
 	RunExplain explain = explain_options(&scan->css.ss.ps);
 
-	scan->run = run_create(&scan->css.ss.ps, scan->fragment,
-						   top && scan->css.custom_ps == NIL, &explain);
+	scan->run = run_create(&scan->css.ss.ps, scan->fragment, whole, &explain);
 	run_start(scan->run);
-	/* A write in WITH doesn't count. */
-	if (scan->fragment->command != CMD_SELECT && top)
+	if (steps_is_plan(last))
+		last = outerPlan(last);
+	if (scan->fragment->command != CMD_SELECT && last == scan->css.ss.ps.plan)
 		estate->es_processed += scan->run->processed;
 }
 

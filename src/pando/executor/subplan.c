@@ -31,16 +31,16 @@ subplans_name(FragmentRun *run)
 }
 
 QueryDesc *
-subplan_query(FragmentRun *run, const SubResult *sub, DestReceiver *dest, int instrument,
+subplan_query(EState *estate, PlannedStmt *plan, DestReceiver *dest, int instrument,
 			  int eflags)
 {
 	QueryDesc *query;
 
 	PushCopiedSnapshot(GetActiveSnapshot());
 	UpdateActiveSnapshotCommandId();
-	query = CreateQueryDesc(sub->plan, run->estate->es_sourceText, GetActiveSnapshot(),
-							InvalidSnapshot, dest, run->estate->es_param_list_info,
-							run->estate->es_queryEnv, instrument);
+	query = CreateQueryDesc(plan, estate->es_sourceText, GetActiveSnapshot(),
+							InvalidSnapshot, dest, estate->es_param_list_info,
+							estate->es_queryEnv, instrument);
 	ExecutorStart(query, eflags);
 	PopActiveSnapshot();
 	return query;
@@ -53,10 +53,15 @@ subplan_query_end(QueryDesc *query)
 	FreeQueryDesc(query);
 }
 
-static bool
-changes_data(const PlannedStmt *stmt)
+void
+subplan_query_run(QueryDesc *query)
 {
-	return stmt->commandType != CMD_SELECT || stmt->hasModifyingCTE;
+	PushActiveSnapshot(query->snapshot);
+	ExecutorRun(query, ForwardScanDirection, 0, true);
+	ExecutorFinish(query);
+	PopActiveSnapshot();
+	if (query->operation != CMD_SELECT || query->plannedstmt->hasModifyingCTE)
+		CommandCounterIncrement();
 }
 
 /* The nodes on which tasks will read; *here is set when this one is among them. */
@@ -95,13 +100,7 @@ broadcast_run(FragmentRun *run, const SubResult *sub, QueryDesc *query, SubRun *
 	DestReceiver *writer = result_writer_create(name);
 
 	query->dest = writer;
-	PushActiveSnapshot(query->snapshot);
-	ExecutorRun(query, ForwardScanDirection, 0, true);
-	ExecutorFinish(query);
-	PopActiveSnapshot();
-	if (changes_data(sub->plan))
-		CommandCounterIncrement();
-
+	subplan_query_run(query);
 	result_send(name, nodes);
 	if (!here)
 		result_remove(name);
@@ -118,7 +117,8 @@ run_subplan(FragmentRun *run, const SubResult *sub, List *nodes, bool here)
 	instr_time start;
 
 	INSTR_TIME_SET_CURRENT(start);
-	query = subplan_query(run, sub, None_Receiver, explain_instrument(&run->explain), 0);
+	query = subplan_query(run->estate, sub->plan, None_Receiver,
+						  explain_instrument(&run->explain), 0);
 	ran->number = sub->number;
 	if (sub->exchange)
 		exchange_run(run, sub, query, ran);

@@ -11,9 +11,10 @@
 /* Gives the run its plan id and the prefix of its results' names. */
 extern void subplans_name(FragmentRun *run);
 
-/* A subplan's query, started; and its end. */
-extern QueryDesc *subplan_query(FragmentRun *run, const SubResult *sub,
-								DestReceiver *dest, int instrument, int eflags);
+/* A query within a statement, started with its parameters; all of it; and its end. */
+extern QueryDesc *subplan_query(EState *estate, PlannedStmt *plan, DestReceiver *dest,
+								int instrument, int eflags);
+extern void subplan_query_run(QueryDesc *query);
 extern void subplan_query_end(QueryDesc *query);
 
 #endif

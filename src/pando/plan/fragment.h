@@ -149,6 +149,11 @@ typedef enum PlanKind
 	PLAN_LOCK_ROWS, /* "Citus Lock Rows": hands on the rows of lefttree, a LockRows node,
 					 * once the rows at the places named in them are locked; see
 					 * planner/row_locks.c for what is where */
+	PLAN_STEPS,		/* "Citus Steps": runs plans to their ends, then hands on the rows of
+					 * lefttree. custom_private: for each list_make3(name, whether its rows
+					 * count as the statement's, PlannedStmt); the rows of one with a name are
+					 * kept, and read as an ephemeral named relation by those after it and by
+					 * lefttree */
 	PLAN_KINDS
 } PlanKind;
 

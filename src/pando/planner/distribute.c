@@ -344,13 +344,6 @@ is_local(Query *query)
 static void
 distribute_local_write(Query *query)
 {
-	const RangeTblEntry *rte = rt_fetch(query->resultRelation, query->rtable);
-	const DistTable *target = dist_table(rte->relid);
-
-	if (target && target->kind != TABLE_MANAGED_LOCAL)
-		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-						errmsg("a data-modifying statement in WITH is only supported "
-							   "when the whole statement is for one shard group")));
 	if (query->commandType == CMD_MERGE)
 		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 						errmsg("MERGE with a distributed table is not supported yet")));

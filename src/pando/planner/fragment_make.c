@@ -205,27 +205,30 @@ plan_add_relations(PlannedStmt *stmt, Query *original)
 
 /*
  * A cached plan locks what is in its range table and is invalidated by what it depends
- * on: the plans of its intermediate results are used as long as it is.
+ * on: the plans that it runs by itself are used as long as it is.
  */
+void
+plan_add_plan(PlannedStmt *stmt, const PlannedStmt *other)
+{
+	foreach_ptr (RangeTblEntry, rte, other->rtable)
+	{
+		if (rte->rtekind != RTE_RELATION)
+			continue;
+		rte = copyObject(rte);
+		/* Checked when the other plan starts. */
+		rte->requiredPerms = 0;
+		stmt->rtable = lappend(stmt->rtable, rte);
+	}
+	stmt->relationOids = list_concat_unique_oid(stmt->relationOids, other->relationOids);
+	stmt->invalItems = list_concat(stmt->invalItems, other->invalItems);
+	stmt->dependsOnRole |= other->dependsOnRole;
+}
+
 static void
 add_subplans(PlannedStmt *stmt, const Fragment *fragment)
 {
 	foreach_ptr (SubResult, sub, fragment->subplans)
-	{
-		foreach_ptr (RangeTblEntry, rte, sub->plan->rtable)
-		{
-			if (rte->rtekind != RTE_RELATION)
-				continue;
-			rte = copyObject(rte);
-			/* Checked when the subplan starts. */
-			rte->requiredPerms = 0;
-			stmt->rtable = lappend(stmt->rtable, rte);
-		}
-		stmt->relationOids =
-			list_concat_unique_oid(stmt->relationOids, sub->plan->relationOids);
-		stmt->invalItems = list_concat(stmt->invalItems, sub->plan->invalItems);
-		stmt->dependsOnRole |= sub->plan->dependsOnRole;
-	}
+		plan_add_plan(stmt, sub->plan);
 }
 
 /* The entry that names a fragment's columns. */
@@ -270,6 +273,36 @@ fragment_custom_scan(Fragment *fragment)
 	scan->custom_private = fragment_pack(fragment);
 	scan->methods = plan_scan_methods(PLAN_FRAGMENT);
 	scan->scan.plan.parallel_safe = false;
+	return scan;
+}
+
+CustomScan *
+fragment_scan_above(Plan *child, PlanKind kind)
+{
+	CustomScan *scan = makeNode(CustomScan);
+	Plan *plan = &scan->scan.plan;
+
+	plan->startup_cost = child->startup_cost;
+	plan->total_cost = child->total_cost;
+	plan->plan_rows = child->plan_rows;
+	plan->plan_width = child->plan_width;
+	plan->lefttree = child;
+	plan->extParam = bms_copy(child->extParam);
+	plan->allParam = bms_copy(child->allParam);
+	foreach_ptr (TargetEntry, entry, child->targetlist)
+	{
+		TargetEntry *below = flatCopyTargetEntry(entry);
+		TargetEntry *above = flatCopyTargetEntry(entry);
+		Node *expr = (Node *) entry->expr;
+
+		below->expr = (Expr *) makeVar(OUTER_VAR, entry->resno, exprType(expr),
+									   exprTypmod(expr), exprCollation(expr), 0);
+		above->expr = (Expr *) makeVar(INDEX_VAR, entry->resno, exprType(expr),
+									   exprTypmod(expr), exprCollation(expr), 0);
+		scan->custom_scan_tlist = lappend(scan->custom_scan_tlist, below);
+		plan->targetlist = lappend(plan->targetlist, above);
+	}
+	scan->methods = plan_scan_methods(kind);
 	return scan;
 }
 

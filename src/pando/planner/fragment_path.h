@@ -33,6 +33,9 @@ extern List *fragment_column_vars(const Fragment *fragment, int varno);
 /* The plan node, without target list and costs. */
 extern CustomScan *fragment_custom_scan(Fragment *fragment);
 
+/* A node of that kind above a plan, with the plan's columns and costs. */
+extern CustomScan *fragment_scan_above(Plan *child, PlanKind kind);
+
 /* After planning: gives references to the scan's whole row their value. */
 extern void fragment_scan_finish(CustomScan *scan);
 
@@ -61,5 +64,8 @@ extern PlanRelations plan_relations_of(Query *query);
 /* Adds the original's relations: permission checks, locks, invalidation. */
 extern void plan_relations_add(PlannedStmt *stmt, const PlanRelations *relations);
 extern void plan_add_relations(PlannedStmt *stmt, Query *original);
+
+/* Adds those of a plan that the statement runs by itself, which checks permissions. */
+extern void plan_add_plan(PlannedStmt *stmt, const PlannedStmt *other);
 
 #endif

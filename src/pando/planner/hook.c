@@ -22,6 +22,7 @@
 #include "optimizer/planmain.h"
 #include "optimizer/planner.h"
 #include "optimizer/optimizer.h"
+#include "parser/parsetree.h"
 #include "utils/guc.h"
 
 #include "pando/metadata/table.h"
@@ -40,7 +41,7 @@
 #include "pando/planner/repeat.h"
 #include "pando/planner/row_locks.h"
 #include "pando/planner/spread.h"
-#include "pando/planner/with_writes.h"
+#include "pando/planner/steps.h"
 #include "pando/planner/write.h"
 
 static planner_hook_type next_planner;
@@ -80,8 +81,7 @@ plan_one_fragment(Query *query, const Distribution *distribution, const char *so
 
 /* A SELECT, or a change of a local table. */
 static PlannedStmt *
-plan_read(Query *query, const char *source, int cursor_options, ParamListInfo params,
-		  DistRelations found)
+plan_read(Query *query, const char *source, int cursor_options, ParamListInfo params)
 {
 	Distribution distribution = distribution_of_query(query);
 
@@ -89,13 +89,6 @@ plan_read(Query *query, const char *source, int cursor_options, ParamListInfo pa
 		distribution = distribution_of_query(query);
 	if (distribution.kind != DIST_SINGLE)
 		spread_statement(query);
-	/* One shard group's text may have them; a plan of several parts runs them first. */
-	if (found.modified && distribution.kind != DIST_SINGLE)
-	{
-		Query *residual = distribute_query(with_writes_replace(query));
-
-		return residual_planned_stmt(query, residual, cursor_options, params);
-	}
 	if (distribution.kind == DIST_COORDINATOR)
 	{
 		Query *residual;
@@ -121,6 +114,23 @@ plan_reference_read(Query *query, const char *source, int cursor_options,
 	return stmt;
 }
 
+/* One shard group's text may have several writes. */
+static bool
+needs_steps(Query *query)
+{
+	const DistTable *target = NULL;
+
+	if (query->commandType != CMD_SELECT)
+		target = dist_table(rt_fetch(query->resultRelation, query->rtable)->relid);
+	if (query->commandType != CMD_SELECT && returning_is_computed_here(query))
+		return true;
+	if (!query->hasModifyingCTE)
+		return false;
+	if (query->commandType == CMD_INSERT || (target && !dist_table_is_sharded(target)))
+		return true;
+	return distribution_of_query(query).kind != DIST_SINGLE;
+}
+
 static PlannedStmt *
 plan_distributed(Query *query, const char *source, int cursor_options,
 				 ParamListInfo params, DistRelations found)
@@ -129,10 +139,12 @@ plan_distributed(Query *query, const char *source, int cursor_options,
 
 	if (!found.sharded && !found.modified)
 		stmt = plan_reference_read(query, source, cursor_options, params);
+	if (stmt == NULL && needs_steps(query))
+		stmt = plan_in_steps(query, cursor_options, params);
 	if (stmt == NULL && query->commandType != CMD_SELECT)
 		stmt = plan_write(query, cursor_options, params);
 	if (stmt == NULL)
-		stmt = plan_read(query, source, cursor_options, params, found);
+		stmt = plan_read(query, source, cursor_options, params);
 
 	if ((cursor_options & CURSOR_OPT_SCROLL) && !ExecSupportsBackwardScan(stmt->planTree))
 		stmt->planTree = materialize_finished_plan(stmt->planTree);

@@ -382,30 +382,8 @@ places_in(List *targetlist)
 static Plan *
 lock_node(LockRows *rows, List *places, Limit *limit)
 {
-	CustomScan *scan = makeNode(CustomScan);
-	Plan *plan = &scan->scan.plan;
-	Plan *child = &rows->plan;
+	CustomScan *scan = fragment_scan_above(&rows->plan, PLAN_LOCK_ROWS);
 
-	plan->startup_cost = child->startup_cost;
-	plan->total_cost = child->total_cost;
-	plan->plan_rows = child->plan_rows;
-	plan->plan_width = child->plan_width;
-	plan->lefttree = child;
-	plan->extParam = bms_copy(child->extParam);
-	plan->allParam = bms_copy(child->allParam);
-	foreach_ptr (TargetEntry, entry, child->targetlist)
-	{
-		TargetEntry *below = flatCopyTargetEntry(entry);
-		TargetEntry *above = flatCopyTargetEntry(entry);
-		Node *expr = (Node *) entry->expr;
-
-		below->expr = (Expr *) makeVar(OUTER_VAR, entry->resno, exprType(expr),
-									   exprTypmod(expr), exprCollation(expr), 0);
-		above->expr = (Expr *) makeVar(INDEX_VAR, entry->resno, exprType(expr),
-									   exprTypmod(expr), exprCollation(expr), 0);
-		scan->custom_scan_tlist = lappend(scan->custom_scan_tlist, below);
-		plan->targetlist = lappend(plan->targetlist, above);
-	}
 	scan->custom_private = list_make2(places, list_make1_int(rows->epqParam));
 	/* A limit that gives another value each time is no limit. */
 	if (limit != NULL && limit->limitOption == LIMIT_OPTION_COUNT &&
@@ -417,8 +395,7 @@ lock_node(LockRows *rows, List *places, Limit *limit)
 			scan->custom_exprs =
 				lappend(scan->custom_exprs, copyObject(limit->limitOffset));
 	}
-	scan->methods = plan_scan_methods(PLAN_LOCK_ROWS);
-	return plan;
+	return &scan->scan.plan;
 }
 
 /* restart: the parameter of the nearest lock node above whose rows come from here. */
