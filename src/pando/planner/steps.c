@@ -37,6 +37,7 @@
 
 #include "pando/metadata/table.h"
 #include "pando/plan/fragment.h"
+#include "pando/planner/cte_use.h"
 #include "pando/planner/cut.h"
 #include "pando/planner/flatten.h"
 #include "pando/planner/fragment_path.h"
@@ -87,55 +88,25 @@ refuse(const char *why)
  * References to WITH queries.
  */
 
-typedef struct Search
+/* Calls `use` for each reference of the part to a WITH query of the statement. */
+static int
+part_uses(const Part *part, const char *name, CteUse use, void *context)
 {
-	const char *name; /* NULL: any */
-	Index depth;	  /* below the level that has the WITH query */
-	List *found;	  /* RangeTblEntry * */
-} Search;
-
-static bool
-search_walker(Node *node, Search *search)
-{
-	if (node == NULL)
-		return false;
-	if (IsA(node, RangeTblEntry))
-	{
-		RangeTblEntry *rte = (RangeTblEntry *) node;
-
-		if (rte->rtekind == RTE_CTE && rte->ctelevelsup == search->depth &&
-			(search->name == NULL || strcmp(rte->ctename, search->name) == 0))
-			search->found = lappend(search->found, rte);
-		return false;
-	}
-	if (IsA(node, Query))
-	{
-		search->depth++;
-		query_tree_walker((Query *) node, search_walker, search,
-						  QTW_EXAMINE_RTES_AFTER | QTW_IGNORE_JOINALIASES);
-		search->depth--;
-		return false;
-	}
-	return expression_tree_walker(node, search_walker, search);
+	return part->cte ? cte_each_use_in((Node *) part->query, name, use, context)
+					 : cte_each_use(part->query, name, use, context);
 }
 
-/* References to a WITH query of the level `up` above the query, its own ones left out
- * when the query is that level itself. */
-static List *
-references_in(Query *query, const char *name, Index up)
+static void
+one_further(RangeTblEntry *rte, int depth, void *own_name)
 {
-	Search search = {.name = name, .depth = up};
-
-	query_tree_walker(query, search_walker, &search,
-					  QTW_EXAMINE_RTES_AFTER | QTW_IGNORE_JOINALIASES |
-						  (up == 0 ? QTW_IGNORE_CTE_SUBQUERIES : 0));
-	return search.found;
+	if (own_name == NULL || strcmp(rte->ctename, own_name) != 0)
+		rte->ctelevelsup++;
 }
 
-static List *
-part_references(const Part *part, const char *name)
+static void
+one_nearer(RangeTblEntry *rte, int depth, void *context)
 {
-	return references_in(part->query, name, part->cte ? 1 : 0);
+	rte->ctelevelsup--;
 }
 
 static bool
@@ -245,7 +216,7 @@ select_all(RangeTblEntry *rte)
 
 /* What was a table or a reference to a WITH query. */
 static void
-read_kept(RangeTblEntry *rte, Step *step)
+read_kept(RangeTblEntry *rte, int depth, void *step)
 {
 	rte->rtekind = RTE_SUBQUERY;
 	rte->subquery = select_all(kept_rte(step));
@@ -397,17 +368,13 @@ split_main(Query *main)
 {
 	List *ctes = main->cteList;
 	CommonTableExpr *cte;
-	Search search = {.depth = 0};
 	Query *select;
 
 	main->cteList = NIL;
 	main->hasModifyingCTE = false;
 	select = split_returning(main, RETURNED, &cte, 0);
 	/* It is one level further from its WITH queries now. */
-	query_tree_walker(main, search_walker, &search,
-					  QTW_EXAMINE_RTES_AFTER | QTW_IGNORE_JOINALIASES);
-	foreach_ptr (RangeTblEntry, rte, search.found)
-		rte->ctelevelsup++;
+	cte_each_use(main, NULL, one_further, NULL);
 	select->cteList = lappend(ctes, cte);
 	select->hasRecursive = main->hasRecursive;
 	main->hasRecursive = false;
@@ -565,7 +532,8 @@ home_of(const Steps *steps, int number)
 
 	for (int i = number + 1; i < steps->nparts; i++)
 	{
-		if (steps->parts[i].home < 0 || part_references(&steps->parts[i], name) == NIL)
+		if (steps->parts[i].home < 0 ||
+			part_uses(&steps->parts[i], name, NULL, NULL) == 0)
 			continue;
 		if (home >= 0 && home != steps->parts[i].home)
 			return number;
@@ -619,11 +587,7 @@ query_of_cte(CommonTableExpr *cte)
 	query->hasRecursive = true;
 	query->cteList = list_make1(cte);
 	/* The other WITH queries are one level further. */
-	foreach_ptr (RangeTblEntry, reference, references_in(body, NULL, 1))
-	{
-		if (strcmp(reference->ctename, cte->ctename) != 0)
-			reference->ctelevelsup++;
-	}
+	cte_each_use_in((Node *) body, NULL, one_further, cte->ctename);
 	return query;
 }
 
@@ -645,7 +609,7 @@ in_order_of_changes(List *ctes)
 			CommonTableExpr *before = list_nth(result, position - 1);
 			Part other = {.cte = before, .query = (Query *) before->ctequery};
 
-			if (references_in(part.query, before->ctename, 1) != NIL)
+			if (part_uses(&part, before->ctename, NULL, NULL) > 0)
 				break;
 			position--;
 			if (change_of(&other, target_of(&part)) > change_of(&part, target_of(&part)))
@@ -671,6 +635,8 @@ make_parts(Steps *steps, Query *main)
 		steps->parts[number++].query = query_of_cte(cte);
 	}
 	steps->parts[number].query = main;
+	main->cteList = NIL;
+	main->hasModifyingCTE = false;
 	find_homes(steps);
 }
 
@@ -747,7 +713,7 @@ read_before(Reads *reads, Query *level, Index varno)
 	step->query = rows;
 	reads->steps->steps =
 		list_insert_nth(reads->steps->steps, reads->steps->nread_first++, step);
-	read_kept(rte, step);
+	read_kept(rte, 0, step);
 }
 
 static bool
@@ -785,14 +751,11 @@ resolve_references(Steps *steps, int number)
 
 	for (int i = number + 1; i < steps->nparts; i++)
 	{
-		foreach_ptr (RangeTblEntry, rte, part_references(&steps->parts[i], name))
-		{
-			if (part->step != NULL)
-				read_kept(rte, part->step);
-			/* It is one level nearer to the part's own query now. */
-			else if (i == part->home && steps->parts[i].cte != NULL)
-				rte->ctelevelsup--;
-		}
+		if (part->step != NULL)
+			part_uses(&steps->parts[i], name, read_kept, part->step);
+		/* It is one level nearer to the part's own query now. */
+		else if (i == part->home && steps->parts[i].cte != NULL)
+			part_uses(&steps->parts[i], name, one_nearer, NULL);
 	}
 	if (part->step == NULL && part->home >= 0)
 	{
@@ -806,8 +769,6 @@ resolve_references(Steps *steps, int number)
 static void
 make_steps(Steps *steps)
 {
-	steps->main->cteList = NIL;
-	steps->main->hasModifyingCTE = false;
 	for (int i = 0; i < steps->nparts - 1; i++)
 	{
 		Part *part = &steps->parts[i];

@@ -11,16 +11,19 @@ DECLARE
 BEGIN
 	PERFORM set_config('search_path', path || ', public', true);
 	IF statement ~* '\mreturning\M' OR statement ~* '^\s*with[^;]*\)\s*select' THEN
-		FOR found IN EXECUTE statement LOOP
-			result := result || found::text;
-		END LOOP;
-		SELECT array_agg(line ORDER BY line COLLATE "C") INTO result FROM unnest(result) line;
-	ELSE
-		EXECUTE statement;
-		GET DIAGNOSTICS changed = ROW_COUNT;
-		result := ARRAY[changed || ' rows'];
+		BEGIN
+			FOR found IN EXECUTE statement LOOP
+				result := result || found::text;
+			END LOOP;
+			SELECT array_agg(line ORDER BY line COLLATE "C") INTO result FROM unnest(result) line;
+			RETURN coalesce(result, '{}');
+		EXCEPTION WHEN invalid_cursor_definition THEN
+			-- What is returned is read by the statement itself.
+		END;
 	END IF;
-	RETURN coalesce(result, '{}');
+	EXECUTE statement;
+	GET DIAGNOSTICS changed = ROW_COUNT;
+	RETURN ARRAY[changed || ' rows'];
 EXCEPTION WHEN feature_not_supported THEN
 	RETURN ARRAY['error: ' || SQLERRM, path];
 WHEN OTHERS THEN
@@ -277,5 +280,3 @@ $$);
 -- Copies that could take different rows
 SET search_path = dist, public;
 UPDATE r SET x = a.id FROM a WHERE a.k = r.id;
-
-DROP FUNCTION public.compare_writes, public.result_of, public.content;

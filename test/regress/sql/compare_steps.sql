@@ -1,0 +1,149 @@
+-- Statements with several writes, and RETURNING that shards can't compute, do what they do on
+-- plain tables: all parts see the tables as they were before, and RETURNING tells the others.
+SET client_min_messages = warning;
+
+-- What one part changes others read.
+SELECT public.compare_writes($$
+WITH x AS (DELETE FROM a WHERE x = 2 RETURNING *) SELECT count(*), (SELECT count(*) FROM a) FROM x;
+WITH x AS (UPDATE a SET x = x + 1 WHERE x < 3 RETURNING k, id, x) SELECT a.id, a.x, x.x FROM a JOIN x USING (k, id);
+WITH x AS (UPDATE a SET x = 100 WHERE k = 3 RETURNING k, x) SELECT * FROM a WHERE k IN (3, 4);
+WITH x AS (INSERT INTO c VALUES (1001, 1, 1), (1002, 2, 2) RETURNING *) SELECT * FROM x UNION ALL SELECT * FROM c WHERE k > 10;
+WITH x AS (DELETE FROM a WHERE x = 2 RETURNING *) SELECT y, count(*), (SELECT count(*) FROM x) FROM a WHERE EXISTS (SELECT FROM x WHERE x.y = a.y) GROUP BY y;
+WITH x AS (DELETE FROM a WHERE x = 2 RETURNING *) SELECT (SELECT array_agg(z ORDER BY z) FROM a z WHERE z.x = x.x AND z.k = x.k) FROM x;
+WITH x AS (DELETE FROM a WHERE x = 2 RETURNING *) SELECT z, x.id FROM a z JOIN x USING (k, id);
+WITH x AS (DELETE FROM r WHERE id = 3 RETURNING *) SELECT * FROM r JOIN x USING (id);
+WITH x AS (INSERT INTO r VALUES (100, 1, 'x') RETURNING *) INSERT INTO c SELECT id, 1, x FROM x UNION ALL SELECT id, 2, x FROM r;
+WITH x AS (DELETE FROM loc WHERE x = 1 RETURNING *) SELECT count(*), (SELECT count(*) FROM loc), (SELECT count(*) FROM a) FROM x;
+WITH x AS (DELETE FROM a WHERE k < 3), y AS (DELETE FROM b WHERE k < 3), z AS (DELETE FROM s1 WHERE id < 3) SELECT (SELECT count(*) FROM a), (SELECT count(*) FROM b), (SELECT count(*) FROM s1);
+WITH x AS (UPDATE a SET x = x + 1 WHERE x < 3 RETURNING k) UPDATE b SET f = (SELECT sum(x) FROM a) WHERE k IN (SELECT k FROM x);
+WITH x AS (DELETE FROM a WHERE k < 4) INSERT INTO loc SELECT id, x, y FROM a WHERE k < 4;
+WITH q AS (SELECT max(id) AS m FROM a), x AS (DELETE FROM a USING q WHERE id = q.m RETURNING id) SELECT x.id, q.m FROM x, q;
+WITH x AS (DELETE FROM a WHERE x = 2 RETURNING k) SELECT 1 WHERE false;
+WITH x AS (DELETE FROM a WHERE x = 2 RETURNING k) SELECT k FROM x LIMIT 0;
+WITH x AS (DELETE FROM a WHERE x = 2 RETURNING k) VALUES (1), (2);
+WITH x AS (DELETE FROM a WHERE x = 2 RETURNING *) SELECT b.id FROM b, x WHERE b.k = x.k AND b.id = x.id FOR UPDATE OF b;
+$$);
+
+-- Writes that read what others return.
+SELECT public.compare_writes($$
+WITH x AS (DELETE FROM a WHERE x = 2 RETURNING *), y AS (INSERT INTO c SELECT k, id, x FROM x RETURNING *) SELECT count(*) FROM y;
+WITH x AS (DELETE FROM a WHERE x = 2 RETURNING *), y AS (INSERT INTO c SELECT k, id, x FROM x RETURNING *) SELECT * FROM y JOIN x ON x.id = y.ak;
+WITH x AS (INSERT INTO c SELECT id + 1000, k, x FROM b RETURNING k) SELECT count(*), sum(k) FROM x;
+WITH x AS (INSERT INTO c SELECT id + 1000, k, x FROM a RETURNING k), y AS (INSERT INTO e SELECT k, 1, 'z' FROM x RETURNING k) SELECT count(*), sum(k) FROM y;
+WITH x AS (DELETE FROM a WHERE k < 4 RETURNING *) DELETE FROM b USING x WHERE x.x = b.x AND x.id > b.id;
+WITH x AS (DELETE FROM s1 RETURNING *), y AS (INSERT INTO r SELECT x + 100, id, 's' FROM x RETURNING id) SELECT count(*) FROM y JOIN x ON x.x + 100 = y.id;
+WITH x AS (INSERT INTO loc VALUES (100, 1, 'l'), (101, 2, 'l') RETURNING id) DELETE FROM a USING x WHERE a.x = x.id - 100;
+WITH x AS (UPDATE loc SET x = id RETURNING *) UPDATE a SET v = x.x FROM x WHERE a.id = x.id;
+WITH x AS (UPDATE r SET name = name || '!' WHERE id IN (SELECT x FROM a) RETURNING *), y AS (UPDATE s1 SET x = x.id FROM x WHERE s1.x = x.id RETURNING s1.*) INSERT INTO loc SELECT id, x, 'y' FROM y;
+WITH q AS (SELECT k, id FROM b WHERE x = 2), x AS (UPDATE a SET v = q.id FROM q WHERE q.id = a.id RETURNING a.*), y AS (UPDATE r SET x = x.id FROM (SELECT max(id) AS id, k FROM x GROUP BY k) x WHERE x.k = r.id RETURNING r.*) SELECT (SELECT count(*) FROM x), (SELECT count(*) FROM y), (SELECT sum(x) FROM r), (SELECT sum(v) FROM a), (SELECT count(*) FROM q);
+WITH q AS (SELECT x, count(*) AS n FROM a GROUP BY x), u AS (UPDATE b SET f = q.n FROM q WHERE q.x = b.x RETURNING b.*), i AS (INSERT INTO c SELECT n, x FROM q WHERE n > 3) SELECT (SELECT count(*) FROM q), (SELECT sum(f) FROM u);
+WITH RECURSIVE t(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM t WHERE n < (SELECT max(x) FROM a)), i AS (INSERT INTO c SELECT n, n, n FROM t RETURNING *), d AS (DELETE FROM a WHERE x IN (SELECT n FROM t WHERE n > 2) RETURNING *) SELECT (SELECT count(*) FROM i), (SELECT count(*) FROM d), (SELECT max(n) FROM t);
+WITH q AS (SELECT 5 AS x), d AS (WITH z AS (SELECT b.k FROM b, q WHERE b.x = q.x) DELETE FROM a WHERE k IN (SELECT k FROM z) RETURNING *) SELECT d.id, q.x FROM d, q;
+WITH q AS (SELECT 1 AS k), d AS (WITH q AS (SELECT k FROM b WHERE x = 2) DELETE FROM a WHERE k IN (SELECT k FROM q) RETURNING *) SELECT d.id, q.k FROM d, q;
+WITH i AS (INSERT INTO loc SELECT i, i, repeat('z', 100) FROM generate_series(10000, 13000) i RETURNING *), d AS (DELETE FROM b RETURNING *) SELECT count(*), sum(length(i.name)) FROM i LEFT JOIN d ON d.id + 10000 = i.id;
+$$);
+
+-- Several changes of one table.
+SELECT public.compare_writes($$
+WITH x AS (DELETE FROM a WHERE x = 2 RETURNING id), y AS (DELETE FROM a WHERE x = 3 RETURNING id) SELECT (SELECT sum(id) FROM x), (SELECT sum(id) FROM y), (SELECT sum(id) FROM a);
+WITH x AS (UPDATE a SET v = 99 WHERE k = 5 RETURNING id) INSERT INTO a SELECT 500, n, 1 FROM generate_series(1, 5) n WHERE NOT EXISTS (SELECT FROM x WHERE x.id = n);
+WITH x AS (INSERT INTO a VALUES (5000, 1, 0)), y AS (UPDATE a SET x = x + 100 WHERE x = 0 RETURNING id) SELECT count(*) FROM y;
+WITH x AS (DELETE FROM a WHERE x = 0 RETURNING k), y AS (UPDATE a SET x = x + 100 WHERE x = 1 RETURNING k) SELECT count(*), (SELECT count(*) FROM y) FROM x;
+WITH x AS (DELETE FROM loc WHERE id < 5 RETURNING *), y AS (INSERT INTO loc SELECT id + 50, x FROM x RETURNING id) SELECT (SELECT count(*) FROM loc), (SELECT count(*) FROM a), (SELECT sum(id) FROM y);
+$$);
+SET search_path = dist, public;
+WITH x AS (UPDATE a SET x = 1 WHERE x = 0 RETURNING k), y AS (UPDATE a SET x = 2 WHERE x = 1 RETURNING k) SELECT 1;
+WITH x AS (DELETE FROM a WHERE x = 1 RETURNING *) SELECT * FROM a FOR UPDATE;
+WITH x AS (DELETE FROM a WHERE x = 1 RETURNING *) SELECT ctid FROM a;
+
+-- RETURNING that is computed here.
+CREATE FUNCTION public.next_one(int) RETURNS int LANGUAGE plpgsql VOLATILE AS 'BEGIN RETURN $1 + 1; END';
+SELECT public.compare_writes($$
+INSERT INTO c VALUES (900, 1, 2) RETURNING k, (SELECT max(x) FROM b), (SELECT count(*) FROM c);
+INSERT INTO c VALUES (900, 1, 2), (901, 2, 0) RETURNING k, (SELECT count(*) FROM b WHERE b.x = c.x), c;
+INSERT INTO c VALUES (900, 1, 2) RETURNING *, (SELECT c.k), (SELECT 1);
+INSERT INTO c VALUES (900, 1, 2) RETURNING (SELECT 1);
+INSERT INTO c VALUES (900, 3, 1), (901, 2, 5) RETURNING k, EXISTS (SELECT 1 FROM r WHERE id = c.x);
+INSERT INTO c SELECT id + 900, k, x FROM b RETURNING k, (SELECT name FROM r WHERE id = c.x);
+INSERT INTO c SELECT id + 900, k, x FROM c c2 JOIN b USING (k, x) RETURNING k, (SELECT count(*) FROM b WHERE b.x = c.x);
+INSERT INTO r VALUES (77, 2, 'u') RETURNING id, (SELECT count(*) FROM a);
+INSERT INTO r SELECT x + 300, 2, 'u' FROM s1 RETURNING id, (SELECT count(*) FROM r);
+INSERT INTO w (k, d) VALUES (1, 50), (120, 51) ON CONFLICT (k) DO UPDATE SET d = excluded.d + w.d RETURNING k, d, (SELECT max(id) FROM a WHERE a.k = w.k);
+WITH q AS (SELECT max(id) AS m FROM b), d AS (DELETE FROM b WHERE id = (SELECT m FROM q) RETURNING *) INSERT INTO c SELECT d.id + 1000, k, x FROM d RETURNING k, (SELECT m FROM q), (SELECT count(*) FROM d), (SELECT count(*) FROM b);
+WITH i AS (INSERT INTO c VALUES (555, 1, 1), (556, 2, 2) RETURNING public.next_one(x) AS n, k) SELECT n FROM i ORDER BY n LIMIT 1;
+DELETE FROM a WHERE k = 5 RETURNING public.next_one(x), id;
+UPDATE a SET x = 2 WHERE k = 6 RETURNING public.next_one(x), a.id, (SELECT count(*) FROM b WHERE b.x = a.x);
+$$);
+CREATE SEQUENCE public.returned;
+WITH i AS (INSERT INTO c VALUES (555, 1), (556, 2) RETURNING nextval('public.returned')) SELECT 1 AS one;
+SELECT nextval('public.returned');
+DROP SEQUENCE public.returned;
+
+-- In functions, prepared, below a trigger; all or nothing.
+PREPARE steps (int) AS WITH x AS (DELETE FROM c WHERE x = $1 RETURNING k) SELECT $1 AS x, count(*) FROM x JOIN b USING (k);
+BEGIN;
+EXECUTE steps (0);
+EXECUTE steps (1);
+EXECUTE steps (2);
+EXECUTE steps (0);
+EXECUTE steps (1);
+EXECUTE steps (2);
+EXECUTE steps (3);
+ROLLBACK;
+DEALLOCATE steps;
+CREATE FUNCTION public.move_rows(int) RETURNS bigint LANGUAGE sql AS
+	'WITH x AS (DELETE FROM dist.c WHERE x = $1 RETURNING k), y AS (INSERT INTO dist.e SELECT k, 1, ''moved'' FROM x RETURNING k) SELECT count(*) FROM y';
+BEGIN;
+SELECT public.move_rows(1), public.move_rows(2);
+SELECT sum(public.move_rows(id)) FROM generate_series(0, 2) id;
+SELECT count(*) FROM e WHERE name = 'moved';
+ROLLBACK;
+DROP FUNCTION public.move_rows;
+CREATE TABLE queue_of_keys (k int);
+CREATE FUNCTION public.take_keys() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN
+	WITH x AS (DELETE FROM dist.c WHERE k IN (SELECT k FROM new_rows) RETURNING *) INSERT INTO dist.e SELECT n.k, x.x, 'taken' FROM x JOIN new_rows n USING (k);
+	RETURN NULL;
+END$$;
+CREATE TRIGGER take AFTER INSERT ON queue_of_keys REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.take_keys();
+BEGIN;
+INSERT INTO queue_of_keys VALUES (3), (4), (777);
+SELECT k, count(*) FROM e WHERE name = 'taken' GROUP BY k ORDER BY k;
+ROLLBACK;
+WITH x AS (DELETE FROM queue_of_keys), y AS (INSERT INTO queue_of_keys VALUES (5)) SELECT count(*) FROM c;
+DROP TABLE queue_of_keys;
+DROP FUNCTION public.take_keys;
+SELECT count(*) FROM c;
+WITH x AS (DELETE FROM c RETURNING *), y AS (INSERT INTO e SELECT 1 / (k - 5), x FROM x RETURNING k) SELECT count(*) FROM y;
+SELECT count(*) FROM c;
+BEGIN READ ONLY;
+WITH x AS (DELETE FROM c RETURNING *) SELECT count(*) FROM x, c;
+ROLLBACK;
+
+-- What a cascade deletes the main query still sees.
+CREATE TABLE parent (id int PRIMARY KEY);
+CREATE TABLE child (id int PRIMARY KEY, parent int REFERENCES parent ON DELETE CASCADE);
+SELECT create_reference_table('parent');
+SELECT create_reference_table('child');
+INSERT INTO parent SELECT generate_series(1, 5);
+INSERT INTO child SELECT i, 1 + i % 5 FROM generate_series(1, 20) i;
+WITH x AS (DELETE FROM parent WHERE id < 3 RETURNING *) SELECT count(*), (SELECT count(*) FROM child), (SELECT count(*) FROM a) FROM x;
+SELECT count(*) FROM child;
+DROP TABLE child, parent;
+
+-- How it is shown.
+CREATE FUNCTION public.shown(statement text) RETURNS SETOF text LANGUAGE plpgsql AS $$
+DECLARE
+	line text;
+BEGIN
+	FOR line IN EXECUTE 'EXPLAIN (COSTS OFF, ' || statement LOOP
+		IF line !~ 'Node:' THEN
+			RETURN NEXT regexp_replace(line, '_\d{6}', '', 'g');
+		END IF;
+	END LOOP;
+END $$;
+SELECT public.shown('VERBOSE) WITH x AS (DELETE FROM c WHERE k = 3 RETURNING k) SELECT c.x FROM c JOIN x USING (k) WHERE c.k = 4');
+BEGIN;
+SELECT public.shown('ANALYZE, TIMING OFF, SUMMARY OFF) WITH x AS (DELETE FROM c WHERE k = 3 RETURNING k) SELECT count(*) FROM x');
+ROLLBACK;
+
+DROP FUNCTION public.compare_writes, public.result_of, public.content, public.next_one, public.shown;
