@@ -143,7 +143,7 @@ BEGIN
 END $$;
 SELECT public.shown('VERBOSE) WITH x AS (DELETE FROM c WHERE k = 3 RETURNING k) SELECT c.x FROM c JOIN x USING (k) WHERE c.k = 4');
 BEGIN;
-SELECT public.shown('ANALYZE, TIMING OFF, SUMMARY OFF) WITH x AS (DELETE FROM c WHERE k = 3 RETURNING k) SELECT count(*) FROM x');
+SELECT public.shown('ANALYZE, TIMING OFF, SUMMARY OFF) WITH x AS (DELETE FROM c WHERE k = 3 RETURNING k) SELECT count(*), (SELECT min(id) FROM loc) FROM x');
 ROLLBACK;
 
 DROP FUNCTION public.compare_writes, public.result_of, public.content, public.next_one, public.shown;
