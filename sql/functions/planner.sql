@@ -20,3 +20,7 @@ CREATE OR REPLACE FUNCTION pando.row_place(tableoid oid, ctid tid, xmin xid) RET
 -- How many times the rows that are wanted tasks offer to be locked; see executor/lock_rows.c.
 CREATE OR REPLACE FUNCTION pando.lock_reach() RETURNS bigint
 	LANGUAGE c STABLE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'lock_reach';
+
+-- In place of TABLESAMPLE where a shard doesn't know the arguments.
+CREATE OR REPLACE FUNCTION pando.sampled(percent real, chance double precision) RETURNS boolean
+	LANGUAGE c IMMUTABLE PARALLEL SAFE AS 'MODULE_PATHNAME', 'sampled';

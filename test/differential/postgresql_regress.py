@@ -27,7 +27,6 @@ TABLES = {'onek': 'unique2', 'onek2': 'reference', 'tenk1': 'unique1', 'tenk2': 
 # File, what the statement matches, and why the results may differ.
 EXCEPT = [
     ('tablesample', r'(?i)TABLESAMPLE \w+ \([\d.]+\) REPEATABLE|tablesample_cur', 'the rows of a sample depend on the pages that they are on'),
-    ('tablesample', r'tablesample (bernoulli|system) \(pct\)', 'a sample whose size is a column of the outer query is not supported yet'),
     ('join', r'from text_tbl t[23] limit 1\)', 'LIMIT over rows in no order'),
     ('window', r'unique[12] < 10|unbounded_syntax_test1', 'frames, and functions of them, over rows in no order or with ties'),
     ('aggregates', r'agg_hash_[24] except', 'array_agg() of rows in no order'),

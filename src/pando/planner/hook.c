@@ -40,6 +40,7 @@
 #include "pando/planner/point.h"
 #include "pando/planner/repeat.h"
 #include "pando/planner/row_locks.h"
+#include "pando/planner/sample.h"
 #include "pando/planner/spread.h"
 #include "pando/planner/steps.h"
 #include "pando/planner/write.h"
@@ -256,6 +257,8 @@ plan_found(Query *query, const char *source, int cursor_options, ParamListInfo p
 	}
 	if (!found.any)
 		return plan_locally(query, source, cursor_options, params);
+	if (found.samples)
+		query = query_without_samples_of_rows(query);
 	if (found.sharded && point_of_query(query, &point))
 	{
 		stmt = plan_point_here(query, &point, source, cursor_options, params);

@@ -26,6 +26,7 @@
 #include "pando/metadata/node.h"
 #include "pando/metadata/shard_relation.h"
 #include "pando/planner/local.h"
+#include "pando/planner/sample.h"
 
 static bool relations_walker(Node *node, DistRelations *found);
 
@@ -45,6 +46,8 @@ look_at_relation(const RangeTblEntry *rte, bool target, DistRelations *found)
 		found->sharded = true;
 	if (target)
 		found->modified = true;
+	if (rte->tablesample != NULL && sample_has_rows(rte))
+		found->samples = true;
 }
 
 static void

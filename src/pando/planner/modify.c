@@ -297,46 +297,29 @@ modification_fragment(Query *query, const DistTable *target)
 	return fragment;
 }
 
-Fragment *
-write_fragment(Query *query, const DistTable *target)
-{
-	Fragment *fragment;
-
-	if (query->commandType == CMD_MERGE)
-		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-						errmsg("MERGE into a distributed table is not supported yet")));
-	query = query_with_rows_written_out(query_without_target_policies(query));
-	if (query->commandType != CMD_INSERT)
-		return modification_fragment(query, target);
-	fragment = insert_fragment(query, target);
-	if (fragment == NULL)
-		ereport(
-			ERROR,
-			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-			 errmsg("INSERT in WITH of rows from other shards is not supported yet")));
-	return fragment;
-}
-
 PlannedStmt *
 plan_write(Query *query, int cursor_options, ParamListInfo params)
 {
 	const RangeTblEntry *rte = rt_fetch(query->resultRelation, query->rtable);
 	const DistTable *target = dist_table(rte->relid);
 	Fragment *fragment;
+	Query *bare;
 	Point point;
 
 	if (target == NULL || target->kind == TABLE_MANAGED_LOCAL)
 		return NULL;
-	if (query->commandType == CMD_INSERT)
+	if (query->commandType == CMD_MERGE)
+		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+						errmsg("MERGE into a distributed table is not supported yet")));
+	bare = query_with_rows_written_out(query_without_target_policies(query));
+	if (query->commandType != CMD_INSERT)
+		fragment = modification_fragment(bare, target);
+	else
 	{
-		Query *bare = query_with_rows_written_out(query_without_target_policies(query));
-
 		fragment = insert_fragment(bare, target);
 		if (fragment == NULL)
 			return plan_insert_select(bare, target, cursor_options, params);
 	}
-	else
-		fragment = write_fragment(query, target);
 	if (point_of_query(query, &point))
 		fragment_may_run_here(fragment, query, point.key, cursor_options);
 	return fragment_planned_stmt(query, fragment);

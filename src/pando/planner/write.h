@@ -19,13 +19,7 @@
  */
 extern PlannedStmt *plan_write(Query *query, int cursor_options, ParamListInfo params);
 
-/*
- * The fragment that makes the whole change, which must not refer to anything outside of
- * the statement. Raises feature_not_supported when one fragment can't.
- */
-extern Fragment *write_fragment(Query *query, const DistTable *target);
-
-/* The same for one kind; NULL when the rows come from other shard groups. */
+/* The fragment of an INSERT; NULL when the rows come from other shard groups. */
 extern Fragment *insert_fragment(Query *query, const DistTable *target);
 extern Fragment *insert_select_fragment(Query *query, const DistTable *target);
 

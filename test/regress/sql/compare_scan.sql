@@ -106,16 +106,26 @@ SELECT FROM a WHERE k = 1;
 SELECT count(*) FROM a, LATERAL (SELECT 1) one;
 $$);
 
--- A sample is of a size that is known beforehand: not of an outer row's or a subquery's.
-\set VERBOSITY terse
+-- A sample's size may come from an outer row or a subquery.
 SELECT public.compare($$
 SELECT pct, count(s.id) FROM (VALUES (0), (100)) v(pct), LATERAL (SELECT * FROM a TABLESAMPLE bernoulli (pct)) s GROUP BY pct;
+SELECT pct, count(s.id), count(s) FROM (VALUES (0), (100)) v(pct) LEFT JOIN LATERAL (SELECT * FROM a TABLESAMPLE system (pct) WHERE k > pct / 50) s ON true GROUP BY pct;
+SELECT pct, (SELECT count(*) FROM a TABLESAMPLE bernoulli (pct)) FROM (VALUES (0), (100)) v(pct);
 SELECT (SELECT count(*) FROM r TABLESAMPLE bernoulli (pct)) FROM (VALUES (0), (100)) v(pct);
 SELECT count(*) FROM a JOIN r TABLESAMPLE bernoulli ((SELECT 100 + 0 * count(*) FROM b)) ON a.x = r.id;
+SELECT r.id, (SELECT sum(b.id) FROM b TABLESAMPLE bernoulli (CASE WHEN r.x = 1 THEN 100 ELSE 0 END) WHERE b.k = r.id) FROM r;
+SELECT count(*) FROM a TABLESAMPLE bernoulli ((SELECT 100));
+SELECT count(*) FROM a TABLESAMPLE bernoulli ((SELECT 100 + 0 * count(*) FROM b)) WHERE y = 'y1';
+SELECT count(*) BETWEEN 1 AND 149 FROM a TABLESAMPLE bernoulli ((SELECT 50));
 $$);
 SET search_path = dist, public;
-SELECT (SELECT count(*) FROM a TABLESAMPLE bernoulli (pct)) FROM (VALUES (0), (100)) v(pct);
-SELECT count(*) FROM a TABLESAMPLE bernoulli ((SELECT 100 + 0 * count(*) FROM b));
-UPDATE a SET x = 0 FROM b TABLESAMPLE bernoulli ((SELECT 100)) WHERE a.k = b.x;
+\set VERBOSITY terse
+SELECT count(*) FROM a TABLESAMPLE bernoulli ((SELECT NULL::real));
+SELECT count(*) FROM a TABLESAMPLE bernoulli ((SELECT 101));
+BEGIN;
+UPDATE a SET x = 0 FROM b TABLESAMPLE bernoulli ((SELECT 100)) WHERE a.k = 2 AND b.k = 2;
+ROLLBACK;
+-- Each time the same rows: not yet.
+SELECT count(*) FROM a TABLESAMPLE bernoulli ((SELECT 100 + 0 * count(*) FROM b)) REPEATABLE (1);
 RESET search_path;
 \set VERBOSITY default
