@@ -509,14 +509,9 @@ choose(Trial *trial, Query *query)
 	return true;
 }
 
-/* Makes plans of what was chosen; false if nothing was. */
-static bool
-commit(Trial *trial, Query *query)
+static void
+plan_replaced(Trial *trial)
 {
-	Query *replaced = try_trial(trial, query);
-
-	if (trial->replaced == NIL)
-		return false;
 	foreach_ptr (Replaced, one, trial->replaced)
 	{
 		SubResult *result = palloc0(sizeof(SubResult));
@@ -525,6 +520,17 @@ commit(Trial *trial, Query *query)
 		result->plan = plan_any_query(one->query, 0, NULL);
 		results = lappend(results, result);
 	}
+}
+
+/* Makes plans of what was chosen; false if nothing was. */
+static bool
+commit(Trial *trial, Query *query)
+{
+	Query *replaced = try_trial(trial, query);
+
+	if (trial->replaced == NIL)
+		return false;
+	plan_replaced(trial);
 	*query = *replaced;
 	return true;
 }
@@ -555,6 +561,18 @@ write_broadcast(Query *query)
 		return false;
 	level_drop_unused_ctes(query);
 	return true;
+}
+
+void
+conflict_broadcast(Query *insert)
+{
+	Trial trial = {.write = insert};
+
+	for (int i = 0; i < CANDIDATES_MAX; i++)
+		trial.chosen[i] = true;
+	sublink_walker((Node *) insert->onConflict->onConflictSet, &trial);
+	sublink_walker(insert->onConflict->onConflictWhere, &trial);
+	plan_replaced(&trial);
 }
 
 /* ------------------------------------------------------------------------------------

@@ -31,6 +31,12 @@ extern bool level_broadcast(Query *query);
  */
 extern bool write_broadcast(Query *query);
 
+/*
+ * The same for the subqueries of an INSERT's ON CONFLICT; those that refer to its row
+ * stay, and the tables in them are read first. What could not be replaced stays.
+ */
+extern void conflict_broadcast(Query *insert);
+
 /* The FROM functions list of a call that yields a query's columns. */
 extern List *broadcast_read_functions(Node *call, Query *query);
 

@@ -21,6 +21,8 @@
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 
+#include "pando/planner/broadcast.h"
+#include "pando/planner/flatten.h"
 #include "pando/planner/fragment_make.h"
 #include "pando/planner/fragment_params.h"
 #include "pando/planner/fragment_path.h"
@@ -190,6 +192,40 @@ template_query(Query *query, List *tlist)
 	return copy;
 }
 
+bool
+conflict_has_sublinks(Query *query)
+{
+	const OnConflictExpr *conflict = query->onConflict;
+
+	return query->hasSubLinks && conflict != NULL &&
+		   (checkExprHasSubLink((Node *) conflict->onConflictSet) ||
+			checkExprHasSubLink(conflict->onConflictWhere));
+}
+
+/* Does a subquery read anything that a shard's node may not have? */
+static bool
+reads_tables_walker(Node *node, void *context)
+{
+	Query *query = (Query *) node;
+
+	if (node == NULL)
+		return false;
+	if (!IsA(node, Query))
+		return expression_tree_walker(node, reads_tables_walker, context);
+	foreach_ptr (RangeTblEntry, rte, query->rtable)
+	{
+		if (rte->rtekind == RTE_RELATION || rte->rtekind == RTE_CTE ||
+			rte->rtekind == RTE_NAMEDTUPLESTORE)
+			return true;
+	}
+	if (query->cteList != NIL || query->rowMarks != NIL ||
+		expression_hazard((Node *) query->targetList) ||
+		expression_hazard((Node *) query->jointree) ||
+		expression_hazard(query->havingQual))
+		return true;
+	return query_tree_walker(query, reads_tables_walker, context, QTW_IGNORE_JOINALIASES);
+}
+
 void
 check_on_shard(Query *query, const DistTable *target)
 {
@@ -201,17 +237,19 @@ check_on_shard(Query *query, const DistTable *target)
 	if (conflict)
 		parts = (Node *) list_make5(parts, conflict->arbiterElems, conflict->arbiterWhere,
 									conflict->onConflictSet, conflict->onConflictWhere);
-	if (checkExprHasSubLink(parts))
+	if (reads_tables_walker(parts, NULL))
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("a subquery in ON CONFLICT or RETURNING of an INSERT into a "
-						"distributed table is not supported yet")));
+				 errmsg("this subquery in ON CONFLICT of an INSERT into a distributed "
+						"table is not supported yet")));
 	hazard = expression_hazard(parts);
 	if (hazard)
 		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 						errmsg("ON CONFLICT or RETURNING of an INSERT into a distributed "
 							   "table cannot be evaluated on a shard"),
 						errdetail("%s.", hazard)));
+	if (conflict_has_sublinks(query))
+		refuse_varying_copies(target, query);
 	if (table_has_copies(target) && expression_varies(parts))
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
@@ -258,10 +296,16 @@ insert_rows_fragment(Query *query, const DistTable *target, bool from_plan)
 	Fragment *fragment = palloc0(sizeof(Fragment));
 	List *tlist = query->targetList;
 	List *params = NIL;
+	List *outer = broadcast_enter();
 	Query *text;
 
 	if (target->key != InvalidAttrNumber && !tlist_has_column(tlist, target->key))
 		refuse_missing_key(target);
+	if (conflict_has_sublinks(query))
+	{
+		query = query_without_join_columns(copyObject(query));
+		conflict_broadcast(query);
+	}
 	check_on_shard(query, target);
 	if (tlist == NIL)
 		tlist = first_column_null(target->relid);
@@ -275,6 +319,8 @@ insert_rows_fragment(Query *query, const DistTable *target, bool from_plan)
 	text = fragment_params_extract(template_query(query, tlist), &params);
 	fragment->template = template_from_query(text, &fragment->relations);
 	fragment->params = plan_expressions(params);
+	fragment->subplans = broadcast_results_of(text);
+	broadcast_leave(outer);
 	fragment->rows = query->returningList ? list_length(fragment->insert_rows) : 0;
 	fragment_set_columns(fragment, query->returningList);
 	return fragment;

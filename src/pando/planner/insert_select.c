@@ -235,7 +235,8 @@ insert_select_fragment(Query *query, const DistTable *target)
 
 	require_key(target, insert_columns(query));
 	/* The text would have the changes below the top level. */
-	if (query->hasModifyingCTE || !query_dist_relations(select_of_insert(query)).any)
+	if (query->hasModifyingCTE || conflict_has_sublinks(query) ||
+		!query_dist_relations(select_of_insert(query)).any)
 		return NULL;
 	distribution = distribution_of_query(query);
 	if (!goes_whole(query, target, &distribution))

@@ -35,6 +35,9 @@ extern PlannedStmt *plan_insert_select(Query *query, const DistTable *target,
  * shards. */
 extern void check_on_shard(Query *insert, const DistTable *target);
 
+/* Does its ON CONFLICT have subqueries? */
+extern bool conflict_has_sublinks(Query *insert);
+
 /*
  * The statement without the row-level security of its target, which the shards have
  * themselves; the same Query if there is none.

@@ -74,6 +74,23 @@ WITH i AS (INSERT INTO c VALUES (555, 1, 1), (556, 2, 2) RETURNING public.next_o
 DELETE FROM a WHERE k = 5 RETURNING public.next_one(x), id;
 UPDATE a SET x = 2 WHERE k = 6 RETURNING public.next_one(x), a.id, (SELECT count(*) FROM b WHERE b.x = a.x);
 $$);
+-- Subqueries in ON CONFLICT are read first, or what they read.
+SELECT public.compare_writes($$
+INSERT INTO w (k, d) VALUES (1, 50), (120, 51) ON CONFLICT (k) DO UPDATE SET d = excluded.d + (SELECT max(x) FROM b) RETURNING k, d;
+INSERT INTO w (k, d) VALUES (1, 50), (2, 51) ON CONFLICT (k) DO UPDATE SET d = (SELECT count(*) FROM b WHERE b.x = w.d) RETURNING k, d;
+INSERT INTO w (k, d) VALUES (1, 50), (2, 5) ON CONFLICT (k) DO UPDATE SET d = (SELECT count(*) FROM b JOIN c USING (k) LEFT JOIN r ON r.id = b.x WHERE b.x = w.d AND c.x < excluded.d) RETURNING k, d, (SELECT count(*) FROM a);
+INSERT INTO w (k, d) VALUES (1, 50), (2, 51) ON CONFLICT (k) DO UPDATE SET d = 77 WHERE w.d IN (SELECT x FROM r) RETURNING k, d;
+INSERT INTO w (k, d) VALUES (1, 50), (2, 51) ON CONFLICT (k) DO UPDATE SET d = 77 WHERE EXISTS (SELECT FROM loc WHERE loc.id = w.k) AND w.d < (SELECT avg(d) FROM w) RETURNING k, d;
+INSERT INTO w (k, d) SELECT k, d FROM w ON CONFLICT (k) DO UPDATE SET t = (SELECT max(y) FROM b), d = (SELECT count(*) FROM w w2 WHERE w2.d = excluded.d OR w2.d = w.d + 1);
+INSERT INTO w (k, d) SELECT id, x FROM loc ON CONFLICT (k) DO UPDATE SET (d, t) = (SELECT x + 1, y || '!' FROM b WHERE k = excluded.k ORDER BY id LIMIT 1) RETURNING k, d, t;
+INSERT INTO w (k, d) VALUES (1, 50), (2, 51) ON CONFLICT (k) DO UPDATE SET d = (SELECT x FROM b);
+INSERT INTO r (id, x) VALUES (1, 2), (1000, 3) ON CONFLICT (id) DO UPDATE SET name = (SELECT max(y) FROM b) RETURNING *;
+INSERT INTO r (id, x) SELECT x, max(id) FROM a WHERE x IS NOT NULL GROUP BY x ON CONFLICT (id) DO UPDATE SET name = (SELECT max(y) FROM b WHERE b.x = r.id) RETURNING *, (SELECT count(*) FROM r);
+WITH x AS (DELETE FROM b WHERE k < 5 RETURNING *) INSERT INTO w (k, d) SELECT DISTINCT k, 1 FROM x ON CONFLICT (k) DO UPDATE SET d = (SELECT count(*) FROM x WHERE x.k = w.k) + (SELECT count(*) FROM b WHERE b.k = w.k) RETURNING k, d;
+$$);
+SET search_path = dist, public;
+WITH q AS (SELECT max(x) AS m FROM b) INSERT INTO w (k, d) VALUES (1, 50) ON CONFLICT (k) DO UPDATE SET d = (SELECT m FROM q);
+
 CREATE SEQUENCE public.returned;
 WITH i AS (INSERT INTO c VALUES (555, 1), (556, 2) RETURNING nextval('public.returned')) SELECT 1 AS one;
 SELECT nextval('public.returned');
