@@ -18,6 +18,7 @@
 #include "miscadmin.h"
 #include "pando/base/debug_point.h"
 #include "pando/catalog/transaction.h"
+#include "pando/transaction/maintenance.h"
 #include "pando/transaction/member.h"
 #include "utils/builtins.h"
 #include "utils/memutils.h"
@@ -25,6 +26,7 @@
 #include "utils/timestamp.h"
 
 #define SECOND_PHASE_MS 30000
+#define RECORDS_TO_CLEAN 1000 /* of one backend, until it asks for recovery */
 
 /* "pando_<cluster>_<group>_": what names of this node's transactions begin with. */
 char *
@@ -208,6 +210,19 @@ leave_to_recovery(List *sessions)
 	}
 }
 
+/* Records are deleted by recovery; under load they don't wait for its time to come. */
+static void
+count_records(int count)
+{
+	static int written = 0;
+
+	written += count;
+	if (written < RECORDS_TO_CLEAN)
+		return;
+	written = 0;
+	maintenance_want(WISH_RECOVERY);
+}
+
 /* Second phase, after the local commit: must not raise, and needs nothing that could. */
 void
 two_phase_commit(void)
@@ -231,5 +246,6 @@ two_phase_commit(void)
 	}
 	settle_committed(sessions);
 	leave_to_recovery(sessions);
+	count_records(list_length(sessions));
 	list_free(sessions);
 }
