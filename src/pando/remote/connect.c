@@ -347,7 +347,7 @@ connect_check_time(Session *session)
 		return;
 	now = GetCurrentTimestamp();
 	if (now >= wire->deadline)
-		wire_lost(session, session->conn == NULL ? wire->crowded : "timeout expired");
+		wire_lost(session, wire->crowded != NULL ? wire->crowded : "timeout expired");
 	else if (session->conn == NULL && now >= wire->retry)
 		connect_again(session);
 }
