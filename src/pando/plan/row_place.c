@@ -47,13 +47,29 @@ row_place_call(Index varno)
 		DEFAULT_COLLATION_OID, InvalidOid, COERCE_EXPLICIT_CALL);
 }
 
+/* System columns of one item of this level; a client may call it with anything. */
+static bool
+are_of_one_row(List *arguments)
+{
+	Var *first = linitial(arguments);
+
+	foreach_ptr (Var, var, arguments)
+	{
+		if (!IsA(var, Var) || var->varattno >= 0 || var->varlevelsup != 0 ||
+			var->varno != first->varno)
+			return false;
+	}
+	return true;
+}
+
 bool
 is_row_place(Node *node)
 {
 	FuncExpr *call = (FuncExpr *) node;
 
 	return node != NULL && IsA(node, FuncExpr) && call->funcid >= FirstNormalObjectId &&
-		   list_length(call->args) == 3 && call->funcid == place_function();
+		   list_length(call->args) == 3 && call->funcid == place_function() &&
+		   are_of_one_row(call->args);
 }
 
 int64

@@ -566,7 +566,7 @@ redirect_mutator(Node *node, void *context)
 
 	if (node == NULL)
 		return NULL;
-	if (is_row_place(node))
+	if (cutting->depth == 0 && is_row_place(node))
 	{
 		Cut *cut = cut_of_varno(cutting, bms_singleton_member(pull_varnos(NULL, node)));
 

@@ -221,6 +221,10 @@ SELECT public.compare(:'statements');
 SELECT alter_distributed_table('dist.dist1', shard_count := 1, cascade_to_colocated := true);
 SELECT public.compare(:'statements');
 
+-- A client may call what the nodes call among themselves, and with anything.
+SELECT pando.row_place(0, NULL, NULL) IS NULL AS no_place, sum(id) OVER (PARTITION BY a) > 0 AS some FROM dist.dist1 ORDER BY id LIMIT 1;
+SELECT count(pando.row_place((SELECT id FROM dist.dist1 LIMIT 1)::oid, NULL, NULL)) FROM dist.dist2 WHERE a < (SELECT max(id) FROM dist.dist1);
+
 DROP VIEW plain.outside, plain.merged, dist.outside, dist.merged;
 DROP TABLE plain.dist1, plain.dist2, plain.distx, plain.ref, plain.local1, plain.link, plain.written;
 DROP TABLE dist.dist1, dist.dist2, dist.distx, dist.ref, dist.local1, dist.link, dist.written;
