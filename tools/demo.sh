@@ -83,8 +83,8 @@ demo_pgbench() {
 		demo_bench "$i" yes 1
 	done
 	step "Two copies of each shard"
-	demo_sql -c "alter system set citus.shard_replication_factor = 2" -c "select pg_reload_conf()"
-	sleep 1
+	demo_sql -c "alter system set citus.shard_replication_factor = 2"
+	demo_reload 2
 	demo_sql <<-'END'
 		BEGIN;
 		select undistribute_table('pgbench_history');
@@ -103,8 +103,16 @@ demo_pgbench() {
 		COMMIT;
 	END
 	demo_bench 3 yes 2
-	demo_sql -c "alter system reset citus.shard_replication_factor" -c "select pg_reload_conf()"
-	sleep 1
+	demo_sql -c "alter system reset citus.shard_replication_factor"
+	demo_reload 1
+}
+
+# Returns when new sessions make $1 copies.
+demo_reload() {
+	demo_sql -c "select pg_reload_conf()"
+	until [ "$(sql "$CLUSTER_PORT" -d pgbench -tAc "show citus.shard_replication_factor")" = "$1" ]; do
+		sleep 0.1
+	done
 }
 
 demo_events() {

@@ -140,6 +140,10 @@ sync_tree() {
 # Is a TCP port of the loopback interface in use?
 port_in_use() { (exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null; }
 
+# A port to begin the search with: of two commands at once each has its own. Below the range
+# that the system takes the ports of outgoing connections from.
+any_port() { echo $((20000 + RANDOM % 12000)); }
+
 # First of $1 free ports in a row, from $2 on.
 free_ports() {
 	local base=$2 i

@@ -3,9 +3,9 @@
 # Every regress file, isolation spec, TAP script, comparison, and the structure check is one test.
 # Servers run on free ports under a temporary directory, from a build of its own that has
 # the debug points compiled in (found through dynamic_library_path, so that the installed
-# library is not touched). Two lanes run side by side: SQL files against one shared
-# cluster, and TAP scripts, which start their own servers. Scripts of test/command drive
-# ./pando itself, as the user who runs the tests.
+# library is not touched). Lanes run side by side: SQL files against one shared cluster, and
+# TAP scripts two at a time, which start their own servers and wait most of the time. Scripts
+# of test/command drive ./pando itself, as the user who runs the tests.
 
 run_tests() {
 	local pattern=${1:-}
@@ -53,9 +53,10 @@ tests_end() {
 	fi
 }
 
-# report NAME STATUS: one line per test, on the screen and in the results.
+# report NAME STATUS [SECONDS]: one line per test, on the screen and in the results.
 report() {
-	if [ "$2" = 0 ]; then say "ok      $1"; else say "not ok  $1"; fi | tee -a "$RESULTS"
+	local took=${3:+" ($3 s)"}
+	if [ "$2" = 0 ]; then say "ok      $1$took"; else say "not ok  $1$took"; fi | tee -a "$RESULTS"
 }
 
 matches() { [ -z "$2" ] || [[ $1 == *$2* ]]; }
@@ -73,8 +74,10 @@ command_lane() {
 		name=command/$(basename "$script")
 		matches "$name" "$1" || continue
 		status=0
-		PANDO_ROOT=$ROOT PANDO_BIN=$BIN perl "$script" > "$TEST_DIR/command.out" 2>&1 || status=$?
-		report "$name" $status
+		SECONDS=0
+		PANDO_ROOT=$ROOT PANDO_BIN=$BIN PANDO_PORT=$(free_ports 4 "$(any_port)") \
+			perl "$script" > "$TEST_DIR/command.out" 2>&1 || status=$?
+		report "$name" $status $SECONDS
 		[ $status = 0 ] || tail -40 "$TEST_DIR/command.out"
 	done
 }
@@ -108,7 +111,7 @@ need_cluster() { [ -n "${TEST_PORT:-}" ] || test_cluster 2; }
 # A cluster of $1 workers with the debug build, database regression.
 test_cluster() {
 	local i
-	TEST_PORT=$(free_ports $(($1 + 1)) 29700)
+	TEST_PORT=$(free_ports $(($1 + 1)) "$(any_port)")
 	as_server mkdir "$TEST_DIR/cluster"
 	for ((i = 0; i <= $1; i++)); do
 		server_init "$TEST_DIR/cluster/n$i" $((TEST_PORT + i)) \
@@ -168,6 +171,7 @@ differential_lane() {
 
 differential_run() {
 	local status=0 out=$TEST_DIR/$1${2:-}.out
+	SECONDS=0
 	PATH="$BIN:$PATH" PGHOST=127.0.0.1 PGPORT=$TEST_PORT PGUSER=postgres PGOPTIONS='' \
 		WORKERS="$((TEST_PORT + 1)) $((TEST_PORT + 2))" \
 		python3 -B "$ROOT/test/differential/$1.py" ${2:-} > "$out" 2>&1 || status=$?
@@ -175,7 +179,7 @@ differential_run() {
 		say "SKIP    differential/$*: $(tail -1 "$out")"
 		return
 	fi
-	report "differential/$*" $status
+	report "differential/$*" $status $SECONDS
 	[ $status = 0 ] || head -c 20000 "$out"
 }
 
@@ -183,28 +187,32 @@ differential_run() {
 # TAP scripts: each starts its own servers with PostgreSQL::Test::Cluster.
 
 tap_lane() {
-	local perl_dir scripts=() script name
-	perl_dir=$(dirname "$("$PG_CONFIG" --pgxs)")/../../src/test/perl
+	local scripts=() script
 	for script in "$ROOT"/test/tap/*.pl; do
 		if matches "tap/$(basename "$script")" "$1"; then scripts+=("$(basename "$script")"); fi
 	done
-	local data=$TEST_DIR/tap
-	as_server mkdir -p "$data"
-	for name in "${scripts[@]}"; do
-		local status=0
-		(cd "$TEST_DIR/build/test/tap" &&
-			as_server_here env PATH="$BIN:$PATH" \
-				PG_REGRESS="$(dirname "$("$PG_CONFIG" --pgxs)")/../../src/test/regress/pg_regress" \
-				PANDO_LIBRARY_PATH="$TEST_DIR/build" TESTDATADIR="$data/${name%.pl}" \
-				TESTLOGDIR="$data/${name%.pl}" TESTDIR="$data" PG_TEST_TIMEOUT_DEFAULT=120 \
-				perl -I "$perl_dir" -I . "$name" > "$data/${name%.pl}.out" 2>&1) || status=$?
-		if grep -q '^1\.\.0 # SKIP' "$data/${name%.pl}.out"; then
-			say "SKIP    tap/$name: $(sed 's/.*SKIP //' "$data/${name%.pl}.out")"
-			continue
-		fi
-		report "tap/$name" $status
-		[ $status = 0 ] || tail -40 "$data/${name%.pl}.out"
-	done
+	[ ${#scripts[@]} -gt 0 ] || return 0
+	as_server mkdir -p "$TEST_DIR/tap/ports"
+	export TEST_DIR RESULTS
+	export -f tap_run as_server_here report say
+	printf '%s\n' "${scripts[@]}" | xargs -P 2 -I{} bash -c 'tap_run {}'
+}
+
+tap_run() {
+	local status=0 name=$1 pgxs data=$TEST_DIR/tap/${1%.pl}
+	pgxs=$(dirname "$("$PG_CONFIG" --pgxs)")
+	SECONDS=0
+	(cd "$TEST_DIR/build/test/tap" &&
+		as_server_here env PATH="$BIN:$PATH" PG_REGRESS="$pgxs/../../src/test/regress/pg_regress" \
+			PANDO_LIBRARY_PATH="$TEST_DIR/build" TESTDATADIR="$data" TESTLOGDIR="$data" \
+			TESTDIR="$TEST_DIR/tap" PG_TEST_PORT_DIR="$TEST_DIR/tap/ports" PG_TEST_TIMEOUT_DEFAULT=180 \
+			perl -I "$pgxs/../../src/test/perl" -I . "$name" > "$data.out" 2>&1) || status=$?
+	if grep -q '^1\.\.0 # SKIP' "$data.out"; then
+		say "SKIP    tap/$name: $(sed 's/.*SKIP //' "$data.out")"
+		return
+	fi
+	report "tap/$name" $status $SECONDS
+	[ $status = 0 ] || tail -40 "$data.out"
 }
 
 # as_server in the current directory.

@@ -9,7 +9,7 @@ my $root = $ENV{PANDO_ROOT} // '../..';
 my $top = tempdir(CLEANUP => 1);
 chmod 0777, $top;
 my $dir = $top . '/cluster';
-my $port = 20000 + int(rand(3000)) * 4;
+my $port = $ENV{PANDO_PORT} or die "PANDO_PORT is the first of four free ports";
 
 sub pando
 {
@@ -27,8 +27,14 @@ is(scalar(() = $text =~ /running/g), 3, 'three servers run') or diag $text;
 
 # A dead node is started again.
 my $pid = (split /\n/, do { local (@ARGV, $/) = ("$dir/worker1/postmaster.pid"); <> })[0];
+my @processes = ($pid, split ' ', `ps -o pid= --ppid $pid`);
 kill 'KILL', $pid;
-sleep 1;
+# Its backends notice by themselves. Where nothing reaps it, what is dead has a process id still.
+for (1 .. 600)
+{
+	last unless grep { `ps -o stat= -p $_` =~ /^[^Z]/ } @processes;
+	select undef, undef, undef, 0.1;
+}
 ($status, $text) = pando("up --dir $dir");
 is($status, 0, 'up with a dead node') or diag $text;
 like($text, qr/Starting worker1/, 'starts that node again');
