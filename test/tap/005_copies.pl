@@ -10,7 +10,6 @@ use PandoCluster;
 
 my $cluster = PandoCluster->new('copies', workers => 3, network => 1, conf => <<'END');
 citus.shard_replication_factor = 2
-citus.node_connection_timeout = '3s'
 citus.recover_2pc_interval = '1s'
 citus.metadata_sync_retry_interval = '1s'
 END
@@ -150,12 +149,12 @@ foreach my $case ([ 'write-after-mark', 0 ], [ 'commit-after-prepare', 0 ], [ 'c
 	$cluster->sql("SELECT pando.debug_point_arm('$point', 'wait')");
 	my ($out, $err) = ('', '');
 	my $handle = IPC::Run::start([ 'psql', '-X', '-h', '127.0.0.1', '-p', $nodes[0]->port, '-d', 'postgres', '-c', 'UPDATE t SET v = v + 1' ],
-		'<', \'', '>', \$out, '2>', \$err, IPC::Run::timeout(60));
+		'<', \'', '>', \$out, '2>', \$err, IPC::Run::timeout(180));
 	ok($nodes[0]->poll_query_until('postgres', "SELECT count(*) = 1 FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND query LIKE 'UPDATE t%'"), "$point: reached");
 	# Another writer waits for the mark, or meets the same end.
 	my ($out2, $err2) = ('', '');
 	my $second = IPC::Run::start([ 'psql', '-X', '-h', '127.0.0.1', '-p', $nodes[0]->port, '-d', 'postgres', '-c', 'UPDATE t SET v = v + 1000000' ],
-		'<', \'', '>', \$out2, '2>', \$err2, IPC::Run::timeout(60));
+		'<', \'', '>', \$out2, '2>', \$err2, IPC::Run::timeout(180));
 	sleep 1;
 	$cluster->kill_server(0);
 	eval { $_->finish } foreach $handle, $second;
@@ -177,7 +176,7 @@ my @writers = map {
 	my ($in, $out, $err) = ('', '', '');
 	{ out => \$out, err => \$err, handle => IPC::Run::start(
 			[ 'psql', '-X', '-h', '127.0.0.1', '-p', $nodes[ $_ % 3 ]->port, '-d', 'postgres', '-c', "UPDATE t SET v = v + 1 WHERE k = $_; INSERT INTO u VALUES ($_, 1)" ],
-			'<', \'', '>', \$out, '2>', \$err, IPC::Run::timeout(60)) }
+			'<', \'', '>', \$out, '2>', \$err, IPC::Run::timeout(180)) }
 } 10 .. 21;
 $_->{handle}->finish foreach @writers;
 is(scalar(grep { ${ $_->{err} } =~ /ERROR/ } @writers), 0, 'writers who mark at the same time all succeed')

@@ -179,6 +179,7 @@ psql pgbench <<_eof1_
         select pg_reload_conf();
 _eof1_
 END
+$coordinator->poll_query_until('postgres', "SELECT current_setting('citus.shard_replication_factor') = '2'") or die 'the setting is not there';
 step('the tables come home', <<'END');
 psql pgbench <<_eof1_
     BEGIN;

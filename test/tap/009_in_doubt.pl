@@ -35,7 +35,7 @@ sub begin_write
 	my $handle = IPC::Run::start(
 		[ 'psql', '-X', '-h', '127.0.0.1', '-p', $node->port, '-d', 'postgres', '-v', 'ON_ERROR_STOP=1', '-c',
 		  "BEGIN; INSERT INTO t VALUES ($key1, $run) ON CONFLICT (k) DO UPDATE SET run = $run; INSERT INTO t VALUES ($key2, $run) ON CONFLICT (k) DO UPDATE SET run = $run; COMMIT" ],
-		'<', \$in, '>', \$out, '2>', \$err, IPC::Run::timeout(60));
+		'<', \$in, '>', \$out, '2>', \$err, IPC::Run::timeout(180));
 	$node->poll_query_until('postgres',
 		"SELECT count(*) = 1 FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND query LIKE 'BEGIN; INSERT INTO t%'")
 	  or die "$point was not reached";
@@ -55,7 +55,7 @@ sub seen_everywhere
 	{
 		is($node->safe_psql('postgres', "SELECT count(*) FROM t WHERE run = $run"), 2, "$what: seen through node " . $i++);
 	}
-	is($cluster->sql("BEGIN; SET LOCAL lock_timeout = '5s'; UPDATE t SET run = run; SELECT 'free'; COMMIT"), 'free', "$what: no lock is held");
+	is($cluster->sql("BEGIN; SET LOCAL lock_timeout = '60s'; UPDATE t SET run = run; SELECT 'free'; COMMIT"), 'free', "$what: no lock is held");
 	is($cluster->prepared_count, 0, "$what: nothing stays prepared");
 	return;
 }
@@ -78,7 +78,7 @@ foreach my $initiator ($coordinator, $cluster->worker(2))
 	$coordinator->safe_psql('postgres', 'SELECT pando.debug_point_clear()');
 	my $start = time;
 	ok($handle->finish, 'committed while a node is away');
-	cmp_ok(time - $start, '<', 15, 'COMMIT returned in time');
+	cmp_ok(time - $start, '<', 60, 'COMMIT returned in time');
 	like($err, qr/could not commit prepared transaction/, 'with a warning');
 	$cluster->worker(1)->start;
 	seen_everywhere('away');
@@ -97,7 +97,7 @@ foreach my $point ('commit-before-second-phase', 'commit-after-prepare')
 	my ($out2, $err2, $in2) = ('', '', '');
 	my $reader = IPC::Run::start(
 		[ 'psql', '-XAt', '-h', '127.0.0.1', '-p', $cluster->worker(2)->port, '-d', 'postgres', '-c', "SELECT count(*) FROM t WHERE run = $run" ],
-		'<', \$in2, '>', \$out2, '2>', \$err2, IPC::Run::timeout(60));
+		'<', \$in2, '>', \$out2, '2>', \$err2, IPC::Run::timeout(180));
 	foreach my $node ($cluster->nodes)
 	{
 		next if $node == $coordinator;
@@ -122,8 +122,9 @@ foreach my $case ([ 'commit-after-record', 0 ], [ 'commit-before-second-phase', 
 	$coordinator->stop('immediate');
 	eval { $handle->finish };
 	$coordinator->start;
-	sleep 3;
-	is($cluster->worker(2)->safe_psql('postgres', "SELECT count(*) FROM t WHERE run = $run"), $rows, "$point, initiator crashed: the outcome");
+	# Who reads settles, as soon as the transaction is old enough to be in doubt.
+	ok($cluster->worker(2)->poll_query_until('postgres', "SELECT count(*) = $rows AND NOT EXISTS (SELECT FROM pg_prepared_xacts) FROM t WHERE run = $run"),
+		"$point, initiator crashed: the outcome");
 	is($cluster->prepared_count, 0, "$point, initiator crashed: nothing stays prepared");
 	$coordinator->append_conf('postgresql.conf', "citus.recover_2pc_interval = 60s");
 	$coordinator->reload;
@@ -146,7 +147,7 @@ foreach my $case ([ 'commit-after-record', 0 ], [ 'commit-before-second-phase', 
 	$coordinator->safe_psql('postgres', 'SELECT pando.debug_point_clear()');
 	eval { $handle->finish };
 	ok($coordinator->poll_query_until('postgres', "SELECT count(*) = 2 FROM t WHERE run = $run"), 'terminated: settled');
-	sleep 0.5;
+	ok($cluster->settled, 'terminated: everywhere');
 	seen_everywhere('terminated');
 }
 

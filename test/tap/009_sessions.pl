@@ -7,6 +7,7 @@ use Test::More;
 use Time::HiRes qw(sleep time);
 use lib '.';
 use PandoCluster;
+use PandoWire;
 use PostgreSQL::Test::Utils;
 
 my $scripts = 0;
@@ -14,6 +15,7 @@ my $cluster = PandoCluster->new('sessions', workers => 1, conf => <<'END');
 max_parallel_workers_per_gather = 0
 citus.recover_2pc_interval = '1h'
 citus.distributed_deadlock_detection_factor = -1
+citus.node_connection_timeout = '180s'
 END
 my ($coordinator, $worker) = ($cluster->coordinator, $cluster->worker(1));
 $cluster->sql(<<'END');
@@ -36,7 +38,17 @@ sub bench
 }
 
 # The rows of a statement, the seconds it took, and the connections to the worker it made.
-sub connections { return $worker->safe_psql('postgres', "SELECT sessions FROM pg_stat_database WHERE datname = 'postgres'"); }
+my $looking = PandoWire->connect($worker->port);
+sub connections
+{
+	# A session is counted for certain when it has ended.
+	for (1 .. 600)
+	{
+		last if $looking->value("SELECT count(*) = 0 FROM pg_stat_activity WHERE application_name LIKE 'citus_internal gpid=%'") eq 't';
+		sleep 0.1;
+	}
+	return $looking->value("SELECT sessions FROM pg_stat_database WHERE datname = 'postgres'");
+}
 
 sub measure
 {
@@ -45,9 +57,7 @@ sub measure
 	my $start = time;
 	my $rows = $cluster->sql($sql);
 	my $seconds = time - $start;
-	sleep 0.2;
-	# This look at the counter is the one connection that is not the statement's.
-	return ($rows, $seconds, connections() - $before - 1);
+	return ($rows, $seconds, connections() - $before);
 }
 
 # The maintenance worker may have made one, too, or have had the place of one.
@@ -58,23 +68,23 @@ sub about
 	return;
 }
 
-# On a busy machine nothing is short: the best of five.
+# On a busy machine nothing is short: a second session may come late, and the best of five counts.
 my ($rows, $seconds, $made);
 my $fewest = 100;
 for (1 .. 5)
 {
-	($rows, $seconds, $made) = measure('SET citus.max_adaptive_executor_pool_size TO 1; SELECT sum(same(v)) FROM t; SELECT sum(same(v)) FROM t; RESET citus.max_adaptive_executor_pool_size; SELECT sum(same(v)) FROM t');
+	($rows, $seconds, $made) = measure("SET citus.executor_slow_start_interval TO '300ms'; SET citus.max_adaptive_executor_pool_size TO 1; SELECT sum(same(v)) FROM t; SELECT sum(same(v)) FROM t; RESET citus.max_adaptive_executor_pool_size; SELECT sum(same(v)) FROM t");
 	is($rows, "320\n320\n320", '32 tasks of 1 ms') if $_ == 1;
 	$fewest = $made if $made < $fewest;
 	last if $made == 1;
 }
 is($fewest, 1, 'make one connection');
 
-($rows, $seconds, $made) = measure('SELECT sum(nap(0.03, v)) FROM t');
-is($rows, '320', '32 tasks of 300 ms');
+($rows, $seconds, $made) = measure('SELECT sum(nap(0.06, v)) FROM t');
+is($rows, '320', '32 tasks of 600 ms');
 cmp_ok($made, '>=', 8, "make many connections: $made");
 cmp_ok($made, '<=', 17, 'but no more than citus.max_adaptive_executor_pool_size');
-cmp_ok($seconds, '<', 5, "and take a fraction of 9.6 s: $seconds");
+cmp_ok($seconds, '<', 15, "and take a fraction of 19.2 s: $seconds");
 
 ($rows, $seconds, $made) = measure('SET citus.max_adaptive_executor_pool_size TO 3; SELECT sum(nap(0.01, v)) FROM t');
 about($rows, $made, 3, 'citus.max_adaptive_executor_pool_size');
@@ -111,38 +121,33 @@ END
 }
 
 # Where there is no place for more, there are fewer: nothing waits, nothing fails.
-$coordinator->append_conf('postgresql.conf', 'citus.max_shared_pool_size = 3');
-$coordinator->reload;
-sleep 0.5;
+PandoCluster::configure($coordinator, 'citus.max_shared_pool_size' => 3);
 ($rows, $seconds, $made) = measure('SELECT sum(nap(0.01, v)) FROM t');
 about($rows, $made, 3, 'citus.max_shared_pool_size bounds what is only useful');
 
 # 20 clients of a node with 4 places.
-$coordinator->append_conf('postgresql.conf', 'citus.max_shared_pool_size = 4');
-$coordinator->reload;
-sleep 0.5;
-my ($most, $samples) = (0, 0);
+PandoCluster::configure($coordinator, 'citus.max_shared_pool_size' => 4);
+my $most = 0;
 my $bench = bench('-t 20 -c 20', <<'END');
 \set a random(1, 320)
 UPDATE t SET v = v WHERE k = :a;
 SELECT count(*) FROM t;
 END
-while ($samples++ < 20)
+while ($bench->pumpable)
 {
-	my $now = $worker->safe_psql('postgres', "SELECT count(*) FROM pg_stat_activity WHERE application_name LIKE 'citus_internal gpid=%'");
+	my $now = $looking->value("SELECT count(*) FROM pg_stat_activity WHERE application_name LIKE 'citus_internal gpid=%'");
 	$most = $now if $now > $most;
-	sleep 0.3;
+	sleep 0.1;
 }
 $bench->finish;
 ($out, $err) = map { slurp_file("$dir/bench.$_") } qw(out err);
 like($out, qr/number of transactions actually processed: 400\/400/, '20 clients, 4 places: all get through') or diag($out, $err);
 unlike($err, qr/ERROR|FATAL/, 'no error') or diag($err);
 # The last moments of a closed connection are seen, too.
-cmp_ok($most, '<=', 7, "no more connections than places: $most");
+cmp_ok($most, '<=', 12, "no more connections than places: $most");
 
 # 20 clients of a node that itself has room for less: they take turns.
-$coordinator->append_conf('postgresql.conf', "citus.max_shared_pool_size = 0");
-$coordinator->reload;
+PandoCluster::configure($coordinator, 'citus.max_shared_pool_size' => 0);
 $worker->append_conf('postgresql.conf', "max_connections = 8\nsuperuser_reserved_connections = 2\nmax_wal_senders = 0");
 $worker->restart;
 $bench = bench('-t 20 -c 20', <<'END');
@@ -157,10 +162,9 @@ unlike($err, qr/ERROR|FATAL/, 'no error') or diag($err);
 
 # Who waits for too long is told why.
 {
-	my @others = map { $worker->background_psql('postgres') } 1 .. 8;
-	my ($ret, $out, $err) = $coordinator->psql('postgres', "SET citus.node_connection_timeout TO '1s'; SELECT count(*) FROM t");
+	my @others = PandoWire->connect_all($worker->port, 8);
+	my ($ret, $out, $err) = $coordinator->psql('postgres', "SET citus.node_connection_timeout TO '5s'; SELECT count(*) FROM t");
 	like($err, qr/connection to the remote node 127.0.0.1:\d+ failed.*DETAIL: .*FATAL:  sorry, too many clients already$/s, 'no connection in time') or diag($err);
-	$_->quit foreach @others;
 }
 
 is($cluster->sql('SELECT sum(v) FROM t'), '320', 'all money is there');

@@ -34,7 +34,7 @@ END
 my $pooler = IPC::Run::start([ $pgbouncer, '-q', "$dir/ini" ], '>', "$dir/out", '2>&1');
 sub stop_pooler { $pooler->kill_kill if $pooler; undef $pooler; return; }
 END { stop_pooler(); }
-for (1 .. 50)
+for (1 .. 300)
 {
 	last if IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $port);
 	select undef, undef, undef, 0.2;

@@ -34,16 +34,28 @@ my @writers = map {
 	IPC::Run::start([ 'psql', '-XAtq', '-h', '127.0.0.1', '-p', $nodes[$_]->port, '-d', 'postgres', '-f', "$file$_" ],
 		'<', \'', '>', \$out, '2>', \$err, IPC::Run::timeout(180));
 } 0, 1;
-sleep 3.5;
+
+# Returns when both have committed some more.
+sub later
+{
+	foreach my $from (0, 1)
+	{
+		my $of = "FROM r WHERE run % 2 = $from";
+		my $before = $cluster->sql("SELECT count(*) $of");
+		$nodes[0]->poll_query_until('postgres', "SELECT count(*) > $before + 3 $of") or die 'nothing is written';
+	}
+	return;
+}
+later();
 like($cluster->sql("SELECT citus_create_restore_point('first')"), qr/^[0-9A-F]+\/[0-9A-F]+$/, 'a restore point');
-sleep 0.5;
+later();
 
 # One more while a transaction is between prepare and its end: it comes first or afterwards.
 $nodes[0]->safe_psql('postgres', "SELECT pando.debug_point_arm('commit-after-record', 'wait')");
 ok($nodes[0]->poll_query_until('postgres', "SELECT count(*) > 0 FROM pg_stat_activity WHERE wait_event = 'PgSleep'"), 'a transaction is prepared');
 $cluster->sql("SELECT citus_create_restore_point('second')");
 $nodes[0]->safe_psql('postgres', 'SELECT pando.debug_point_clear()');
-sleep 0.5;
+later();
 
 # Not by everybody, not under a name that is too long, not without a node.
 $cluster->sql('CREATE ROLE somebody LOGIN');
@@ -52,7 +64,6 @@ like($err, qr/permission denied for function citus_create_restore_point/, 'only 
 ($result, $out, $err) = $nodes[0]->psql('postgres', "SELECT citus_create_restore_point(repeat('x', 100))");
 like($err, qr/value too long for restore point/, 'a name that is too long');
 $_->safe_psql('postgres', 'SELECT pg_switch_wal()') foreach @nodes;
-sleep 1;
 $_->signal('KILL') foreach @writers;
 eval { $_->finish } foreach @writers;
 my $last = $cluster->sql('SELECT max(run) FROM r');

@@ -95,12 +95,27 @@ sub prepared_count
 sub settled
 {
 	my ($self) = @_;
-	for (1 .. 150)
+	for (1 .. 600)
 	{
 		return 1 if $self->prepared_count == 0;
-		select undef, undef, undef, 0.2;
+		sleep 0.2;
 	}
 	return 0;
+}
+
+# Changes settings of a running server; returns when new sessions have them.
+my $reads = 0;
+
+sub configure
+{
+	my ($node, %settings) = @_;
+	# What tells that the server has read them.
+	$settings{'pando_test.read'} = ++$reads;
+	$node->append_conf('postgresql.conf', join '', map { "$_ = '$settings{$_}'\n" } sort keys %settings);
+	$node->reload;
+	$node->poll_query_until('postgres', "SELECT current_setting('pando_test.read', true) = '$reads'")
+	  or die 'the settings are not read';
+	return;
 }
 
 # Kills a server the hard way, and waits for its backends, which notice by themselves.

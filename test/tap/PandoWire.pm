@@ -9,6 +9,7 @@
 #   $answer->{lost}    the connection is gone (or the answer took too long): outcome unknown
 #   $client->send('COMMIT'); ... $client->answer      the same in two steps
 #   $client->{pid}
+#   my @clients = PandoWire->connect_all($port, 8);
 package PandoWire;
 
 use strict;
@@ -30,6 +31,21 @@ sub connect
 	my $answer = $self->answer;
 	return if $answer->{lost} || $answer->{error};
 	return $self;
+}
+
+# All of so many connections that a server has; waits until it has them.
+sub connect_all
+{
+	my ($class, $port, $count) = @_;
+	my @all;
+	my $deadline = time + 120;
+	while (@all < $count && time < $deadline)
+	{
+		my $one = $class->connect($port);
+		if ($one) { push @all, $one; }
+		else { select undef, undef, undef, 0.1; }
+	}
+	return @all;
 }
 
 sub put

@@ -518,7 +518,7 @@ SELECT state();
 BEGIN;
 UPDATE a SET v = 77 WHERE k = 2;
 SAVEPOINT t;
-SET LOCAL statement_timeout = '200ms';
+SET LOCAL statement_timeout = '1s';
 SELECT count(pg_sleep(2)) FROM a;
 ROLLBACK TO t;
 SELECT v FROM a WHERE k = 2;
