@@ -26,17 +26,15 @@
 #include "pando/base/counter.h"
 #include "pando/remote/wire.h"
 #include "utils/builtins.h"
-#include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
 #include "utils/timestamp.h"
 
-#define AUTHINFO_NODE 1
+#define INFO_NODE 1
+#define INFO_ANY_NODE 0
 #define AUTHINFO_ROLE 2
 #define AUTHINFO_TEXT 3
-#define AUTHINFO_ANY_NODE 0
-#define POOLINFO_NODE 1
 #define POOLINFO_TEXT 2
 #define MAX_OPTIONS 64
 #define RETRY_MS 50
@@ -85,14 +83,19 @@ add_conninfo(Options *options, const char *text)
 	PQconninfoFree(parsed);
 }
 
-/* authinfo of the role for the node, else for all nodes (node 0), else NULL. */
+/*
+ * The text that a table of pg_catalog has for the node, and for the role where it has a
+ * column for that (0: it has none): NULL when there is none. A row of node 0 is for all
+ * nodes without a row of their own.
+ */
 static char *
-authinfo_of(int32 node_id, const char *role)
+text_of_node(const char *table, int32 node_id, int role_column, const char *role,
+			 int text_column)
 {
-	Oid relid = get_relname_relid("pg_dist_authinfo", PG_CATALOG_NAMESPACE);
+	Oid relid = get_relname_relid(table, PG_CATALOG_NAMESPACE);
 	Relation relation;
+	TupleDesc desc;
 	SysScanDesc scan;
-	ScanKeyData key[1];
 	HeapTuple tuple;
 	char *found = NULL;
 	bool exact = false;
@@ -100,49 +103,21 @@ authinfo_of(int32 node_id, const char *role)
 	if (!OidIsValid(relid))
 		return NULL;
 	relation = table_open(relid, AccessShareLock);
-	ScanKeyInit(&key[0], AUTHINFO_ROLE, BTEqualStrategyNumber, F_NAMEEQ,
-				CStringGetDatum(role));
-	scan = systable_beginscan(relation, InvalidOid, false, NULL, 1, key);
+	desc = RelationGetDescr(relation);
+	scan = systable_beginscan(relation, InvalidOid, false, NULL, 0, NULL);
 	while (!exact && (tuple = systable_getnext(scan)) != NULL)
 	{
 		bool isnull;
-		TupleDesc desc = RelationGetDescr(relation);
-		int32 node = DatumGetInt32(heap_getattr(tuple, AUTHINFO_NODE, desc, &isnull));
+		int32 node = DatumGetInt32(heap_getattr(tuple, INFO_NODE, desc, &isnull));
 
-		if (node != node_id && node != AUTHINFO_ANY_NODE)
+		if (node != node_id && node != INFO_ANY_NODE)
+			continue;
+		if (role_column != 0 &&
+			namestrcmp(DatumGetName(heap_getattr(tuple, role_column, desc, &isnull)),
+					   role) != 0)
 			continue;
 		exact = node == node_id;
-		found = TextDatumGetCString(heap_getattr(tuple, AUTHINFO_TEXT, desc, &isnull));
-	}
-	systable_endscan(scan);
-	table_close(relation, AccessShareLock);
-	return found;
-}
-
-/* Connection options of the node's pooler; NULL when it has none. */
-static char *
-poolinfo_of(int32 node_id)
-{
-	Oid relid = get_relname_relid("pg_dist_poolinfo", PG_CATALOG_NAMESPACE);
-	Relation relation;
-	SysScanDesc scan;
-	ScanKeyData key[1];
-	HeapTuple tuple;
-	char *found = NULL;
-
-	if (!OidIsValid(relid))
-		return NULL;
-	relation = table_open(relid, AccessShareLock);
-	ScanKeyInit(&key[0], POOLINFO_NODE, BTEqualStrategyNumber, F_INT4EQ,
-				Int32GetDatum(node_id));
-	scan = systable_beginscan(relation, InvalidOid, false, NULL, 1, key);
-	tuple = systable_getnext(scan);
-	if (HeapTupleIsValid(tuple))
-	{
-		bool isnull;
-
-		found = TextDatumGetCString(
-			heap_getattr(tuple, POOLINFO_TEXT, RelationGetDescr(relation), &isnull));
+		found = TextDatumGetCString(heap_getattr(tuple, text_column, desc, &isnull));
 	}
 	systable_endscan(scan);
 	table_close(relation, AccessShareLock);
@@ -214,9 +189,11 @@ connect_start(Session *session)
 	add_option(&options, "keepalives_count", "3");
 	add_option(&options, "tcp_user_timeout", timeout);
 	add_conninfo(&options, remote_node_conninfo);
-	add_conninfo(&options, authinfo_of(session->address.node_id, role));
+	add_conninfo(&options, text_of_node("pg_dist_authinfo", session->address.node_id,
+										AUTHINFO_ROLE, role, AUTHINFO_TEXT));
 	/* The last one wins. */
-	poolinfo = poolinfo_of(session->address.node_id);
+	poolinfo = text_of_node("pg_dist_poolinfo", session->address.node_id, 0, NULL,
+							POOLINFO_TEXT);
 	wire->has_pooler = poolinfo != NULL;
 	session->pooled = wire->has_pooler && session->address.pooler;
 	add_address(&options, session, port);
