@@ -12,6 +12,7 @@
 #include "pando/executor/intermediate.h"
 #include "pando/executor/run.h"
 #include "pando/executor/lock_rows.h"
+#include "pando/executor/shard_choice.h"
 #include "pando/executor/scan.h"
 #include "pando/executor/steps.h"
 
@@ -125,6 +126,7 @@ executor_init(void)
 	scan_register();
 	lock_rows_register();
 	steps_init();
+	shard_choice_register();
 	result_init();
 	explain_init();
 	explain_worker_init();

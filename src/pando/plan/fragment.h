@@ -154,6 +154,10 @@ typedef enum PlanKind
 					 * count as the statement's, PlannedStmt); the rows of one with a name are
 					 * kept, and read as an ephemeral named relation by those after it and by
 					 * lefttree */
+	PLAN_SHARD_CHOICE, /* "Citus Shard Choice": runs the one of custom_plans, shards of
+						* one table, that holds the value of custom_exprs' only
+						* expression; custom_private: Oid list with the table alone, int
+						* list of the plans' shards */
 	PLAN_KINDS
 } PlanKind;
 

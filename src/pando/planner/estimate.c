@@ -79,6 +79,27 @@ estimate_groups(double rows, double groups, int parts)
 	return Min(rows, parts * groups * -expm1(-(rows / parts) / groups));
 }
 
+/* Solved for D, in d = D * (1 - exp(-m / D)), by bisection. */
+double
+estimate_distinct(double d, double m, double n)
+{
+	double low = d;
+	double high = n;
+
+	if (d >= 0.98 * m)
+		return n; /* unique, as far as one can see */
+	for (int i = 0; i < 60 && high - low > 0.5; i++)
+	{
+		double middle = (low + high) / 2;
+
+		if (middle * -expm1(-m / middle) < d)
+			low = middle;
+		else
+			high = middle;
+	}
+	return (low + high) / 2;
+}
+
 /* Rows of the path when what is at its top is done by each task for itself. */
 static double
 rows_of_parts(Path *path, int tasks, double *input)

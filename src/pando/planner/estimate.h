@@ -36,6 +36,9 @@ extern Estimate estimate_per_task(Query *query, int tasks);
 /* Rows of so many parts of `rows` rows that have `groups` groups together. */
 extern double estimate_groups(double rows, double groups, int parts);
 
+/* How many values do n rows have if m of them, spread as the others, have d? */
+extern double estimate_distinct(double d, double m, double n);
+
 /* On how many shard groups a piece with that distribution runs. */
 extern int estimate_tasks(const Distribution *distribution);
 

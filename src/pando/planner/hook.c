@@ -25,7 +25,9 @@
 #include "parser/parsetree.h"
 #include "utils/guc.h"
 
+#include "pando/base/counter.h"
 #include "pando/metadata/table.h"
+#include "pando/planner/all_here.h"
 #include "pando/planner/cut.h"
 #include "pando/planner/distribute.h"
 #include "pando/planner/distribution.h"
@@ -41,6 +43,7 @@
 #include "pando/planner/repeat.h"
 #include "pando/planner/row_locks.h"
 #include "pando/planner/sample.h"
+#include "pando/planner/shard_choice.h"
 #include "pando/planner/spread.h"
 #include "pando/planner/steps.h"
 #include "pando/planner/write.h"
@@ -80,12 +83,35 @@ plan_one_fragment(Query *query, const Distribution *distribution, const char *so
 	return fragment_planned_stmt(query, fragment);
 }
 
+/* The plan of a SELECT that needs no other node; NULL: it does. EXPLAIN shows tasks. */
+static PlannedStmt *
+plan_all_here(Query *query, const char *source, int cursor_options, ParamListInfo params)
+{
+	Query *copy;
+	PlannedStmt *stmt;
+
+	if (plan_explained || !query_may_be_all_here(query))
+		return NULL;
+	copy = copyObject(query);
+	if (!query_use_all_here(copy))
+		return NULL;
+	stmt = plan_locally(copy, source, cursor_options, params);
+	plan_add_relations(stmt, query);
+	counter_add(COUNTER_QUERY_MULTI);
+	return stmt;
+}
+
 /* A SELECT, or a change of a local table. */
 static PlannedStmt *
 plan_read(Query *query, const char *source, int cursor_options, ParamListInfo params)
 {
 	Distribution distribution = distribution_of_query(query);
+	PlannedStmt *stmt = NULL;
 
+	if (distribution.kind != DIST_SINGLE)
+		stmt = plan_all_here(query, source, cursor_options, params);
+	if (stmt != NULL)
+		return stmt;
 	if (distribution.kind != DIST_SINGLE && level_hoist_order(query))
 		distribution = distribution_of_query(query);
 	if (distribution.kind != DIST_SINGLE)
@@ -323,5 +349,7 @@ planner_init(void)
 	planner_hook = plan_hook;
 	fragment_path_init();
 	per_node_init();
+	all_here_init();
+	shard_choice_init();
 	local_plan_init();
 }

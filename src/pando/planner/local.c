@@ -209,7 +209,8 @@ query_use_local_shards(Query *query, const DistTable *anchor, int index)
 {
 	LocalShards shards = {.anchor = anchor, .index = index, .all = true};
 
-	if (list_length(query->rtable) == 1 && !query->hasSubLinks && query->cteList == NIL)
+	if (list_length(query->rtable) == 1 && !query->hasSubLinks && query->cteList == NIL &&
+		linitial_node(RangeTblEntry, query->rtable)->rtekind == RTE_RELATION)
 		return use_local_rtable(query->rtable, &shards);
 	use_local_walker((Node *) query, &shards);
 	return shards.all;

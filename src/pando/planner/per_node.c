@@ -15,8 +15,6 @@
  */
 #include "pando/compat/compat.h"
 
-#include <math.h>
-
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/pathnode.h"
@@ -200,30 +198,6 @@ part_fragment_of_groups(Query *part, const Distribution *distribution)
  * On the node.
  */
 
-/*
- * How many values D do n rows have if m of them, spread as the others, have d? Solved for
- * D, in d = D * (1 - exp(-m / D)), by bisection.
- */
-static double
-distinct_of_all(double d, double m, double n)
-{
-	double low = d;
-	double high = n;
-
-	if (d >= 0.98 * m)
-		return n; /* unique, as far as one can see */
-	for (int i = 0; i < 60 && high - low > 0.5; i++)
-	{
-		double middle = (low + high) / 2;
-
-		if (middle * -expm1(-m / middle) < d)
-			low = middle;
-		else
-			high = middle;
-	}
-	return (low + high) / 2;
-}
-
 /* Distinct values of a column of the UNION ALL; 0: not known. */
 static double
 distinct_of_rows(PlannerInfo *root, Index relid, AttrNumber column)
@@ -251,7 +225,7 @@ distinct_of_rows(PlannerInfo *root, Index relid, AttrNumber column)
 		}
 		all += find_base_rel(root, child->child_relid)->tuples;
 	}
-	return all > part ? distinct_of_all(Min(known, part), part, all) : known;
+	return all > part ? estimate_distinct(Min(known, part), part, all) : known;
 }
 
 static get_relation_stats_hook_type next_stats_hook;

@@ -66,6 +66,15 @@ SELECT t, t.tableoid::regclass FROM t WHERE k = 1;
 SELECT (t).v FROM t WHERE k = 2;
 SELECT random() < 1, v FROM t WHERE k = 2;
 
+-- All levels are this node's.
+CREATE FUNCTION grouped(key int) RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE result bigint;
+BEGIN
+	EXECUTE format('SELECT n FROM (SELECT k, count(*) AS n FROM t WHERE k = %s GROUP BY k) s', key) INTO result;
+	RETURN result;
+END $$;
+SELECT string_agg(grouped(i)::text, ' ') FROM generate_series(1, 9) i;
+
 -- A transaction over this node and others, and rollback of a part.
 BEGIN;
 SELECT all_of('change(%s, 10)') IS NOT NULL;

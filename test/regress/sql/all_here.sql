@@ -1,0 +1,118 @@
+-- Queries whose shards are all on this node run by PostgreSQL's own plan, without tasks.
+-- The tables of the comparisons are moved here for it, and back at the end.
+SET client_min_messages = warning;
+\set VERBOSITY terse
+SET search_path = dist, public;
+SELECT citus_set_node_property(nodename, nodeport, 'shouldhaveshards', true) FROM pg_dist_node WHERE groupid = 0;
+CREATE TEMP TABLE came_from AS
+	SELECT DISTINCT ON (colocationid, shardminvalue) shardid, nodename, nodeport
+	FROM pg_dist_placement JOIN pg_dist_shard USING (shardid) JOIN pg_dist_partition USING (logicalrelid)
+		JOIN pg_dist_node USING (groupid)
+	WHERE logicalrelid::text = ANY ('{a,b,c,d,e,s1,s2,tree}') AND groupid <> 0
+	ORDER BY colocationid, shardminvalue, shardid;
+SELECT count(citus_move_shard_placement(shardid, m.nodename, m.nodeport, n.nodename, n.nodeport, 'block_writes')) > 0
+	FROM came_from m, pg_dist_node n WHERE n.groupid = 0;
+ANALYZE a;
+ANALYZE b;
+
+SELECT compare($$
+SELECT * FROM a;
+SELECT count(*), sum(v), min(ts), max(y), avg(x) FROM a;
+SELECT x, count(*), count(DISTINCT y), array_agg(id ORDER BY id DESC) FROM a GROUP BY x;
+SELECT /* ordered */ k, id, y FROM a ORDER BY y DESC NULLS LAST, id LIMIT 7 OFFSET 2;
+SELECT DISTINCT ON (x) x, id, k FROM a ORDER BY x, id DESC, k;
+SELECT count(*) FROM a JOIN b ON a.x = b.id;
+SELECT a.x, b.x, count(*) FROM a FULL JOIN b ON a.x = b.x AND b.id < 9 GROUP BY a.x, b.x;
+SELECT a.id, b.id, r.name FROM a JOIN b USING (k) JOIN r ON r.id = a.x WHERE b.x > a.x;
+SELECT a.id FROM a LEFT JOIN b ON a.k = b.k AND b.x = 1 WHERE b.k IS NULL;
+SELECT id FROM a WHERE EXISTS (SELECT 1 FROM b WHERE b.x = a.id);
+SELECT id FROM a WHERE NOT EXISTS (SELECT 1 FROM b WHERE b.x = a.x AND b.id > a.id);
+SELECT id, (SELECT count(*) FROM b WHERE b.k = a.k) FROM a;
+SELECT id FROM a WHERE v > (SELECT avg(v) FROM a);
+SELECT id FROM a WHERE x NOT IN (SELECT x FROM b WHERE x IS NOT NULL);
+SELECT a.id, l.id FROM a, LATERAL (SELECT id FROM b WHERE b.x = a.x ORDER BY id LIMIT 2) l;
+SELECT x FROM a UNION SELECT x FROM b EXCEPT SELECT x FROM e;
+SELECT id FROM a UNION ALL SELECT x FROM d;
+SELECT x, id, rank() OVER (PARTITION BY x ORDER BY id) FROM a;
+SELECT x, y, count(*) FROM a GROUP BY CUBE (x, y);
+WITH RECURSIVE up AS (SELECT id, parent FROM tree WHERE id = 9 AND k = 1 UNION ALL SELECT t.id, t.parent FROM tree t JOIN up ON t.id = up.parent AND t.k = 1) SELECT * FROM up;
+WITH m AS MATERIALIZED (SELECT x, count(*) AS n FROM a GROUP BY x) SELECT * FROM m m1 JOIN m m2 ON m1.n = m2.n;
+SELECT count(*) FROM a JOIN loc ON a.x = loc.x LEFT JOIN s1 ON s1.id = loc.id;
+SELECT s1.id, s2.x FROM s1 JOIN s2 USING (id) JOIN a ON a.id = s2.x;
+SELECT coalesce(a.k, e.k), count(*) FROM a FULL JOIN e ON a.k = e.k GROUP BY 1;
+SELECT count(*) FROM a WHERE k IN (SELECT k FROM b GROUP BY k HAVING count(*) > 2);
+SELECT s.n, count(*) FROM (SELECT k, x, count(*) AS n FROM a GROUP BY k, x) s GROUP BY s.n;
+SELECT s.n + 1 FROM (SELECT count(*) AS n FROM a GROUP BY k) s WHERE s.n > 1;
+SELECT count(*) FROM (SELECT DISTINCT k, y FROM a) s JOIN b ON b.x = s.k;
+SELECT s.*, r.name FROM (SELECT a.k, sum(b.id) AS n FROM a JOIN b USING (k) GROUP BY a.k HAVING sum(b.id) > 5) s LEFT JOIN r ON r.id = s.k;
+SELECT b.id, (SELECT max(n) FROM (SELECT k, count(*) AS n FROM a GROUP BY k) s WHERE s.k = b.x) FROM b;
+$$);
+
+-- Keys choose shards: constants in a filter, and values in a nested loop.
+SET enable_hashjoin = off;
+SET enable_mergejoin = off;
+SELECT compare($$
+SELECT id FROM a WHERE k IN (1, 5) AND x > 0;
+SELECT a.id, b.id FROM a JOIN b ON b.k = a.x AND b.id = a.id + 1;
+SELECT a.id, b.id FROM a LEFT JOIN b ON b.k = a.x AND b.id = a.id + 1;
+SELECT id FROM a WHERE EXISTS (SELECT FROM b WHERE b.k = a.x AND b.id = a.id);
+SELECT e.x, a.id FROM e JOIN a ON a.k = e.x WHERE e.k < 3;
+SELECT e.x, (SELECT max(id) FROM a WHERE a.k = e.x) FROM e;
+SELECT a.id, l.n FROM a, LATERAL (SELECT count(*) AS n FROM b WHERE b.k = a.x AND b.id > a.id) l;
+SELECT count(*) FROM a WHERE k = 3 AND x < ANY (SELECT x FROM b WHERE k = 5);
+SELECT count(*) FROM a a1 JOIN a a2 ON a2.k = a1.k AND a2.id = a1.id JOIN b ON b.k = a2.k AND b.id = a2.id;
+$$);
+RESET enable_hashjoin;
+RESET enable_mergejoin;
+PREPARE of_key(int) AS SELECT count(*) FROM a JOIN d ON d.x = a.x WHERE a.k = $1;
+EXECUTE of_key(3);
+EXECUTE of_key(4);
+EXECUTE of_key(NULL);
+
+
+-- In a UNION ALL of shards the key of a lookup chooses the one to read.
+CREATE FUNCTION shards_of(name text) RETURNS text LANGUAGE sql AS $$
+	SELECT '(' || string_agg('SELECT * FROM dist.' || name || '_' || shardid, ' UNION ALL ' ORDER BY shardid) || ') ' || name
+	FROM pg_dist_shard WHERE logicalrelid = ('dist.' || name)::regclass
+$$;
+CREATE FUNCTION plan_of(statement text) RETURNS SETOF text LANGUAGE plpgsql AS $$
+DECLARE line text;
+BEGIN
+	FOR line IN EXECUTE 'EXPLAIN (COSTS off) ' || statement LOOP
+		RETURN NEXT regexp_replace(line, '_\d+', '_N', 'g');
+	END LOOP;
+END $$;
+SET enable_seqscan = off;
+SET enable_hashjoin = off;
+SET enable_mergejoin = off;
+SELECT plan_of('SELECT b.id FROM r LEFT JOIN ' || shards_of('b') || ' ON b.k = r.id');
+RESET enable_seqscan;
+RESET enable_hashjoin;
+RESET enable_mergejoin;
+DROP FUNCTION shards_of(text), plan_of(text);
+
+-- Rows of this transaction; rights of columns; a table's whole rows.
+BEGIN;
+INSERT INTO a (k, id, x) VALUES (1, 100001, 1), (2, 100001, 1), (3, 100001, 1);
+SELECT count(*) FROM a JOIN e ON e.x = a.x WHERE a.id > 100000;
+ROLLBACK;
+CREATE ROLE all_here_user;
+GRANT USAGE ON SCHEMA dist TO all_here_user;
+GRANT SELECT (k, x) ON a TO all_here_user;
+SET ROLE all_here_user;
+SELECT count(*), sum(x) FROM a;
+SELECT count(y) FROM a;
+RESET ROLE;
+REVOKE ALL ON a FROM all_here_user;
+REVOKE ALL ON SCHEMA dist FROM all_here_user;
+DROP ROLE all_here_user;
+SELECT count(DISTINCT a) FROM a;
+SELECT tableoid::regclass, count(*) FROM a GROUP BY 1;
+
+-- A shard elsewhere: tasks again.
+PREPARE both_ways AS SELECT count(*), sum(a.id) FROM a JOIN b ON a.x = b.id;
+EXECUTE both_ways;
+SELECT count(citus_move_shard_placement(shardid, n.nodename, n.nodeport, m.nodename, m.nodeport, 'block_writes')) > 0
+	FROM came_from m, pg_dist_node n WHERE n.groupid = 0;
+EXECUTE both_ways;
+SELECT citus_set_node_property(nodename, nodeport, 'shouldhaveshards', false) FROM pg_dist_node WHERE groupid = 0;
