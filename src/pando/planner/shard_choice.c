@@ -132,6 +132,8 @@ choice_of_append(PlannerInfo *root, AppendPath *append)
 	choice->path.pathtype = T_CustomScan;
 	choice->path.parallel_aware = false;
 	choice->path.pathkeys = NIL;
+	/* Each child expects the value to be its own. */
+	choice->path.rows = clamp_row_est(path->rows / count);
 	choice->path.startup_cost = path->startup_cost;
 	choice->path.total_cost = path->startup_cost +
 							  (path->total_cost - path->startup_cost) / count +
