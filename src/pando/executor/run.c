@@ -59,7 +59,6 @@ run_create(PlanState *planstate, Fragment *fragment, bool whole,
 	run->fragment = fragment;
 	run->estate = estate;
 	run->planstate = planstate;
-	run->econtext = CreateExprContext(estate);
 	run->whole = whole;
 	run->explain_only = (estate->es_top_eflags & EXEC_FLAG_EXPLAIN_ONLY) != 0;
 	if (explain)

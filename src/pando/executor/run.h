@@ -98,7 +98,6 @@ typedef struct FragmentRun
 	Fragment *fragment;
 	EState *estate;
 	PlanState *planstate;
-	ExprContext *econtext;
 	bool whole;				 /* the fragment is the whole statement */
 	bool explain_only;		 /* nothing is to be executed */
 	bool sends;				 /* the tasks send their rows to other nodes */

@@ -71,7 +71,7 @@ run_value(FragmentRun *run, Expr *expr, bool *isnull)
 		return extern_param_value(run, (Param *) expr, isnull);
 	old = MemoryContextSwitchTo(run->context);
 	state = ExecInitExpr(expr, run->planstate);
-	value = ExecEvalExpr(state, run->econtext, isnull);
+	value = ExecEvalExpr(state, run->planstate->ps_ExprContext, isnull);
 	MemoryContextSwitchTo(old);
 	return value;
 }

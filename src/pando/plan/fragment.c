@@ -10,8 +10,8 @@
 
 #include "nodes/makefuncs.h"
 #include "nodes/plannodes.h"
+#include "catalog/pg_type.h"
 #include "nodes/value.h"
-#include "utils/float.h"
 
 #include "pando/plan/fragment.h"
 
@@ -43,8 +43,8 @@ typedef enum Field
 	FIELD_COLUMN_TYPES,
 	FIELD_COLUMN_TYPMODS,
 	FIELD_COLUMN_COLLATIONS,
-	FIELD_ROWS,
-	FIELD_COST, /* Float */
+	FIELD_ROWS, /* Const, which is read at each execution: a Float is text */
+	FIELD_COST,
 	FIELD_INSERT_COLUMNS,
 	FIELD_INSERT_ROWS,
 	FIELD_PER_NODE,
@@ -98,6 +98,19 @@ local_pack(const FragmentLocal *local)
 	if (local == NULL)
 		return NIL;
 	return list_make3(makeInteger(local->cursor_options), local->query, local->key);
+}
+
+static Const *
+number_pack(double number)
+{
+	return makeConst(FLOAT8OID, -1, InvalidOid, sizeof(float8), Float8GetDatum(number),
+					 false, FLOAT8PASSBYVAL);
+}
+
+static double
+number_unpack(const Const *packed)
+{
+	return DatumGetFloat8(packed->constvalue);
 }
 
 static uint64
@@ -177,8 +190,8 @@ fragment_pack(const Fragment *fragment)
 	packed = lappend(packed, fragment->column_types);
 	packed = lappend(packed, fragment->column_typmods);
 	packed = lappend(packed, fragment->column_collations);
-	packed = lappend(packed, makeFloat(float8out_internal(fragment->rows)));
-	packed = lappend(packed, makeFloat(float8out_internal(fragment->cost)));
+	packed = lappend(packed, number_pack(fragment->rows));
+	packed = lappend(packed, number_pack(fragment->cost));
 	packed = lappend(packed, fragment->insert_columns);
 	packed = lappend(packed, fragment->insert_rows);
 	packed = lappend(packed, fragment->per_node);
@@ -219,8 +232,8 @@ fragment_unpack(List *packed)
 	fragment->column_types = list_nth(packed, FIELD_COLUMN_TYPES);
 	fragment->column_typmods = list_nth(packed, FIELD_COLUMN_TYPMODS);
 	fragment->column_collations = list_nth(packed, FIELD_COLUMN_COLLATIONS);
-	fragment->rows = floatVal(list_nth(packed, FIELD_ROWS));
-	fragment->cost = floatVal(list_nth(packed, FIELD_COST));
+	fragment->rows = number_unpack(list_nth(packed, FIELD_ROWS));
+	fragment->cost = number_unpack(list_nth(packed, FIELD_COST));
 	fragment->insert_columns = list_nth(packed, FIELD_INSERT_COLUMNS);
 	fragment->insert_rows = list_nth(packed, FIELD_INSERT_ROWS);
 	fragment->per_node = list_nth(packed, FIELD_PER_NODE);

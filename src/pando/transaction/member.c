@@ -164,9 +164,6 @@ append_begin(Member *member, bool single_snapshot, const char *snapshot)
 	member->sent_level = 1;
 	member->read_only = XactReadOnly;
 	member->read_only_level = 1;
-	member->settings_before =
-		session->settings ? MemoryContextStrdup(TopTransactionContext, session->settings)
-						  : NULL;
 }
 
 /* Savepoints on the node for the subtransactions that are open here. */

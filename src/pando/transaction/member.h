@@ -30,13 +30,12 @@ typedef struct Member
 	int was_depth;
 	int was_sent_level;
 	bool read_only;
-	int read_only_level;   /* of the subtransaction that ends it */
-	Oid acting;			   /* whom the node's backend acts as, see access.h */
-	bool acted;			   /* it has been somebody else in this transaction */
-	bool acting_unknown;   /* a rollback may have taken it back */
-	bool one_snapshot;	   /* its transaction has the same snapshot to its end */
-	bool settings_sent;	   /* in this transaction: a rollback takes them back */
-	char *settings_before; /* what the node had before it; NULL: none */
+	int read_only_level; /* of the subtransaction that ends it */
+	Oid acting;			 /* whom the node's backend acts as, see access.h */
+	bool acted;			 /* it has been somebody else in this transaction */
+	bool acting_unknown; /* a rollback may have taken it back */
+	bool one_snapshot;	 /* its transaction has the same snapshot to its end */
+	bool settings_sent;	 /* in this transaction: a rollback takes them back */
 } Member;
 
 /* member.c */

@@ -84,6 +84,15 @@ may_travel(const struct config_generic *variable)
 	return true;
 }
 
+static int
+compare_places(const void *a, const void *b)
+{
+	uintptr_t x = (uintptr_t) * (struct config_generic *const *) a;
+	uintptr_t y = (uintptr_t) * (struct config_generic *const *) b;
+
+	return (x > y) - (x < y);
+}
+
 /* Variables come and go (placeholders become real ones): look again when their number
  * changed. A placeholder that is replaced keeps the number, hence the check of the array.
  */
@@ -103,6 +112,8 @@ find_candidates(void)
 	for (int i = 0; i < count; i++)
 		if (may_travel(all[i]))
 			candidates[ncandidates++] = all[i];
+	/* All are looked at for each statement: in the order of memory. */
+	qsort(candidates, ncandidates, sizeof(*candidates), compare_places);
 	variables_seen = count;
 	seen_array = all;
 }
