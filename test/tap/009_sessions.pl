@@ -180,7 +180,8 @@ CREATE FUNCTION worker(v int) RETURNS int IMMUTABLE PARALLEL SAFE COST 100000 LA
 	AS 'BEGIN PERFORM pg_sleep(0.002); RETURN pg_backend_pid(); END';
 END
 is($single->sql('SELECT sum(v) FROM (SELECT v, worker(v) w FROM t) s WHERE w > 0'), '800', 'own shards, together');
-cmp_ok($single->sql('SELECT count(DISTINCT worker(v)) FROM t'), '>', 1, 'by several processes');
+# They may come late on a busy machine.
+ok($single->coordinator->poll_query_until('postgres', 'SELECT count(DISTINCT worker(v)) > 1 FROM t'), 'by several processes');
 is($single->sql('SET max_parallel_workers_per_gather TO 0; SELECT count(DISTINCT worker(v)), count(*) FROM t'), '1|800', 'or by this one, each shard for itself');
 is($single->sql('SELECT count(*) FROM (SELECT worker(v) FROM t LIMIT 5) s'), '5', 'LIMIT');
 $single->stop;
