@@ -39,12 +39,13 @@ sub bench
 
 # The rows of a statement, the seconds it took, and the connections to the worker it made.
 my $looking = PandoWire->connect($worker->port);
+my $maintenance = $coordinator->safe_psql('postgres', "SELECT coalesce(max(pid), 0) FROM pg_stat_activity WHERE backend_type LIKE 'pando maintenance worker%'");
 sub connections
 {
-	# A session is counted for certain when it has ended.
+	# A session is counted for certain when it has ended; the maintenance worker may keep one.
 	for (1 .. 600)
 	{
-		last if $looking->value("SELECT count(*) = 0 FROM pg_stat_activity WHERE application_name LIKE 'citus_internal gpid=%'") eq 't';
+		last if $looking->value("SELECT count(*) = 0 FROM pg_stat_activity WHERE application_name LIKE 'citus_internal gpid=%' AND application_name NOT LIKE '%$maintenance'") eq 't';
 		sleep 0.1;
 	}
 	return $looking->value("SELECT sessions FROM pg_stat_database WHERE datname = 'postgres'");
@@ -181,8 +182,8 @@ CREATE FUNCTION worker(v int) RETURNS int IMMUTABLE PARALLEL SAFE COST 100000 LA
 END
 is($single->sql('SELECT sum(v) FROM (SELECT v, worker(v) w FROM t) s WHERE w > 0'), '800', 'own shards, together');
 # They may come late on a busy machine.
-ok($single->coordinator->poll_query_until('postgres', 'SELECT count(DISTINCT worker(v)) > 1 FROM t'), 'by several processes');
-is($single->sql('SET max_parallel_workers_per_gather TO 0; SELECT count(DISTINCT worker(v)), count(*) FROM t'), '1|800', 'or by this one, each shard for itself');
+ok($single->coordinator->poll_query_until('postgres', 'SELECT count(*) > 1 FROM (SELECT worker(v) FROM t GROUP BY 1) s'), 'by several processes');
+is($single->sql('SET max_parallel_workers_per_gather TO 0; SELECT count(DISTINCT w), sum(n) FROM (SELECT worker(v) w, count(*) n FROM t GROUP BY 1) s'), '1|800', 'or by this one');
 is($single->sql('SELECT count(*) FROM (SELECT worker(v) FROM t LIMIT 5) s'), '5', 'LIMIT');
 $single->stop;
 
