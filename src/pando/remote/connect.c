@@ -9,8 +9,8 @@
  * through its Unix-domain socket (local_socket.c), or over TCP where that fails.
  *
  * A node that has no connection left for us is *crowded*: a session that is needed pauses
- * (it has no libpq connection then) and tries again until its deadline, as it would wait
- * for a place in the shared pool, which learns how many the node takes.
+ * (it has no libpq connection then) and tries again until its deadline. Meanwhile nobody
+ * keeps idle sessions there.
  */
 #include "pando/compat/compat.h"
 
@@ -267,7 +267,7 @@ connect_again(Session *session)
 	SessionWire *wire = session->wire;
 	const NodeAddress *address = &session->address;
 
-	if (shared_pool_try(address->host, address->port, &wire->pool))
+	if (shared_pool_try(address->host, address->port, true, &wire->pool))
 		connect_start(session);
 	else
 		wire->retry = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), RETRY_MS);

@@ -106,8 +106,8 @@ session_open(const NodeAddress *address, Oid userid, const char *name, bool extr
 
 		session->wire->needed = !extra;
 		if (extra)
-			has_place =
-				shared_pool_try(address->host, address->port, &session->wire->pool);
+			has_place = shared_pool_try(address->host, address->port, false,
+										&session->wire->pool);
 		else
 			session->wire->pool =
 				shared_pool_enter(address->host, address->port, has_claimed);

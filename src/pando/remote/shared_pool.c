@@ -88,24 +88,23 @@ is_recent(pg_atomic_uint64 *when, int milliseconds)
 		   !TimestampDifferenceExceeds(then, GetCurrentTimestamp(), milliseconds);
 }
 
-/* Places at the node; 0: no limit. */
+/* Places per node; 0: no limit. */
 static uint32
-pool_limit(SharedPoolEntry *entry)
+pool_limit(void)
 {
-	uint32 limit = remote_max_shared_pool_size;
+	if (remote_max_shared_pool_size == -1)
+		return 0;
+	return remote_max_shared_pool_size == 0 ? MaxConnections
+											: remote_max_shared_pool_size;
+}
 
-	if (remote_max_shared_pool_size == 0)
-		limit = MaxConnections;
-	else if (remote_max_shared_pool_size == -1)
-		limit = 0;
-	if (is_recent(&entry->crowded, CROWDED_MS) &&
-		pg_atomic_read_u32(&entry->crowded_role) == GetSessionUserId())
-	{
-		uint32 crowd = pg_atomic_read_u32(&entry->crowd);
-
-		limit = limit == 0 ? crowd : Min(limit, crowd);
-	}
-	return limit;
+/* Has the node lately had no connection left for this role, as things are? */
+static bool
+is_crowded(SharedPoolEntry *entry)
+{
+	return is_recent(&entry->crowded, CROWDED_MS) &&
+		   pg_atomic_read_u32(&entry->crowded_role) == GetSessionUserId() &&
+		   pg_atomic_read_u32(&entry->sessions) >= pg_atomic_read_u32(&entry->crowd);
 }
 
 static SharedPoolEntry *
@@ -159,8 +158,7 @@ raise_full(const char *host, int port, uint32 limit)
 					errdetail("All %u connections that this server may hold to it were "
 							  "in use for %d ms.",
 							  limit, remote_connection_timeout),
-					errhint("Consider raising citus.max_shared_pool_size, or the node's "
-							"max_connections if that is lower.")));
+					errhint("Consider raising citus.max_shared_pool_size.")));
 }
 
 /*
@@ -173,37 +171,40 @@ SharedPoolEntry *
 shared_pool_enter(const char *host, int port, bool holds_others)
 {
 	SharedPoolEntry *entry = pool_entry(host, port);
+	uint32 limit = pool_limit();
 	int patience = holds_others ? Min(HOLDER_WAIT_MS, remote_connection_timeout)
 								: remote_connection_timeout;
 	TimestampTz start;
 
-	if (entry == NULL || pool_try(entry, pool_limit(entry)))
+	if (entry == NULL || pool_try(entry, limit))
 		return entry;
 
 	start = GetCurrentTimestamp();
 	ConditionVariablePrepareToSleep(&entry->freed);
-	while (!pool_try(entry, pool_limit(entry)))
+	while (!pool_try(entry, limit))
 	{
 		if (!TimestampDifferenceExceeds(start, GetCurrentTimestamp(), patience))
 			(void) ConditionVariableTimedSleep(&entry->freed, 100, PG_WAIT_EXTENSION);
-		else if (holds_others && pool_try(entry, 0))
-			break;
+		else if (holds_others)
+			limit = 0;
 		else
 		{
 			ConditionVariableCancelSleep();
-			raise_full(host, port, pool_limit(entry));
+			raise_full(host, port, limit);
 		}
 	}
 	ConditionVariableCancelSleep();
 	return entry;
 }
 
-/* The same if a place is free; false, with *taken NULL, if none is. */
+/* The same if a place is free; false, with *taken NULL, if none is. For a session that is
+ * only useful a crowded node has none. */
 bool
-shared_pool_try(const char *host, int port, SharedPoolEntry **taken)
+shared_pool_try(const char *host, int port, bool needed, SharedPoolEntry **taken)
 {
 	SharedPoolEntry *entry = pool_entry(host, port);
-	bool has_place = entry == NULL || pool_try(entry, pool_limit(entry));
+	bool has_place = entry == NULL ||
+					 ((needed || !is_crowded(entry)) && pool_try(entry, pool_limit()));
 
 	*taken = has_place ? entry : NULL;
 	return has_place;
@@ -222,13 +223,14 @@ shared_pool_leave(SharedPoolEntry *entry)
 bool
 shared_pool_full(SharedPoolEntry *entry)
 {
-	uint32 limit = entry != NULL ? pool_limit(entry) : 0;
+	uint32 limit = pool_limit();
 
-	return limit != 0 && pg_atomic_read_u32(&entry->sessions) >= limit;
+	return entry != NULL &&
+		   ((limit != 0 && pg_atomic_read_u32(&entry->sessions) >= limit) ||
+			is_crowded(entry));
 }
 
-/* The node has no connection left for this role; for some time it gets no more of them.
- */
+/* The node has no connection left for this role: for some time those it has go round. */
 void
 shared_pool_crowded(SharedPoolEntry *entry)
 {

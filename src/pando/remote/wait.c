@@ -629,9 +629,10 @@ is_error(const PGresult *result)
 }
 
 /* Takes results until the flight is over; the first error goes to *error, the last result
- * that is none is returned. */
+ * that is none is returned. A node that is silent for timeout_ms (-1: no limit) is lost.
+ */
 static PGresult *
-collect(Session *session, PGresult **error)
+collect(Session *session, PGresult **error, long timeout_ms)
 {
 	PGresult *last = NULL;
 	PGresult *result;
@@ -662,7 +663,7 @@ collect(Session *session, PGresult **error)
 			}
 		}
 		if (session->state != SESSION_IDLE && session->state != SESSION_DEAD &&
-			wire_wait(&session, 1, -1) == NULL && session->state != SESSION_IDLE)
+			wire_wait(&session, 1, timeout_ms) == NULL && session->state != SESSION_IDLE)
 			wire_lost(session, "the wait for the node was given up");
 	}
 	return last;
@@ -672,7 +673,7 @@ PGresult *
 session_finish(Session *session)
 {
 	PGresult *error = NULL;
-	PGresult *last = collect(session, &error);
+	PGresult *last = collect(session, &error, -1);
 
 	if (error != NULL)
 		session_raise(session, error, ERROR);
@@ -689,7 +690,7 @@ session_run(Session *session, const char *sql)
 }
 
 PGresult *
-session_try(Session *session, const char *sql)
+session_try(Session *session, const char *sql, long timeout_ms)
 {
 	PGresult *error = NULL;
 	PGresult *last = NULL;
@@ -697,7 +698,7 @@ session_try(Session *session, const char *sql)
 	if (session->state == SESSION_DEAD)
 		return NULL;
 	session_send_simple(session, sql);
-	last = collect(session, &error);
+	last = collect(session, &error, timeout_ms);
 	if (error == NULL && session->state != SESSION_DEAD)
 		return last;
 	session_result_free(error);

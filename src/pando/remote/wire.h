@@ -154,7 +154,8 @@ extern char *error_split(const char *message, char *sqlstate);
 /* shared_pool.c */
 extern void shared_pool_init(void);
 extern SharedPoolEntry *shared_pool_enter(const char *host, int port, bool holds_others);
-extern bool shared_pool_try(const char *host, int port, SharedPoolEntry **taken);
+extern bool shared_pool_try(const char *host, int port, bool needed,
+							SharedPoolEntry **taken);
 extern void shared_pool_leave(SharedPoolEntry *entry);
 extern void shared_pool_crowded(SharedPoolEntry *entry);
 extern bool shared_pool_full(SharedPoolEntry *entry);

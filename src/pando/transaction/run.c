@@ -13,6 +13,9 @@
 #include "pando/transaction/member.h"
 #include "utils/builtins.h"
 
+/* So long may a node think about what a plan can do without. */
+#define PLAN_WAIT_MS 3000
+
 static bool
 is_local(const DistNode *node)
 {
@@ -127,7 +130,7 @@ xact_value_for_plan(const DistNode *node, const char *sql)
 	if (is_local(node) || member_has_begun(node->group))
 		return xact_value_from_node(node, sql);
 	session = run_claim_plain(node);
-	value = value_of(session_try(session, sql));
+	value = value_of(session_try(session, sql, PLAN_WAIT_MS));
 	session_release(session);
 	return value;
 }

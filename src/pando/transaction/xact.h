@@ -93,7 +93,7 @@ extern char *xact_value_from_node(const DistNode *node, const char *sql);
 /*
  * The same while a statement is planned, of what anybody may see: it begins no
  * transaction on the node, since what the statement needs of one is not known yet. NULL
- * also when the node can't be reached.
+ * also when the node can't be reached, or not soon.
  */
 extern char *xact_value_for_plan(const DistNode *node, const char *sql);
 
