@@ -40,7 +40,7 @@ sub new
 	my ($class, $node, $role) = @_;
 	my $self = bless { in => '', out => '', err => '' }, $class;
 	$self->{handle} = IPC::Run::start(
-		[ 'psql', '-X', '-A', '-t', '-q', '-h', '127.0.0.1', '-p', $node->port, '-U', $role // 'postgres', '-d', 'postgres', '-v', 'VERBOSITY=verbose' ],
+		[ 'psql', '-X', '-A', '-t', '-q', '-h', '127.0.0.1', '-p', $node->port, '-d', 'postgres', '-v', 'VERBOSITY=verbose', defined $role ? ('-U', $role) : () ],
 		'<', \$self->{in}, '>', \$self->{out}, '2>', \$self->{err}, IPC::Run::timeout(600));
 	return $self;
 }
