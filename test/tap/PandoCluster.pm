@@ -12,6 +12,24 @@ use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use PandoNetwork;
 
+# A psql that can't connect may be gone before it was given its input, of which IPC::Run dies. It has run
+# nothing then, so it is asked again.
+foreach my $name ('psql', 'poll_query_until')
+{
+	no strict 'refs';
+	no warnings 'redefine';
+	my $function = \&{"PostgreSQL::Test::Cluster::$name"};
+	*{"PostgreSQL::Test::Cluster::$name"} = sub {
+		my $list = wantarray;
+		for (;;)
+		{
+			my @result = eval { $list ? $function->(@_) : scalar $function->(@_) };
+			return $list ? @result : $result[0] if $@ eq '';
+			die $@ if $@ !~ /^ack Broken pipe/;
+		}
+	};
+}
+
 # Starts the servers, creates the extension and adds the workers. Options: workers (2),
 # conf (lines for every postgresql.conf), archive (0; 1: they archive their WAL), join (1: add the workers), network (0; 1: the
 # nodes reach each other through a PandoNetwork).
