@@ -5,37 +5,25 @@
  * business as long as no other node is needed: each distributed table becomes a UNION ALL
  * of its shards here, which the core makes an Append. There are no tasks then, nothing is
  * exchanged, and nothing is computed more than once.
- *
- * Such an Append has the shards' sizes, but the core knows nothing of its columns: the
- * hook gives it the shell table's statistics, or what one of the shards says of all of
- * them. It does the same for the UNION ALLs in the text of merged tasks.
  */
 #include "pando/compat/compat.h"
 
-#include "access/htup_details.h"
 #include "access/table.h"
-#include "catalog/pg_statistic.h"
 #include "catalog/pg_type.h"
-#include "miscadmin.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
+#include "nodes/pathnodes.h"
 #include "optimizer/optimizer.h"
-#include "optimizer/pathnode.h"
 #include "parser/parsetree.h"
 #include "rewrite/rewriteManip.h"
-#include "utils/acl.h"
-#include "utils/lsyscache.h"
 #include "utils/rel.h"
-#include "utils/selfuncs.h"
-#include "utils/syscache.h"
 
-#include "pando/metadata/node.h"
 #include "pando/metadata/shard_relation.h"
 #include "pando/metadata/table.h"
 #include "pando/planner/all_here.h"
 #include "pando/planner/cut.h"
 #include "pando/planner/distribution.h"
-#include "pando/planner/estimate.h"
+#include "pando/planner/from_item.h"
 #include "pando/planner/join_tree.h"
 #include "pando/planner/local.h"
 
@@ -114,9 +102,8 @@ is_only_here(const DistTable *table, int index)
 static Query *
 query_of_shard(Oid relid, const RangeTblEntry *like)
 {
-	Query *query = makeNode(Query);
 	RangeTblEntry *rte = makeNode(RangeTblEntry);
-	RangeTblRef *ref = makeNode(RangeTblRef);
+	Query *query = query_from_rte(rte);
 	Relation relation = table_open(relid, NoLock);
 	TupleDesc desc = RelationGetDescr(relation);
 
@@ -127,12 +114,6 @@ query_of_shard(Oid relid, const RangeTblEntry *like)
 	rte->inh = true;
 	rte->inFromCl = true;
 	rte->eref = makeAlias(like->eref->aliasname, copyObject(like->eref->colnames));
-	ref->rtindex = 1;
-	query->commandType = CMD_SELECT;
-	query->querySource = QSRC_ORIGINAL;
-	query->canSetTag = true;
-	query->rtable = list_make1(rte);
-	query->jointree = makeFromExpr(list_make1(ref), NULL);
 	for (int i = 0; i < desc->natts; i++)
 	{
 		Form_pg_attribute att = TupleDescAttr(desc, i);
@@ -232,22 +213,16 @@ use_shards(RangeTblEntry *rte, const DistTable *table, const Bitmapset *needed)
 	}
 	if (rte->alias == NULL)
 		rte->alias = makeAlias(rte->eref->aliasname, NIL);
-	/* Checked on the shell table, which is in the plan as well. */
-	rte->requiredPerms = 0;
 	if (list_length(queries) == 1)
 	{
 		Query *only = linitial(queries);
 
 		rte->relid = linitial_node(RangeTblEntry, only->rtable)->relid;
+		/* Checked on the shell table, which is in the plan as well. */
+		rte->requiredPerms = 0;
 		return true;
 	}
-	rte->rtekind = RTE_SUBQUERY;
-	rte->subquery = query_of_union(queries);
-	rte->relid = InvalidOid;
-	rte->relkind = 0;
-	rte->rellockmode = 0;
-	rte->inh = false;
-	rte->selectedCols = NULL;
+	rte_become_subquery(rte, query_of_union(queries));
 	return true;
 }
 
@@ -437,105 +412,4 @@ query_use_all_here(Query *query)
 
 	(void) all_here_walker((Node *) query, &all);
 	return all.possible;
-}
-
-/* ------------------------------------------------------------------------------------
- * Statistics.
- */
-
-static get_relation_stats_hook_type next_stats_hook;
-
-/* The child that stands best for all: the one with most rows. */
-static AppendRelInfo *
-largest_child(PlannerInfo *root, Index parent, int *children)
-{
-	AppendRelInfo *largest = NULL;
-	double most = -1;
-
-	*children = 0;
-	foreach_ptr (AppendRelInfo, child, root->append_rel_list)
-	{
-		RelOptInfo *rel = root->simple_rel_array[child->child_relid];
-
-		if (child->parent_relid != parent || rel == NULL ||
-			planner_rt_fetch(child->child_relid, root)->rtekind != RTE_RELATION)
-			continue;
-		(*children)++;
-		if (rel->tuples > most)
-		{
-			most = rel->tuples;
-			largest = child;
-		}
-	}
-	return largest;
-}
-
-static HeapTuple
-stats_of_column(Oid relid, AttrNumber column)
-{
-	return SearchSysCache3(STATRELATTINH, ObjectIdGetDatum(relid), Int16GetDatum(column),
-						   BoolGetDatum(false));
-}
-
-/* A shard's column as if it were all shards': with as many more distinct values. */
-static HeapTuple
-stats_of_shards(HeapTuple shard, double shard_rows, double rows)
-{
-	HeapTuple tuple = heap_copytuple(shard);
-	Form_pg_statistic form = (Form_pg_statistic) GETSTRUCT(tuple);
-
-	if (form->stadistinct > 0)
-		form->stadistinct =
-			estimate_distinct(Min(form->stadistinct, shard_rows), shard_rows, rows);
-	return tuple;
-}
-
-static void
-keep_stats(HeapTuple tuple)
-{
-}
-
-static bool
-union_stats(PlannerInfo *root, RangeTblEntry *rte, AttrNumber column,
-			VariableStatData *variable)
-{
-	AppendRelInfo *child = NULL;
-	Index relid = variable->rel != NULL ? variable->rel->relid : 0;
-	Oid shell;
-	Var *var;
-	HeapTuple tuple;
-	int children;
-
-	if (rte->rtekind == RTE_SUBQUERY && rte->inh && column > 0 && relid > 0 &&
-		relid < root->simple_rel_array_size && root->simple_rte_array[relid] == rte)
-		child = largest_child(root, relid, &children);
-	if (child == NULL || column > list_length(child->translated_vars) ||
-		!IsA(list_nth(child->translated_vars, column - 1), Var) ||
-		!relation_is_shard(planner_rt_fetch(child->child_relid, root)->relid, NULL,
-						   &shell))
-		return next_stats_hook ? next_stats_hook(root, rte, column, variable) : false;
-	var = list_nth(child->translated_vars, column - 1);
-	variable->acl_ok = pg_class_aclcheck(shell, GetUserId(), ACL_SELECT) == ACLCHECK_OK;
-	variable->freefunc = ReleaseSysCache;
-	variable->statsTuple = stats_of_column(shell, var->varattno);
-	if (HeapTupleIsValid(variable->statsTuple))
-		return true;
-	tuple =
-		stats_of_column(planner_rt_fetch(child->child_relid, root)->relid, var->varattno);
-	if (HeapTupleIsValid(tuple))
-	{
-		double rows = root->simple_rel_array[child->child_relid]->tuples;
-
-		variable->statsTuple = stats_of_shards(tuple, rows, rows * children);
-		variable->freefunc = keep_stats;
-		ReleaseSysCache(tuple);
-	}
-	return true;
-}
-
-void
-all_here_init(void)
-{
-	next_stats_hook = get_relation_stats_hook;
-	get_relation_stats_hook = union_stats;
 }

@@ -20,7 +20,4 @@ extern bool query_may_be_all_here(const Query *query);
  */
 extern bool query_use_all_here(Query *query);
 
-/* Hook for the statistics of such UNION ALLs, here and in what other nodes ask for. */
-extern void all_here_init(void);
-
 #endif

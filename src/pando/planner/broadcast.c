@@ -22,6 +22,7 @@
 #include "pando/planner/cte_use.h"
 #include "pando/planner/cut.h"
 #include "pando/planner/distribution.h"
+#include "pando/planner/from_item.h"
 #include "pando/planner/hazard.h"
 #include "pando/planner/hook.h"
 #include "pando/planner/join_tree.h"
@@ -178,31 +179,16 @@ add_replaced(Trial *trial, Query *query)
 static void
 become_read(RangeTblEntry *rte, int number, Query *query)
 {
+	rte_become(rte, RTE_FUNCTION);
 	rte->functions = broadcast_read_functions((Node *) read_call(number), query);
-	rte->rtekind = RTE_FUNCTION;
-	rte->subquery = NULL;
-	rte->ctename = NULL;
-	rte->ctelevelsup = 0;
-	rte->self_reference = false;
-	rte->coltypes = rte->coltypmods = rte->colcollations = NIL;
-	rte->security_barrier = rte->lateral = rte->funcordinality = false;
-	rte->relid = InvalidOid;
-	rte->relkind = 0;
-	rte->inh = false;
-	rte->rellockmode = 0;
-	rte->tablesample = NULL;
-	rte->securityQuals = NIL;
-	rte->requiredPerms = 0;
-	rte->selectedCols = NULL;
 }
 
 /* SELECT columns FROM read_intermediate_result(...): what stands in a sublink. */
 static Query *
 read_query(int number, Query *query)
 {
-	Query *result = makeNode(Query);
 	RangeTblEntry *rte = makeNode(RangeTblEntry);
-	RangeTblRef *ref = makeNode(RangeTblRef);
+	Query *result = query_from_rte(rte);
 	List *names = NIL;
 
 	foreach_ptr (TargetEntry, entry, query->targetList)
@@ -223,11 +209,6 @@ read_query(int number, Query *query)
 	rte->eref = makeAlias("intermediate_result", names);
 	rte->alias = makeAlias("intermediate_result", NIL);
 	rte->inFromCl = true;
-	ref->rtindex = 1;
-	result->commandType = CMD_SELECT;
-	result->canSetTag = true;
-	result->rtable = list_make1(rte);
-	result->jointree = makeFromExpr(list_make1(ref), NULL);
 	return result;
 }
 

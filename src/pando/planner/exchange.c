@@ -26,6 +26,7 @@
 #include "pando/planner/exchange.h"
 #include "pando/planner/exchange_move.h"
 #include "pando/planner/fragment_make.h"
+#include "pando/planner/from_item.h"
 #include "pando/planner/hook.h"
 
 /* A result of the scope that is exchanged, with what its readers need to know of it. */
@@ -88,11 +89,7 @@ expand_walker(Node *node, void *context)
 		Exchange *exchange = exchange_of_rte(rte);
 
 		if (exchange != NULL)
-		{
-			rte->rtekind = RTE_SUBQUERY;
-			rte->functions = NIL;
-			rte->subquery = copyObject(exchange->query);
-		}
+			rte_become_subquery(rte, copyObject(exchange->query));
 		return false;
 	}
 	if (IsA(node, Query))

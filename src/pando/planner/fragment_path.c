@@ -35,12 +35,12 @@
 #include "pando/planner/broadcast.h"
 #include "pando/planner/fragment_make.h"
 #include "pando/planner/fragment_path.h"
+#include "pando/planner/from_item.h"
 
 PG_FUNCTION_INFO_V1(fragment);
 PG_FUNCTION_INFO_V1(fragment_support);
 
 static set_rel_pathlist_hook_type next_pathlist_hook;
-static get_relation_stats_hook_type next_stats_hook;
 static List *scope; /* Fragment *, by number from 1 */
 
 List *
@@ -76,8 +76,7 @@ fragment_function(void)
 						  &argument, false);
 }
 
-/* The fragment whose number the call has, or NULL if it is another function's call. */
-static Fragment *
+Fragment *
 fragment_of_call(Node *call)
 {
 	FuncExpr *function = (FuncExpr *) call;
@@ -127,17 +126,11 @@ call_rte(const Fragment *fragment, int number)
 RangeTblEntry *
 fragment_rte(Fragment *fragment)
 {
-	Query *query = makeNode(Query);
 	RangeTblEntry *rte = makeNode(RangeTblEntry);
-	RangeTblRef *ref = makeNode(RangeTblRef);
+	Query *query;
 
 	scope = lappend(scope, fragment);
-	ref->rtindex = 1;
-	query->commandType = CMD_SELECT;
-	query->querySource = QSRC_ORIGINAL;
-	query->canSetTag = true;
-	query->rtable = list_make1(call_rte(fragment, list_length(scope)));
-	query->jointree = makeFromExpr(list_make1(ref), NULL);
+	query = query_from_rte(call_rte(fragment, list_length(scope)));
 	query->targetList = fragment_column_vars(fragment, 1);
 
 	rte->rtekind = RTE_SUBQUERY;
@@ -290,40 +283,9 @@ fragment_pathlist(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *
 	}
 }
 
-/* ------------------------------------------------------------------------------------
- * Statistics of a fragment's columns.
- */
-
-static void
-keep_stats(HeapTuple tuple)
-{
-}
-
-static bool
-fragment_stats(PlannerInfo *root, RangeTblEntry *rte, AttrNumber column,
-			   VariableStatData *variable)
-{
-	Fragment *fragment = NULL;
-
-	if (scope != NIL && rte->rtekind == RTE_FUNCTION && list_length(rte->functions) == 1)
-	{
-		RangeTblFunction *function = linitial(rte->functions);
-
-		fragment = fragment_of_call(function->funcexpr);
-	}
-	if (fragment == NULL || column < 1 || column > list_length(fragment->column_stats))
-		return next_stats_hook ? next_stats_hook(root, rte, column, variable) : false;
-	variable->statsTuple = list_nth(fragment->column_stats, column - 1);
-	variable->freefunc = keep_stats;
-	variable->acl_ok = true;
-	return true;
-}
-
 void
 fragment_path_init(void)
 {
-	next_stats_hook = get_relation_stats_hook;
-	get_relation_stats_hook = fragment_stats;
 	next_pathlist_hook = set_rel_pathlist_hook;
 	set_rel_pathlist_hook = fragment_pathlist;
 }

@@ -27,6 +27,9 @@ extern void fragment_scope_leave(List *outer);
 /* The fragments of the current scope, in order of their numbers. */
 extern List *fragment_scope(void);
 
+/* The fragment that a call of pando.fragment() stands for; NULL: another call. */
+extern Fragment *fragment_of_call(Node *call);
+
 /* Vars of range table entry varno for each output column, as a target list. */
 extern List *fragment_column_vars(const Fragment *fragment, int varno);
 

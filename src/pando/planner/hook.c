@@ -28,6 +28,7 @@
 #include "pando/base/counter.h"
 #include "pando/metadata/table.h"
 #include "pando/planner/all_here.h"
+#include "pando/planner/column_stats.h"
 #include "pando/planner/cut.h"
 #include "pando/planner/distribute.h"
 #include "pando/planner/distribution.h"
@@ -41,6 +42,7 @@
 #include "pando/planner/local_plan.h"
 #include "pando/planner/point.h"
 #include "pando/planner/repeat.h"
+#include "pando/planner/returning.h"
 #include "pando/planner/row_locks.h"
 #include "pando/planner/sample.h"
 #include "pando/planner/shard_choice.h"
@@ -349,7 +351,7 @@ planner_init(void)
 	planner_hook = plan_hook;
 	fragment_path_init();
 	per_node_init();
-	all_here_init();
+	column_stats_init();
 	shard_choice_init();
 	local_plan_init();
 }

@@ -26,6 +26,7 @@
 #include "pando/planner/fragment_make.h"
 #include "pando/planner/fragment_params.h"
 #include "pando/planner/fragment_path.h"
+#include "pando/planner/from_item.h"
 #include "pando/planner/hazard.h"
 #include "pando/planner/write.h"
 
@@ -177,11 +178,7 @@ template_query(Query *query, List *tlist)
 	foreach_ptr (RangeTblEntry, rte, copy->rtable)
 	{
 		if (rte->rtekind == RTE_VALUES || rte->rtekind == RTE_SUBQUERY)
-		{
-			rte->rtekind = RTE_RESULT;
-			rte->values_lists = NIL;
-			rte->subquery = NULL;
-		}
+			rte_become(rte, RTE_RESULT);
 	}
 	copy->jointree = makeFromExpr(NIL, NULL);
 	copy->cteList = NIL;

@@ -18,20 +18,10 @@
 #include "pando/planner/distribution.h"
 #include "pando/planner/fragment_make.h"
 #include "pando/planner/fragment_path.h"
+#include "pando/planner/from_item.h"
 #include "pando/planner/hook.h"
 #include "pando/planner/local.h"
 #include "pando/planner/write.h"
-
-/* Entries that stay in a range table to keep its numbers, but are nothing. */
-static void
-make_result_rte(RangeTblEntry *rte)
-{
-	rte->rtekind = RTE_RESULT;
-	rte->relid = InvalidOid;
-	rte->relkind = 0;
-	rte->requiredPerms = 0;
-	rte->inh = false;
-}
 
 /* The SELECT of the INSERT: one output column per column that is inserted. */
 static Query *
@@ -46,9 +36,10 @@ select_of_insert(Query *insert)
 	select->onConflict = NULL;
 	select->returningList = NIL;
 	select->override = OVERRIDING_NOT_SET;
-	make_result_rte(rt_fetch(insert->resultRelation, select->rtable));
+	rte_become(rt_fetch(insert->resultRelation, select->rtable), RTE_RESULT);
 	if (insert->onConflict && insert->onConflict->exclRelIndex > 0)
-		make_result_rte(rt_fetch(insert->onConflict->exclRelIndex, select->rtable));
+		rte_become(rt_fetch(insert->onConflict->exclRelIndex, select->rtable),
+				   RTE_RESULT);
 	foreach_ptr (TargetEntry, tle, select->targetList)
 	{
 		if (tle->resjunk)
@@ -99,29 +90,29 @@ static Query *
 insert_from_select(Query *insert, Query *select)
 {
 	Query *result = copyObject(insert);
-	RangeTblRef *ref = makeNode(RangeTblRef);
 	List *tlist = NIL;
 	int position = 0;
+	Index varno;
 
 	/* The deparser takes the subquery or VALUES that it finds in the range table. */
 	foreach_ptr (RangeTblEntry, rte, result->rtable)
 	{
 		if (rte->rtekind == RTE_SUBQUERY || rte->rtekind == RTE_VALUES)
-			make_result_rte(rte);
+			rte_become(rte, RTE_RESULT);
 	}
 	result->rtable = lappend(result->rtable, source_rte(select));
-	ref->rtindex = list_length(result->rtable);
+	varno = list_length(result->rtable);
 	foreach_int(column, insert_columns(insert))
 	{
 		TargetEntry *tle = list_nth(select->targetList, position++);
-		Var *var = makeVarFromTargetEntry(ref->rtindex, tle);
+		Var *var = makeVarFromTargetEntry(varno, tle);
 
 		tlist =
 			lappend(tlist, makeTargetEntry((Expr *) var, column, tle->resname, false));
 	}
 	result->cteList = NIL;
 	result->override = OVERRIDING_NOT_SET;
-	result->jointree = makeFromExpr(list_make1(ref), NULL);
+	result->jointree = from_one(varno);
 	result->targetList = tlist;
 	return result;
 }

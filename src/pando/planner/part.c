@@ -15,6 +15,7 @@
 #include "pando/planner/cut.h"
 #include "pando/planner/estimate.h"
 #include "pando/planner/fragment_make.h"
+#include "pando/planner/from_item.h"
 #include "parser/parsetree.h"
 #include "pando/transaction/access.h"
 #include "rewrite/rewriteManip.h"
@@ -179,10 +180,8 @@ distribution_has_shards(const Distribution *distribution)
 void
 level_become_scan(Query *query, RangeTblEntry *fragment_rte)
 {
-	RangeTblRef *ref = makeNode(RangeTblRef);
 	ListCell *cell;
 
-	ref->rtindex = 1;
 	foreach (cell, query->targetList)
 	{
 		TargetEntry *entry = lfirst(cell);
@@ -192,7 +191,7 @@ level_become_scan(Query *query, RangeTblEntry *fragment_rte)
 									   exprCollation(expr), 0);
 	}
 	query->rtable = list_make1(fragment_rte);
-	query->jointree = makeFromExpr(list_make1(ref), NULL);
+	query->jointree = from_one(1);
 	query->cteList = NIL;
 	query->setOperations = NULL;
 	query->groupClause = NIL;

@@ -26,6 +26,7 @@
 #include "pando/planner/estimate.h"
 #include "pando/planner/fragment_make.h"
 #include "pando/planner/fragment_path.h"
+#include "pando/planner/from_item.h"
 
 /* Fewer rows than this are not worth a thought. */
 #define FEW_ROWS 2000
@@ -70,7 +71,6 @@ static Query *
 query_over(Query *part, Query *rows)
 {
 	Query *over = makeNode(Query);
-	RangeTblRef *ref = makeNode(RangeTblRef);
 
 	over->commandType = CMD_SELECT;
 	over->querySource = QSRC_ORIGINAL;
@@ -84,8 +84,7 @@ query_over(Query *part, Query *rows)
 		column->expr = over_rows(rows, entry->expr);
 		over->targetList = lappend(over->targetList, column);
 	}
-	ref->rtindex = 1;
-	over->jointree = makeFromExpr(list_make1(ref), NULL);
+	over->jointree = from_one(1);
 	return over;
 }
 

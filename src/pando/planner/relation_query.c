@@ -9,6 +9,7 @@
 #include "optimizer/clauses.h"
 #include "optimizer/optimizer.h"
 #include "pando/planner/cut.h"
+#include "pando/planner/from_item.h"
 #include "pando/planner/hazard.h"
 #include "pando/planner/join_tree.h"
 #include "pando/planner/relation_query.h"
@@ -96,8 +97,7 @@ relation_as_query(Query *level, Index varno)
 {
 	ColumnUse use = {.varno = varno};
 	RangeTblEntry *rte = copyObject(rt_fetch(varno, level->rtable));
-	Query *query = makeNode(Query);
-	RangeTblRef *ref = makeNode(RangeTblRef);
+	Query *query = query_from_rte(rte);
 	List *names;
 	List *columns;
 	ListCell *name;
@@ -106,15 +106,9 @@ relation_as_query(Query *level, Index varno)
 	query_tree_walker(level, use_walker, &use, QTW_IGNORE_JOINALIASES);
 	if (use.system)
 		return NULL;
-	ref->rtindex = 1;
-	query->commandType = CMD_SELECT;
-	query->querySource = QSRC_ORIGINAL;
-	query->canSetTag = true;
 	query->hasRowSecurity = level->hasRowSecurity;
-	query->rtable = list_make1(rte);
-	query->jointree =
-		makeFromExpr(list_make1(ref),
-					 quals_as_node(own_quals(level, varno, rte->securityQuals != NIL)));
+	query->jointree->quals =
+		quals_as_node(own_quals(level, varno, rte->securityQuals != NIL));
 	expandRTE(rte, 1, 0, -1, true, &names, &columns);
 	forboth(name, names, column, columns)
 	{

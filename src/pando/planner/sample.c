@@ -24,6 +24,7 @@
 
 #include "pando/metadata/table.h"
 #include "pando/planner/flatten.h"
+#include "pando/planner/from_item.h"
 #include "pando/planner/relation_query.h"
 #include "pando/planner/sample.h"
 
@@ -66,17 +67,6 @@ is_by_chance(const TableSampleClause *sample)
 		   sample->repeatable == NULL && list_length(sample->args) == 1;
 }
 
-static bool
-is_locked(Query *level, Index varno)
-{
-	foreach_ptr (RowMarkClause, mark, level->rowMarks)
-	{
-		if (mark->rti == varno)
-			return true;
-	}
-	return (int) varno == level->resultRelation;
-}
-
 static void
 pick_by_chance(Query *level, Index varno)
 {
@@ -85,7 +75,8 @@ pick_by_chance(Query *level, Index varno)
 	Query *rows;
 
 	if (dist_table(rte->relid) == NULL || !sample_has_rows(rte) ||
-		!is_by_chance(rte->tablesample) || is_locked(level, varno))
+		!is_by_chance(rte->tablesample) || (int) varno == level->resultRelation ||
+		get_parse_rowmark(level, varno) != NULL)
 		return;
 	percent = copyObject(linitial(rte->tablesample->args));
 	rows = relation_as_query(level, varno);
@@ -96,18 +87,8 @@ pick_by_chance(Query *level, Index varno)
 	rows->jointree->quals = make_and_qual(rows->jointree->quals, chance(percent));
 	rows->hasSubLinks |= checkExprHasSubLink(percent);
 
+	rte_become_subquery(rte, rows);
 	rte->lateral = contain_vars_of_level((Node *) rows, 1);
-	rte->rtekind = RTE_SUBQUERY;
-	rte->subquery = rows;
-	rte->security_barrier = false;
-	rte->relid = InvalidOid;
-	rte->relkind = 0;
-	rte->rellockmode = 0;
-	rte->inh = false;
-	rte->tablesample = NULL;
-	rte->securityQuals = NIL;
-	rte->requiredPerms = 0;
-	rte->selectedCols = NULL;
 }
 
 static bool

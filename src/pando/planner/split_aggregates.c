@@ -23,6 +23,7 @@
 #include "pando/planner/cut.h"
 #include "pando/planner/distinct_set.h"
 #include "pando/planner/estimate.h"
+#include "pando/planner/from_item.h"
 #include "pando/planner/join_tree.h"
 #include "parser/parse_clause.h"
 #include "parser/parse_oper.h"
@@ -433,7 +434,6 @@ level_split_aggregates(Query *query)
 {
 	Splitting splitting = {0};
 	Distribution distribution;
-	RangeTblRef *ref;
 
 	if (!query->hasAggs && query->groupClause == NIL && query->groupingSets == NIL)
 		return false;
@@ -458,10 +458,8 @@ level_split_aggregates(Query *query)
 		return false;
 
 	*query = *splitting.query;
-	ref = makeNode(RangeTblRef);
-	ref->rtindex = FRAGMENT_VARNO;
 	query->rtable = list_make1(part_fragment_of_groups(splitting.part, &distribution));
-	query->jointree = makeFromExpr(list_make1(ref), NULL);
+	query->jointree = from_one(FRAGMENT_VARNO);
 	query->hasSubLinks = checkExprHasSubLink((Node *) query->targetList) ||
 						 checkExprHasSubLink(query->havingQual) ||
 						 checkExprHasSubLink(query->limitCount) ||

@@ -23,28 +23,24 @@
 
 #include "access/table.h"
 #include "catalog/pg_trigger.h"
-#include "catalog/pg_type.h"
 #include "commands/trigger.h"
-#include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
-#include "optimizer/optimizer.h"
 #include "optimizer/prep.h"
 #include "parser/parsetree.h"
-#include "rewrite/rewriteManip.h"
-#include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 
-#include "pando/metadata/table.h"
 #include "pando/plan/fragment.h"
 #include "pando/planner/cte_use.h"
 #include "pando/planner/cut.h"
 #include "pando/planner/flatten.h"
 #include "pando/planner/fragment_path.h"
-#include "pando/planner/hazard.h"
+#include "pando/planner/from_item.h"
 #include "pando/planner/hook.h"
 #include "pando/planner/relation_query.h"
+#include "pando/planner/returning.h"
 #include "pando/planner/steps.h"
+#include "pando/planner/table_change.h"
 #include "pando/planner/write.h"
 
 #define RETURNED "returned rows"
@@ -124,40 +120,10 @@ has_cte(Query *query, const char *name)
  * Reading kept rows.
  */
 
-static List *
-output_of(Query *query)
-{
-	return query->commandType == CMD_SELECT ? query->targetList : query->returningList;
-}
-
-/* Names and types of columns that come from a query: an entry without a kind. */
-static RangeTblEntry *
-rte_of_output(const char *name, List *output)
-{
-	RangeTblEntry *rte = makeNode(RangeTblEntry);
-
-	rte->eref = makeAlias(name, NIL);
-	rte->inFromCl = true;
-	foreach_ptr (TargetEntry, entry, output)
-	{
-		Node *expr = (Node *) entry->expr;
-
-		if (entry->resjunk)
-			continue;
-		rte->coltypes = lappend_oid(rte->coltypes, exprType(expr));
-		rte->coltypmods = lappend_int(rte->coltypmods, exprTypmod(expr));
-		rte->colcollations = lappend_oid(rte->colcollations, exprCollation(expr));
-		rte->eref->colnames =
-			lappend(rte->eref->colnames,
-					makeString(pstrdup(entry->resname ? entry->resname : "column")));
-	}
-	return rte;
-}
-
 static RangeTblEntry *
 kept_rte(Step *step)
 {
-	RangeTblEntry *rte = rte_of_output(step->name, output_of(step->query));
+	RangeTblEntry *rte = rte_of_output(step->name, step->query);
 
 	rte->rtekind = RTE_NAMEDTUPLESTORE;
 	rte->enrname = step->name;
@@ -165,202 +131,16 @@ kept_rte(Step *step)
 	return rte;
 }
 
-static RangeTblEntry *
-cte_rte(CommonTableExpr *cte, Index up)
-{
-	RangeTblEntry *rte = rte_of_output(cte->ctename, output_of((Query *) cte->ctequery));
-
-	/* With the columns of SEARCH and CYCLE. */
-	if (cte->ctecolnames != NIL)
-	{
-		rte->eref->colnames = copyObject(cte->ctecolnames);
-		rte->coltypes = list_copy(cte->ctecoltypes);
-		rte->coltypmods = list_copy(cte->ctecoltypmods);
-		rte->colcollations = list_copy(cte->ctecolcollations);
-	}
-	rte->rtekind = RTE_CTE;
-	rte->ctename = cte->ctename;
-	rte->ctelevelsup = up;
-	return rte;
-}
-
-/* SELECT all columns FROM the one item. */
-static Query *
-select_all(RangeTblEntry *rte)
-{
-	Query *query = makeNode(Query);
-	RangeTblRef *ref = makeNode(RangeTblRef);
-	ListCell *name;
-	ListCell *type;
-	ListCell *typmod;
-	ListCell *collation;
-
-	ref->rtindex = 1;
-	query->commandType = CMD_SELECT;
-	query->canSetTag = true;
-	query->rtable = list_make1(rte);
-	query->jointree = makeFromExpr(list_make1(ref), NULL);
-	forfour(name, rte->eref->colnames, type, rte->coltypes, typmod, rte->coltypmods,
-			collation, rte->colcollations)
-	{
-		AttrNumber number = list_length(query->targetList) + 1;
-		Var *var = makeVar(1, number, lfirst_oid(type), lfirst_int(typmod),
-						   lfirst_oid(collation), 0);
-
-		query->targetList = lappend(
-			query->targetList,
-			makeTargetEntry((Expr *) var, number, pstrdup(strVal(lfirst(name))), false));
-	}
-	return query;
-}
-
 /* What was a table or a reference to a WITH query. */
 static void
 read_kept(RangeTblEntry *rte, int depth, void *step)
 {
-	rte->rtekind = RTE_SUBQUERY;
-	rte->subquery = select_all(kept_rte(step));
-	rte->security_barrier = rte->lateral = rte->self_reference = false;
-	rte->ctename = NULL;
-	rte->ctelevelsup = 0;
-	rte->coltypes = rte->coltypmods = rte->colcollations = NIL;
-	rte->relid = InvalidOid;
-	rte->relkind = 0;
-	rte->rellockmode = 0;
-	rte->inh = false;
-	rte->tablesample = NULL;
-	rte->securityQuals = NIL;
-	rte->requiredPerms = 0;
-	rte->selectedCols = NULL;
+	rte_become_subquery(rte, query_of_columns(kept_rte(step)));
 }
 
 /* ------------------------------------------------------------------------------------
  * RETURNING that is computed here.
  */
-
-bool
-returning_is_computed_here(Query *query)
-{
-	Node *returning = (Node *) query->returningList;
-	const DistTable *target;
-
-	if (returning == NULL)
-		return false;
-	target = dist_table(rt_fetch(query->resultRelation, query->rtable)->relid);
-	if (target == NULL || target->kind == TABLE_MANAGED_LOCAL)
-		return false;
-	if (query->commandType == CMD_INSERT && checkExprHasSubLink(returning))
-		return true;
-	if (table_has_copies(target) && expression_varies(returning))
-		return true;
-	return expression_hazard(
-			   (Node *) query_with_rows_written_out(query)->returningList) != NULL;
-}
-
-typedef struct Returned
-{
-	List *vars; /* of the write, by number of the column that returns them */
-	Index depth;
-} Returned;
-
-static Node *
-returned_mutator(Node *node, Returned *returned)
-{
-	if (node == NULL)
-		return NULL;
-	if (IsA(node, Var) && ((Var *) node)->varlevelsup == returned->depth)
-	{
-		Var *var = copyObject((Var *) node);
-		int number = 0;
-
-		var->varlevelsup = 0;
-		var->location = -1;
-		foreach_ptr (Var, column, returned->vars)
-		{
-			number++;
-			if (column->varno == var->varno && column->varattno == var->varattno)
-				break;
-		}
-		var->varno = var->varnosyn = 1;
-		var->varattno = var->varattnosyn = number;
-		var->varlevelsup = returned->depth;
-		return (Node *) var;
-	}
-	if (IsA(node, Query))
-	{
-		Node *result;
-
-		returned->depth++;
-		result =
-			(Node *) query_tree_mutator((Query *) node, returned_mutator, returned, 0);
-		returned->depth--;
-		return result;
-	}
-	return expression_tree_mutator(node, returned_mutator, returned);
-}
-
-static List *
-distinct_vars(List *returning)
-{
-	List *vars = NIL;
-
-	foreach_ptr (Var, var, pull_vars_of_level((Node *) returning, 0))
-	{
-		bool known = false;
-
-		foreach_ptr (Var, other, vars)
-			known |= other->varno == var->varno && other->varattno == var->varattno;
-		if (known)
-			continue;
-		var = copyObject(var);
-		var->varlevelsup = 0;
-		vars = lappend(vars, var);
-	}
-	return vars;
-}
-
-static List *
-columns_of_vars(List *vars)
-{
-	List *columns = NIL;
-
-	foreach_ptr (Var, var, vars)
-	{
-		int number = list_length(columns) + 1;
-
-		columns = lappend(columns, makeTargetEntry((Expr *) var, number,
-												   psprintf("column%d", number), false));
-	}
-	/* A row is a row. */
-	if (columns == NIL)
-		columns = list_make1(
-			makeTargetEntry((Expr *) makeBoolConst(true, false), 1, "row", false));
-	return columns;
-}
-
-/*
- * Splits a write: it becomes one that returns columns, *cte, and the result is the SELECT
- * that computes RETURNING over those rows, at the level where the WITH query is `up`
- * above.
- */
-static Query *
-split_returning(Query *write, const char *name, CommonTableExpr **cte, Index up)
-{
-	List *returning = query_with_rows_written_out(write)->returningList;
-	Returned returned = {.vars = distinct_vars(returning)};
-	Query *select;
-
-	write->returningList = columns_of_vars(returned.vars);
-	write->canSetTag = false;
-	*cte = makeNode(CommonTableExpr);
-	(*cte)->ctename = pstrdup(name);
-	(*cte)->ctequery = (Node *) write;
-	select = select_all(cte_rte(*cte, up));
-	select->targetList =
-		(List *) returned_mutator((Node *) copyObject(returning), &returned);
-	select->hasSubLinks = checkExprHasSubLink((Node *) select->targetList);
-	return select;
-}
 
 /* The main query, a write, becomes a WITH query, the last one. */
 static Query *
@@ -372,7 +152,7 @@ split_main(Query *main)
 
 	main->cteList = NIL;
 	main->hasModifyingCTE = false;
-	select = split_returning(main, RETURNED, &cte, 0);
+	select = returning_split(main, RETURNED, &cte, 0);
 	/* It is one level further from its WITH queries now. */
 	cte_each_use(main, NULL, one_further, NULL);
 	select->cteList = lappend(ctes, cte);
@@ -397,7 +177,7 @@ split_ctes(Steps *steps, Query *main)
 		{
 			if (write->cteList != NIL)
 				refuse("A write with WITH queries of its own computes what it returns");
-			cte->ctequery = (Node *) split_returning(
+			cte->ctequery = (Node *) returning_split(
 				write, psprintf("%s, " RETURNED, cte->ctename), &rows, 1);
 			steps->computed = lappend(steps->computed, cte);
 			ctes = lappend(ctes, rows);
@@ -405,117 +185,6 @@ split_ctes(Steps *steps, Query *main)
 		ctes = lappend(ctes, cte);
 	}
 	main->cteList = ctes;
-}
-
-/* ------------------------------------------------------------------------------------
- * Tables that are changed.
- */
-
-/* In this order several changes of one table are what PostgreSQL makes of them. */
-typedef enum Change
-{
-	CHANGE_NOTHING,
-	CHANGE_DELETE,
-	CHANGE_UPDATE, /* or INSERT with ON CONFLICT DO UPDATE */
-	CHANGE_INSERT
-} Change;
-
-static Oid
-target_of(const Part *part)
-{
-	return rt_fetch(part->query->resultRelation, part->query->rtable)->relid;
-}
-
-static bool
-refers_on(Oid function, bool update)
-{
-	switch (function)
-	{
-		case F_RI_FKEY_CASCADE_DEL:
-		case F_RI_FKEY_SETNULL_DEL:
-		case F_RI_FKEY_SETDEFAULT_DEL:
-			return !update;
-		case F_RI_FKEY_CASCADE_UPD:
-		case F_RI_FKEY_SETNULL_UPD:
-		case F_RI_FKEY_SETDEFAULT_UPD:
-			return update;
-		default:
-			return false;
-	}
-}
-
-/* Does a change of the one table change the other, through foreign keys? */
-static bool
-change_reaches(Oid from, Oid to, bool update, List *seen)
-{
-	Relation relation;
-	TriggerDesc *triggers;
-	List *next = NIL;
-
-	if (from == to)
-		return true;
-	if (list_member_oid(seen, from))
-		return false;
-	relation = table_open(from, AccessShareLock);
-	triggers = relation->trigdesc;
-	for (int i = 0; triggers != NULL && i < triggers->numtriggers; i++)
-	{
-		const Trigger *trigger = &triggers->triggers[i];
-
-		if (refers_on(trigger->tgfoid, update))
-			next = lappend_oid(next, trigger->tgconstrrelid);
-	}
-	table_close(relation, NoLock);
-	seen = lappend_oid(list_copy(seen), from);
-	foreach_oid(relid, next)
-	{
-		/* SET NULL is an update of that table, a cascade of deletions a deletion. */
-		if (change_reaches(relid, to, update, seen) ||
-			change_reaches(relid, to, true, seen))
-			return true;
-	}
-	return false;
-}
-
-static Change
-change_of(const Part *part, Oid relid)
-{
-	switch (part->query->commandType)
-	{
-		case CMD_INSERT:
-			if (target_of(part) != relid)
-				return CHANGE_NOTHING;
-			return part->query->onConflict &&
-						   part->query->onConflict->action == ONCONFLICT_UPDATE
-					   ? CHANGE_UPDATE
-					   : CHANGE_INSERT;
-		case CMD_UPDATE:
-			return change_reaches(target_of(part), relid, true, NIL) ? CHANGE_UPDATE
-																	 : CHANGE_NOTHING;
-		case CMD_DELETE:
-			return change_reaches(target_of(part), relid, false, NIL) ? CHANGE_DELETE
-																	  : CHANGE_NOTHING;
-		default:
-			return CHANGE_NOTHING;
-	}
-}
-
-/* What triggers do after a step PostgreSQL would do after the statement. */
-static void
-refuse_triggers(Oid relid)
-{
-	Relation relation = table_open(relid, NoLock);
-	TriggerDesc *triggers = relation->trigdesc;
-
-	for (int i = 0; triggers != NULL && i < triggers->numtriggers; i++)
-	{
-		if (!triggers->triggers[i].tgisinternal &&
-			TRIGGER_FOR_AFTER(triggers->triggers[i].tgtype))
-			refuse(psprintf("Table \"%s\" has the trigger \"%s\"",
-							RelationGetRelationName(relation),
-							triggers->triggers[i].tgname));
-	}
-	table_close(relation, NoLock);
 }
 
 /* ------------------------------------------------------------------------------------
@@ -583,7 +252,7 @@ query_of_cte(CommonTableExpr *cte)
 
 	if (!cte->cterecursive)
 		return body;
-	query = select_all(cte_rte(cte, 0));
+	query = query_of_columns(rte_of_cte(cte, 0));
 	query->hasRecursive = true;
 	query->cteList = list_make1(cte);
 	/* The other WITH queries are one level further. */
@@ -600,19 +269,20 @@ in_order_of_changes(List *ctes)
 
 	foreach_ptr (CommonTableExpr, cte, ctes)
 	{
-		Part part = {.cte = cte, .query = (Query *) cte->ctequery};
+		const Query *query = (Query *) cte->ctequery;
 		int position = list_length(result);
 		int wanted = position;
 
-		while (part.query->commandType != CMD_SELECT && position > 0)
+		while (query->commandType != CMD_SELECT && position > 0)
 		{
 			CommonTableExpr *before = list_nth(result, position - 1);
-			Part other = {.cte = before, .query = (Query *) before->ctequery};
+			Oid target = write_target(query);
 
-			if (part_uses(&part, before->ctename, NULL, NULL) > 0)
+			if (cte_each_use_in(cte->ctequery, before->ctename, NULL, NULL) > 0)
 				break;
 			position--;
-			if (change_of(&other, target_of(&part)) > change_of(&part, target_of(&part)))
+			if (change_of_table((Query *) before->ctequery, target) >
+				change_of_table(query, target))
 				wanted = position;
 		}
 		result = list_insert_nth(result, wanted, cte);
@@ -640,6 +310,24 @@ make_parts(Steps *steps, Query *main)
 	find_homes(steps);
 }
 
+/* What triggers do after a step PostgreSQL would do after the statement. */
+static void
+refuse_triggers(Oid relid)
+{
+	Relation relation = table_open(relid, NoLock);
+	TriggerDesc *triggers = relation->trigdesc;
+
+	for (int i = 0; triggers != NULL && i < triggers->numtriggers; i++)
+	{
+		if (!triggers->triggers[i].tgisinternal &&
+			TRIGGER_FOR_AFTER(triggers->triggers[i].tgtype))
+			refuse(psprintf("Table \"%s\" has the trigger \"%s\"",
+							RelationGetRelationName(relation),
+							triggers->triggers[i].tgname));
+	}
+	table_close(relation, NoLock);
+}
+
 static void
 check_order(const Steps *steps)
 {
@@ -650,12 +338,12 @@ check_order(const Steps *steps)
 
 		if (part->query->commandType == CMD_SELECT)
 			continue;
-		target = target_of(part);
+		target = write_target(part->query);
 		refuse_triggers(target);
 		for (int j = 0; j < i; j++)
 		{
-			Change before = change_of(&steps->parts[j], target);
-			Change after = change_of(part, target);
+			Change before = change_of_table(steps->parts[j].query, target);
+			Change after = change_of_table(part->query, target);
 
 			if (before > after || (before == after && before == CHANGE_UPDATE))
 				refuse(psprintf("Several parts of the statement change table \"%s\"",
@@ -682,7 +370,7 @@ is_changed_before(const Steps *steps, int part, Oid relid)
 {
 	for (int i = 0; i < part; i++)
 	{
-		if (change_of(&steps->parts[i], relid) != CHANGE_NOTHING)
+		if (change_of_table(steps->parts[i].query, relid) != CHANGE_NOTHING)
 			return true;
 	}
 	return false;
@@ -698,12 +386,8 @@ read_before(Reads *reads, Query *level, Index varno)
 	if (!is_changed_before(reads->steps, reads->part, rte->relid))
 		return;
 	rows = relation_as_query(level, varno);
-	foreach_ptr (RowMarkClause, mark, level->rowMarks)
-	{
-		if (mark->rti == varno)
-			rows = NULL;
-	}
-	if (rows == NULL || query_refers_outside(rows, true))
+	if (rows == NULL || get_parse_rowmark(level, varno) != NULL ||
+		query_refers_outside(rows, true))
 		refuse(psprintf("Table \"%s\" is changed and read by one statement, and not by "
 						"its columns alone",
 						get_rel_name(rte->relid)));

@@ -11,10 +11,6 @@
 #include "nodes/parsenodes.h"
 #include "nodes/plannodes.h"
 
-/* Does RETURNING need this node: subqueries in an INSERT's, or what no shard evaluates?
- */
-extern bool returning_is_computed_here(Query *query);
-
 /*
  * The plan of a statement with data-modifying WITH queries, or whose RETURNING is
  * computed here. Raises feature_not_supported where PostgreSQL's result could differ.

@@ -1,0 +1,146 @@
+/*
+ * column_stats.c: statistics of columns that are no table's.
+ *
+ * PostgreSQL asks for those of a FROM item's column through a hook. A fragment knows its
+ * columns'. A UNION ALL of shards (of all_here.c, or in the text of merged tasks) is an
+ * Append of which the core knows the size only: its columns have the shell table's, or
+ * what the largest shard says of all of them.
+ */
+#include "pando/compat/compat.h"
+
+#include "access/htup_details.h"
+#include "catalog/pg_statistic.h"
+#include "miscadmin.h"
+#include "optimizer/pathnode.h"
+#include "parser/parsetree.h"
+#include "utils/acl.h"
+#include "utils/lsyscache.h"
+#include "utils/selfuncs.h"
+#include "utils/syscache.h"
+
+#include "pando/metadata/shard_relation.h"
+#include "pando/planner/column_stats.h"
+#include "pando/planner/estimate.h"
+#include "pando/planner/fragment_path.h"
+
+static get_relation_stats_hook_type next_stats_hook;
+
+/* The child that stands best for all: the one with most rows. */
+static AppendRelInfo *
+largest_child(PlannerInfo *root, Index parent, int *children)
+{
+	AppendRelInfo *largest = NULL;
+	double most = -1;
+
+	*children = 0;
+	foreach_ptr (AppendRelInfo, child, root->append_rel_list)
+	{
+		RelOptInfo *rel = root->simple_rel_array[child->child_relid];
+
+		if (child->parent_relid != parent || rel == NULL ||
+			planner_rt_fetch(child->child_relid, root)->rtekind != RTE_RELATION)
+			continue;
+		(*children)++;
+		if (rel->tuples > most)
+		{
+			most = rel->tuples;
+			largest = child;
+		}
+	}
+	return largest;
+}
+
+static HeapTuple
+stats_of_column(Oid relid, AttrNumber column)
+{
+	return SearchSysCache3(STATRELATTINH, ObjectIdGetDatum(relid), Int16GetDatum(column),
+						   BoolGetDatum(false));
+}
+
+/* A shard's column as if it were all shards': with as many more distinct values. */
+static HeapTuple
+stats_of_shards(HeapTuple shard, double shard_rows, double rows)
+{
+	HeapTuple tuple = heap_copytuple(shard);
+	Form_pg_statistic form = (Form_pg_statistic) GETSTRUCT(tuple);
+
+	if (form->stadistinct > 0)
+		form->stadistinct =
+			estimate_distinct(Min(form->stadistinct, shard_rows), shard_rows, rows);
+	return tuple;
+}
+
+static void
+keep_stats(HeapTuple tuple)
+{
+}
+
+static bool
+union_stats(PlannerInfo *root, RangeTblEntry *rte, AttrNumber column,
+			VariableStatData *variable)
+{
+	AppendRelInfo *child = NULL;
+	Index relid = variable->rel != NULL ? variable->rel->relid : 0;
+	Oid shell;
+	Var *var;
+	HeapTuple tuple;
+	int children;
+
+	if (rte->rtekind == RTE_SUBQUERY && rte->inh && column > 0 && relid > 0 &&
+		relid < root->simple_rel_array_size && root->simple_rte_array[relid] == rte)
+		child = largest_child(root, relid, &children);
+	if (child == NULL || column > list_length(child->translated_vars) ||
+		!IsA(list_nth(child->translated_vars, column - 1), Var) ||
+		!relation_is_shard(planner_rt_fetch(child->child_relid, root)->relid, NULL,
+						   &shell))
+		return false;
+	var = list_nth(child->translated_vars, column - 1);
+	variable->acl_ok = pg_class_aclcheck(shell, GetUserId(), ACL_SELECT) == ACLCHECK_OK;
+	variable->freefunc = ReleaseSysCache;
+	variable->statsTuple = stats_of_column(shell, var->varattno);
+	if (HeapTupleIsValid(variable->statsTuple))
+		return true;
+	tuple =
+		stats_of_column(planner_rt_fetch(child->child_relid, root)->relid, var->varattno);
+	if (HeapTupleIsValid(tuple))
+	{
+		double rows = root->simple_rel_array[child->child_relid]->tuples;
+
+		variable->statsTuple = stats_of_shards(tuple, rows, rows * children);
+		variable->freefunc = keep_stats;
+		ReleaseSysCache(tuple);
+	}
+	return true;
+}
+
+static bool
+fragment_stats(RangeTblEntry *rte, AttrNumber column, VariableStatData *variable)
+{
+	Fragment *fragment = NULL;
+
+	if (rte->rtekind == RTE_FUNCTION && list_length(rte->functions) == 1)
+		fragment =
+			fragment_of_call(linitial_node(RangeTblFunction, rte->functions)->funcexpr);
+	if (fragment == NULL || column < 1 || column > list_length(fragment->column_stats))
+		return false;
+	variable->statsTuple = list_nth(fragment->column_stats, column - 1);
+	variable->freefunc = keep_stats;
+	variable->acl_ok = true;
+	return true;
+}
+
+static bool
+column_stats(PlannerInfo *root, RangeTblEntry *rte, AttrNumber column,
+			 VariableStatData *variable)
+{
+	return fragment_stats(rte, column, variable) ||
+		   union_stats(root, rte, column, variable) ||
+		   (next_stats_hook != NULL && next_stats_hook(root, rte, column, variable));
+}
+
+void
+column_stats_init(void)
+{
+	next_stats_hook = get_relation_stats_hook;
+	get_relation_stats_hook = column_stats;
+}

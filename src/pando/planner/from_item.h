@@ -1,0 +1,36 @@
+/*
+ * from_item.h: FROM items that the planner writes itself.
+ *
+ * Internal to the planner module.
+ */
+#ifndef PANDO_PLANNER_FROM_ITEM_H
+#define PANDO_PLANNER_FROM_ITEM_H
+
+#include "pando/compat/compat.h"
+#include "nodes/parsenodes.h"
+
+/* The entry, in place, becomes one of that kind: only its names stay. */
+extern void rte_become(RangeTblEntry *rte, RTEKind kind);
+
+/* The same, with the query's columns, which must be those that it had. */
+extern void rte_become_subquery(RangeTblEntry *rte, Query *query);
+
+/* FROM the one item with that number. */
+extern FromExpr *from_one(Index varno);
+
+/* SELECT <nothing yet> FROM the entry. */
+extern Query *query_from_rte(RangeTblEntry *rte);
+
+/*
+ * An entry of no kind yet, with the names and types of what a query yields: its target
+ * list or, of a write, RETURNING.
+ */
+extern RangeTblEntry *rte_of_output(const char *name, Query *query);
+
+/* A reference to the WITH query of the level so many above. */
+extern RangeTblEntry *rte_of_cte(CommonTableExpr *cte, Index up);
+
+/* SELECT all columns FROM the entry, which must list their types. */
+extern Query *query_of_columns(RangeTblEntry *rte);
+
+#endif
