@@ -24,3 +24,5 @@ CREATE OR REPLACE FUNCTION pando.lock_reach() RETURNS bigint
 -- In place of TABLESAMPLE where a shard doesn't know the arguments.
 CREATE OR REPLACE FUNCTION pando.sampled(percent real, chance double precision) RETURNS boolean
 	LANGUAGE c IMMUTABLE PARALLEL SAFE AS 'MODULE_PATHNAME', 'sampled';
+CREATE OR REPLACE FUNCTION pando.sampled_again(percent real, seed double precision, row_hash bigint) RETURNS boolean
+	LANGUAGE c IMMUTABLE PARALLEL SAFE AS 'MODULE_PATHNAME', 'sampled_again';

@@ -30,6 +30,7 @@
 #include "pando/planner/exchange.h"
 #include "pando/planner/flatten.h"
 #include "pando/planner/fragment_make.h"
+#include "pando/planner/from_item.h"
 #include "pando/planner/hazard.h"
 #include "pando/planner/hoist.h"
 #include "pando/planner/level.h"
@@ -49,13 +50,8 @@ static void distribute_inside(Query *query);
 static void
 become_subquery(RangeTblEntry *rte, int depth, void *query)
 {
-	rte->rtekind = RTE_SUBQUERY;
-	rte->subquery = copyObject((Query *) query);
-	rte->security_barrier = false;
+	rte_become_subquery(rte, copyObject((Query *) query));
 	IncrementVarSublevelsUp((Node *) rte->subquery, depth, 1);
-	rte->ctename = NULL;
-	rte->ctelevelsup = 0;
-	rte->coltypes = rte->coltypmods = rte->colcollations = NIL;
 }
 
 /* May it be computed where it is used, and gives it the same there? */
@@ -305,6 +301,84 @@ sublink_walker(Node *node, void *context)
 	return expression_tree_walker(node, sublink_walker, context);
 }
 
+static void
+distribute_from(Query *query)
+{
+	foreach_ptr (RangeTblEntry, rte, query->rtable)
+	{
+		if (rte->rtekind == RTE_SUBQUERY)
+			distribute_level(rte->subquery);
+	}
+}
+
+/* ------------------------------------------------------------------------------------
+ * Branches of a set operation that takes each row once: no task need send one twice.
+ */
+
+static bool
+is_plain(const Query *query)
+{
+	return query->setOperations == NULL && !query->hasAggs && !query->hasWindowFuncs &&
+		   !query->hasTargetSRFs && query->groupClause == NIL &&
+		   query->groupingSets == NIL && query->havingQual == NULL &&
+		   query->distinctClause == NIL && query->sortClause == NIL &&
+		   query->limitCount == NULL && query->limitOffset == NULL &&
+		   query->rowMarks == NIL;
+}
+
+/* Gives the branch a DISTINCT that compares as the set operation does. */
+static bool
+branch_add_distinct(Query *branch, const SetOperationStmt *setop)
+{
+	List *distinct = NIL;
+
+	if (!is_plain(branch) || query_varies((Node *) branch->targetList) ||
+		list_length(branch->targetList) != list_length(setop->groupClauses))
+		return false;
+	foreach_ptr (TargetEntry, entry, branch->targetList)
+	{
+		int column = list_length(distinct);
+		SortGroupClause *clause = copyObject(list_nth(setop->groupClauses, column));
+		Node *expr = (Node *) entry->expr;
+
+		if (entry->resjunk || exprType(expr) != list_nth_oid(setop->colTypes, column) ||
+			exprCollation(expr) != list_nth_oid(setop->colCollations, column))
+			return false;
+		clause->tleSortGroupRef = entry->resno;
+		distinct = lappend(distinct, clause);
+	}
+	foreach_ptr (TargetEntry, entry, branch->targetList)
+		entry->ressortgroupref = entry->resno;
+	branch->distinctClause = distinct;
+	return true;
+}
+
+/* setop: the operation above that takes each row once, if any */
+static void
+distribute_branch(Query *query, Node *node, const SetOperationStmt *setop)
+{
+	const SetOperationStmt *own = (SetOperationStmt *) node;
+
+	if (IsA(node, RangeTblRef))
+	{
+		int varno = ((RangeTblRef *) node)->rtindex;
+		Query *branch = rt_fetch(varno, query->rtable)->subquery;
+		bool added = setop != NULL && branch_add_distinct(branch, setop);
+
+		distribute_level(branch);
+		/* What the tasks leave is done once, above. */
+		if (added)
+			branch->distinctClause = NIL;
+		return;
+	}
+	if (!own->all)
+		setop = own;
+	else if (own->op != SETOP_UNION)
+		setop = NULL;
+	distribute_branch(query, own->larg, setop);
+	distribute_branch(query, own->rarg, setop);
+}
+
 /* All that is inside of the level and not yet done. */
 static void
 distribute_inside(Query *query)
@@ -316,13 +390,10 @@ distribute_inside(Query *query)
 	level_drop_unused_ctes(query);
 	foreach (cell, query->cteList)
 		distribute_level((Query *) ((CommonTableExpr *) lfirst(cell))->ctequery);
-	foreach (cell, query->rtable)
-	{
-		RangeTblEntry *rte = lfirst(cell);
-
-		if (rte->rtekind == RTE_SUBQUERY)
-			distribute_level(rte->subquery);
-	}
+	if (query->setOperations != NULL)
+		distribute_branch(query, query->setOperations, NULL);
+	else
+		distribute_from(query);
 	if (query->hasSubLinks)
 		query_tree_walker(query, sublink_walker, NULL,
 						  QTW_IGNORE_RC_SUBQUERIES | QTW_IGNORE_JOINALIASES);

@@ -106,9 +106,8 @@ open_walker(Node *node, Closure *closure)
 	return expression_tree_walker(node, open_walker, closure);
 }
 
-/* Can a value of the type be sent as text and be read by name? */
-static bool
-type_can_be_sent(Oid type)
+bool
+value_can_be_sent(Oid type)
 {
 	return type == UNKNOWNOID || get_typtype(type) != TYPTYPE_PSEUDO;
 }
@@ -185,7 +184,7 @@ extract_mutator(Node *node, List **params)
 		case T_Param:
 			if (((Param *) node)->paramkind == PARAM_EXTERN)
 			{
-				if (!type_can_be_sent(((Param *) node)->paramtype))
+				if (!value_can_be_sent(((Param *) node)->paramtype))
 					ereport(ERROR,
 							(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 							 errmsg("a parameter of type %s cannot be used in a query on "
@@ -215,7 +214,7 @@ extract_mutator(Node *node, List **params)
 
 			if (!open_walker(node, &closure))
 			{
-				if (closure.has_stable && type_can_be_sent(exprType(node)))
+				if (closure.has_stable && value_can_be_sent(exprType(node)))
 					return param_for(node, params);
 				if (!closure.has_stable && !closure.has_param)
 					return copyObject(node);

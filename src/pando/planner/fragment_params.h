@@ -16,4 +16,7 @@
  */
 extern Query *fragment_params_extract(const Query *query, List **params);
 
+/* Can a value of the type be sent as text and be read by name? */
+extern bool value_can_be_sent(Oid type);
+
 #endif

@@ -20,7 +20,9 @@
 #include "nodes/parsenodes.h"
 #include "pando/base/type.h"
 #include "pando/plan/row_place.h"
+#include "pando/planner/fragment_params.h"
 #include "pando/planner/hazard.h"
+#include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
@@ -162,6 +164,15 @@ hazard_walker(Node *node, void *context)
 			if (hazard_in_paths == 0 && has_field_names((RowExpr *) node))
 			{
 				scan->reason = "a row with field names";
+				return true;
+			}
+			break;
+		case T_Param:
+			if (((Param *) node)->paramkind == PARAM_EXTERN &&
+				!value_can_be_sent(((Param *) node)->paramtype))
+			{
+				scan->reason = psprintf("a parameter of type %s",
+										format_type_be(((Param *) node)->paramtype));
 				return true;
 			}
 			break;

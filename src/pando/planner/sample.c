@@ -5,14 +5,17 @@
  *
  * is the same as LATERAL (SELECT * FROM a WHERE random() * 100 < t.percent), and that can
  * be cut like any other query: so it is written. SYSTEM picks whole pages to save reading
- * the others; where all rows come here anyway it is done row by row as well. What must
- * give the same rows each time (REPEATABLE) stays, and is refused later.
+ * the others; where all rows come here anyway it is done row by row as well. With
+ * REPEATABLE a hash of the seed, the row's place and its key takes the place of random():
+ * the same rows as long as none is changed. Other methods stay, and are refused later.
  */
 #include "pando/compat/compat.h"
 
 #include <math.h>
 
+#include "access/sysattr.h"
 #include "catalog/pg_type.h"
+#include "common/hashfn.h"
 #include "fmgr.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
@@ -20,7 +23,9 @@
 #include "parser/parse_func.h"
 #include "parser/parsetree.h"
 #include "rewrite/rewriteManip.h"
+#include "utils/fmgrprotos.h"
 #include "utils/fmgroids.h"
+#include "utils/lsyscache.h"
 
 #include "pando/metadata/table.h"
 #include "pando/planner/flatten.h"
@@ -29,6 +34,7 @@
 #include "pando/planner/sample.h"
 
 PG_FUNCTION_INFO_V1(sampled);
+PG_FUNCTION_INFO_V1(sampled_again);
 
 static bool
 has_rows_walker(Node *node, void *context)
@@ -46,46 +52,92 @@ sample_has_rows(const RangeTblEntry *rte)
 	return has_rows_walker((Node *) rte->tablesample, NULL);
 }
 
-/* pando.sampled(percent, random()) */
 static Node *
-chance(Node *percent)
+call_of(Oid function, Oid type, List *args)
 {
-	Oid types[] = {FLOAT4OID, FLOAT8OID};
-	Oid function = LookupFuncName(list_make2(makeString("pando"), makeString("sampled")),
-								  2, types, false);
-	FuncExpr *random = makeFuncExpr(F_RANDOM, FLOAT8OID, NIL, InvalidOid, InvalidOid,
-									COERCE_EXPLICIT_CALL);
+	return (Node *) makeFuncExpr(function, type, args, InvalidOid, InvalidOid,
+								 COERCE_EXPLICIT_CALL);
+}
 
-	return (Node *) makeFuncExpr(function, BOOLOID, list_make2(percent, random),
-								 InvalidOid, InvalidOid, COERCE_EXPLICIT_CALL);
+static Node *
+call_of_pando(char *name, const Oid *types, List *args)
+{
+	Oid function = LookupFuncName(list_make2(makeString("pando"), makeString(name)),
+								  list_length(args), types, false);
+
+	return call_of(function, BOOLOID, args);
+}
+
+/* hash_record_extended(ROW(ctid, key), 0), of range table entry 1 */
+static Node *
+hash_of_row(const DistTable *table)
+{
+	RowExpr *row = makeNode(RowExpr);
+	Const *seed = makeConst(INT8OID, -1, InvalidOid, sizeof(int64), Int64GetDatum(0),
+							false, FLOAT8PASSBYVAL);
+
+	row->row_typeid = RECORDOID;
+	row->row_format = COERCE_EXPLICIT_CALL;
+	row->location = -1;
+	row->args =
+		list_make1(makeVar(1, SelfItemPointerAttributeNumber, TIDOID, -1, InvalidOid, 0));
+	row->colnames = list_make1(makeString("f1"));
+	if (table->key != InvalidAttrNumber)
+	{
+		Oid type;
+		int32 typmod;
+		Oid collation;
+
+		get_atttypetypmodcoll(table->relid, table->key, &type, &typmod, &collation);
+		row->args =
+			lappend(row->args, makeVar(1, table->key, type, typmod, collation, 0));
+		row->colnames = lappend(row->colnames, makeString("f2"));
+	}
+	return call_of(F_HASH_RECORD_EXTENDED, INT8OID, list_make2(row, seed));
+}
+
+/* Is a row of range table entry 1, the table, in the sample? */
+static Node *
+chance(const TableSampleClause *sample, const DistTable *table)
+{
+	const Oid types[] = {FLOAT4OID, FLOAT8OID, INT8OID};
+	Node *percent = copyObject(linitial(sample->args));
+	Node *seed = (Node *) copyObject(sample->repeatable);
+
+	IncrementVarSublevelsUp(percent, 1, 0);
+	if (seed == NULL)
+		return call_of_pando("sampled", types,
+							 list_make2(percent, call_of(F_RANDOM, FLOAT8OID, NIL)));
+	IncrementVarSublevelsUp(seed, 1, 0);
+	return call_of_pando("sampled_again", types,
+						 list_make3(percent, seed, hash_of_row(table)));
 }
 
 static bool
 is_by_chance(const TableSampleClause *sample)
 {
 	return (sample->tsmhandler == F_BERNOULLI || sample->tsmhandler == F_SYSTEM) &&
-		   sample->repeatable == NULL && list_length(sample->args) == 1;
+		   list_length(sample->args) == 1;
 }
 
 static void
 pick_by_chance(Query *level, Index varno)
 {
 	RangeTblEntry *rte = rt_fetch(varno, level->rtable);
-	Node *percent;
+	const DistTable *table = dist_table(rte->relid);
+	Node *picked;
 	Query *rows;
 
-	if (dist_table(rte->relid) == NULL || !sample_has_rows(rte) ||
-		!is_by_chance(rte->tablesample) || (int) varno == level->resultRelation ||
-		get_parse_rowmark(level, varno) != NULL)
+	if (table == NULL || !sample_has_rows(rte) || !is_by_chance(rte->tablesample) ||
+		(int) varno == level->resultRelation || get_parse_rowmark(level, varno) != NULL)
 		return;
-	percent = copyObject(linitial(rte->tablesample->args));
+	picked = chance(rte->tablesample, table);
 	rows = relation_as_query(level, varno);
 	if (rows == NULL)
 		return;
 	linitial_node(RangeTblEntry, rows->rtable)->tablesample = NULL;
-	IncrementVarSublevelsUp(percent, 1, 0);
-	rows->jointree->quals = make_and_qual(rows->jointree->quals, chance(percent));
-	rows->hasSubLinks |= checkExprHasSubLink(percent);
+	rows->jointree->quals = make_and_qual(rows->jointree->quals, picked);
+	rows->hasSubLinks |= checkExprHasSubLink(picked);
 
 	rte_become_subquery(rte, rows);
 	rte->lateral = contain_vars_of_level((Node *) rows, 1);
@@ -119,9 +171,9 @@ query_without_samples_of_rows(Query *query)
 	return query;
 }
 
-/* Is a row in a sample of so many percent? `chance` is from 0 to 1, without 1. */
-Datum
-sampled(PG_FUNCTION_ARGS)
+/* The first argument: from 0 to 100. */
+static float4
+percent_argument(FunctionCallInfo fcinfo)
 {
 	float4 percent;
 
@@ -132,5 +184,33 @@ sampled(PG_FUNCTION_ARGS)
 	if (percent < 0 || percent > 100 || isnan(percent))
 		ereport(ERROR, (errcode(ERRCODE_INVALID_TABLESAMPLE_ARGUMENT),
 						errmsg("sample percentage must be between 0 and 100")));
+	return percent;
+}
+
+/* Is a row in a sample of so many percent? `chance` is from 0 to 1, without 1. */
+Datum
+sampled(PG_FUNCTION_ARGS)
+{
+	float4 percent = percent_argument(fcinfo);
+
 	PG_RETURN_BOOL(PG_GETARG_FLOAT8(1) * 100 < percent);
+}
+
+/* Is a row with that hash in the sample of so many percent that the seed gives? */
+Datum
+sampled_again(PG_FUNCTION_ARGS)
+{
+	float4 percent = percent_argument(fcinfo);
+	int64 row = PG_GETARG_INT64(2);
+	uint64 seed;
+	uint64 hash;
+
+	if (PG_ARGISNULL(1))
+		ereport(ERROR, (errcode(ERRCODE_INVALID_TABLESAMPLE_REPEAT),
+						errmsg("TABLESAMPLE REPEATABLE parameter cannot be null")));
+	seed = DatumGetUInt64(
+		DirectFunctionCall2(hashfloat8extended, PG_GETARG_DATUM(1), Int64GetDatum(0)));
+	hash = hash_bytes_extended((const unsigned char *) &row, sizeof(row), seed);
+	/* As many bits as a double has. */
+	PG_RETURN_BOOL(ldexp((double) (hash >> 11), -53) * 100 < percent);
 }

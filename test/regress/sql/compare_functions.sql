@@ -27,6 +27,7 @@ CREATE FUNCTION f_strictkey(a.k%TYPE) RETURNS SETOF int LANGUAGE sql STABLE ROWS
 CREATE FUNCTION f_va(VARIADIC int[]) RETURNS bigint LANGUAGE sql STABLE AS $$ SELECT count(*) FROM a WHERE k = ANY ($1) $$;
 CREATE FUNCTION f_cross(int) RETURNS bigint LANGUAGE plpgsql STABLE AS $$ BEGIN RETURN (SELECT count(*) FROM a JOIN d ON a.x = d.x WHERE a.k = $1); END $$;
 CREATE FUNCTION f_deep(int) RETURNS bigint LANGUAGE plpgsql STABLE AS $$ BEGIN RETURN (SELECT sum(f_cross(k)) FROM s1 JOIN c ON c.k = s1.id WHERE s1.id = $1); END $$;
+CREATE FUNCTION f_recvar(int) RETURNS SETOF int LANGUAGE plpgsql AS $$ DECLARE r record; BEGIN SELECT $1, 3 INTO r; RETURN QUERY SELECT id FROM a WHERE ROW(a.k, a.x) = r ORDER BY id; RETURN QUERY SELECT id FROM a WHERE k = $1 AND ROW(x, k) < r ORDER BY id; END $$;
 CREATE VIEW v_f AS SELECT k, id, public.f_vol(x) AS fx FROM a;
 $functions$ AS functions \gset
 SET search_path=plain,public;
@@ -51,6 +52,7 @@ SELECT id FROM a WHERE f_count(x) > 10 ORDER BY 1 LIMIT 5 /* ordered */;
 SELECT r.id, f.* FROM r, f_rows(r.x) f;
 SELECT a.id, f.* FROM a, f_rows(a.x) f WHERE a.id < 10;
 SELECT * FROM f_rows(3);
+SELECT f_recvar(2);
 SELECT f_rows(x) FROM a WHERE id < 5;
 SELECT id, f_row(a) FROM a;
 SELECT id, f_prow(a) FROM a;

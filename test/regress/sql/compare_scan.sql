@@ -106,7 +106,7 @@ SELECT FROM a WHERE k = 1;
 SELECT count(*) FROM a, LATERAL (SELECT 1) one;
 $$);
 
--- A sample's size may come from an outer row or a subquery.
+-- A sample's size and seed may come from an outer row or a subquery.
 SELECT public.compare($$
 SELECT pct, count(s.id) FROM (VALUES (0), (100)) v(pct), LATERAL (SELECT * FROM a TABLESAMPLE bernoulli (pct)) s GROUP BY pct;
 SELECT pct, count(s.id), count(s) FROM (VALUES (0), (100)) v(pct) LEFT JOIN LATERAL (SELECT * FROM a TABLESAMPLE system (pct) WHERE k > pct / 50) s ON true GROUP BY pct;
@@ -117,6 +117,12 @@ SELECT r.id, (SELECT sum(b.id) FROM b TABLESAMPLE bernoulli (CASE WHEN r.x = 1 T
 SELECT count(*) FROM a TABLESAMPLE bernoulli ((SELECT 100));
 SELECT count(*) FROM a TABLESAMPLE bernoulli ((SELECT 100 + 0 * count(*) FROM b)) WHERE y = 'y1';
 SELECT count(*) BETWEEN 1 AND 149 FROM a TABLESAMPLE bernoulli ((SELECT 50));
+SELECT count(*) FROM a TABLESAMPLE bernoulli ((SELECT 100 + 0 * count(*) FROM b)) REPEATABLE (1);
+SELECT count(*) FROM r TABLESAMPLE system ((SELECT 100)) REPEATABLE (1);
+SELECT pct, count(s.id) FROM (VALUES (0), (100)) v(pct), LATERAL (SELECT * FROM a TABLESAMPLE bernoulli (pct) REPEATABLE (pct)) s GROUP BY pct;
+SELECT count(*) BETWEEN 1 AND 149 FROM a TABLESAMPLE bernoulli ((SELECT 50)) REPEATABLE (2);
+SELECT * FROM (SELECT id FROM a TABLESAMPLE bernoulli ((SELECT 50)) REPEATABLE (7)) s EXCEPT SELECT id FROM a TABLESAMPLE bernoulli ((SELECT 50)) REPEATABLE ((SELECT 7));
+SELECT (SELECT array_agg(id ORDER BY id) FROM a TABLESAMPLE bernoulli ((SELECT 50)) REPEATABLE (1)) = (SELECT array_agg(id ORDER BY id) FROM a TABLESAMPLE bernoulli ((SELECT 50)) REPEATABLE (2));
 $$);
 SET search_path = dist, public;
 \set VERBOSITY terse
@@ -125,7 +131,6 @@ SELECT count(*) FROM a TABLESAMPLE bernoulli ((SELECT 101));
 BEGIN;
 UPDATE a SET x = 0 FROM b TABLESAMPLE bernoulli ((SELECT 100)) WHERE a.k = 2 AND b.k = 2;
 ROLLBACK;
--- Each time the same rows: not yet.
-SELECT count(*) FROM a TABLESAMPLE bernoulli ((SELECT 100 + 0 * count(*) FROM b)) REPEATABLE (1);
+SELECT count(*) FROM a TABLESAMPLE bernoulli ((SELECT 50)) REPEATABLE ((SELECT NULL::float8));
 RESET search_path;
 \set VERBOSITY default

@@ -72,3 +72,30 @@ WITH RECURSIVE w AS (SELECT id FROM tree WHERE k = 1 AND parent IS NULL UNION SE
 WITH RECURSIVE w AS (SELECT k, id FROM tree WHERE k = 1 AND id = 1 UNION SELECT t.k % 4 + 1, t.id FROM tree t JOIN w ON t.parent = w.id AND t.k = w.k) SELECT * FROM w;
 WITH RECURSIVE w AS (SELECT id FROM r WHERE id = 1 UNION ALL SELECT a.x FROM a JOIN w ON a.k = w.id AND a.x > w.id AND a.x < 6) SELECT id, count(*) FROM w GROUP BY id;
 $$);
+
+-- Branches whose rows are taken once are sent once, where they are compared alike.
+SELECT public.compare($$
+SELECT y FROM a UNION SELECT t FROM d;
+SELECT y COLLATE "C" FROM a UNION SELECT t FROM d;
+SELECT y FROM a EXCEPT SELECT t COLLATE "C" FROM d;
+SELECT x FROM a UNION SELECT x::numeric FROM b;
+(SELECT x FROM a UNION ALL SELECT x FROM b) UNION SELECT k FROM c;
+(SELECT x FROM a EXCEPT ALL SELECT x FROM b) UNION SELECT x FROM c;
+(SELECT x FROM a INTERSECT SELECT x FROM b) UNION ALL SELECT x FROM c;
+SELECT x FROM a INTERSECT (SELECT x FROM b INTERSECT ALL SELECT x FROM c);
+SELECT a.x, d.t FROM a JOIN d ON a.y = d.t UNION SELECT x, y FROM a;
+SELECT x, x + k FROM a WHERE x IN (SELECT x FROM d) UNION SELECT x, k FROM b;
+SELECT x, count(*) FROM a GROUP BY x UNION SELECT DISTINCT x, k FROM b;
+SELECT x, count(*) OVER (PARTITION BY x) FROM a UNION SELECT x, k FROM b;
+SELECT random() < 2, x FROM a EXCEPT SELECT true, x FROM b;
+SELECT ROW(x, y) FROM a UNION SELECT ROW(x, t) FROM d;
+SELECT FROM a UNION SELECT FROM b;
+SELECT generate_series(1, 2), x FROM a UNION SELECT k, x FROM b;
+(SELECT x FROM a ORDER BY id LIMIT 5) UNION SELECT x FROM b;
+WITH RECURSIVE w (x) AS (SELECT x FROM a UNION SELECT w.x + 1 FROM w JOIN b ON b.x = w.x) SELECT * FROM w;
+SELECT r.id, (SELECT count(*) FROM (SELECT x FROM a WHERE a.k > r.id UNION SELECT x FROM b) s) FROM r;
+$$);
+SET search_path = dist, public;
+SELECT query_fragments ~ 'DISTINCT' AS once FROM pando.query_fragments('SELECT x FROM a UNION SELECT x FROM b');
+SELECT query_fragments ~ 'DISTINCT' AS once FROM pando.query_fragments('SELECT x FROM a INTERSECT ALL SELECT x FROM b');
+RESET search_path;
