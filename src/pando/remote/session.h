@@ -75,7 +75,8 @@ typedef struct Session
 	bool failed;			 /* its remote transaction is aborted */
 	int savepoint_depth;	 /* subtransaction nesting level reached on the node */
 	char *gid;				 /* after PREPARE TRANSACTION */
-	char *settings;			 /* client settings the node has, as SQL text; NULL: none */
+	char *settings;			 /* client settings the node has, as SQL text; NULL: not even
+							  * the base they are set upon */
 	char *challenge;		 /* of the node's backend, for signatures; NULL: not asked */
 	uint64 signed_count;	 /* statements signed for it */
 

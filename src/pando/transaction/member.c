@@ -136,6 +136,14 @@ set_settings(Session *session, const char *settings)
 	session->settings = settings ? MemoryContextStrdup(TopMemoryContext, settings) : NULL;
 }
 
+/* Is a transaction there what settings_base_text() says unless BEGIN says otherwise? */
+static bool
+begins_plainly(const Session *session)
+{
+	return session->settings != NULL &&
+		   strcmp(session->settings, SETTINGS_UNKNOWN) != 0 && !session->pooled;
+}
+
 static void
 append_begin(Member *member, bool single_snapshot, const char *snapshot)
 {
@@ -146,16 +154,21 @@ append_begin(Member *member, bool single_snapshot, const char *snapshot)
 		isolation = "SERIALIZABLE";
 	else if (IsolationUsesXactSnapshot() || single_snapshot)
 		isolation = "REPEATABLE READ";
-	appendStringInfo(&session->preamble, "BEGIN TRANSACTION ISOLATION LEVEL %s%s%s;",
-					 isolation, XactReadOnly ? " READ ONLY" : " READ WRITE",
-					 XactDeferrable ? " DEFERRABLE" : "");
+	else if (!XactReadOnly && !XactDeferrable && begins_plainly(session))
+		isolation = NULL;
+	if (isolation == NULL)
+		appendStringInfoString(&session->preamble, "BEGIN;");
+	else
+		appendStringInfo(&session->preamble, "BEGIN TRANSACTION ISOLATION LEVEL %s%s%s;",
+						 isolation, XactReadOnly ? " READ ONLY" : " READ WRITE",
+						 XactDeferrable ? " DEFERRABLE" : "");
 	if (snapshot != NULL)
 		appendStringInfo(&session->preamble, "SET TRANSACTION SNAPSHOT %s;",
 						 quote_literal_cstr(snapshot));
 	/* Another process, as its server's configuration made it. */
 	if (session->pooled)
 	{
-		set_settings(session, NULL);
+		set_settings(session, "");
 		session->challenge = NULL;
 	}
 	session->in_xact = true;
@@ -204,23 +217,32 @@ member_settings(Member *member)
 {
 	Session *session = member->session;
 	const char *wanted = settings_text();
-	const char *has = session->settings ? session->settings : "";
+	const char *has = session->settings;
 	bool act = access_must_act(session);
 
 	if (!act && GetUserId() != session->userid)
 		wanted = psprintf("%sSET ROLE %s;", wanted,
 						  quote_identifier(GetUserNameFromId(GetUserId(), false)));
-	if (strcmp(wanted, has) != 0)
+	if (has == NULL || strcmp(wanted, has) != 0)
 	{
 		member_act(member, InvalidOid);
-		if (has[0] != '\0')
+		if (has != NULL && has[0] != '\0')
 			appendStringInfoString(&session->preamble, settings_reset_text());
+		if (!session->pooled && (has == NULL || has[0] != '\0'))
+			appendStringInfoString(&session->preamble, settings_base_text());
 		appendStringInfoString(&session->preamble,
 							   session->pooled ? settings_local(wanted) : wanted);
 		set_settings(session, wanted);
 		member->settings_sent = true;
 	}
 	member_act(member, act ? GetUserId() : InvalidOid);
+}
+
+/* What was sent of settings may have been rolled back there. */
+void
+member_settings_doubt(Session *session)
+{
+	set_settings(session, SETTINGS_UNKNOWN);
 }
 
 /* The node rolled back, wholly or to a savepoint: settings of this transaction are gone.
@@ -231,7 +253,7 @@ member_settings_undone(Member *member)
 	member->acting_unknown = member->acted;
 	if (!member->settings_sent)
 		return;
-	set_settings(member->session, SETTINGS_UNKNOWN);
+	member_settings_doubt(member->session);
 	member->settings_sent = false;
 }
 
@@ -390,7 +412,7 @@ xact_session(const DistNode *node, XactAccess access)
 	member = member_by_group(node->group);
 	if (member == NULL)
 		member = member_add(node, true);
-	if (member->session->pooled)
+	if (!begins_plainly(member->session))
 		return member_acquire(node, true, false);
 	if (member->session->state == SESSION_DEAD)
 		session_raise_lost(member->session, ERROR);

@@ -50,6 +50,7 @@ extern void member_settings(Member *member);
 extern void member_unpromise(Member *member);
 extern void member_act(Member *member, Oid role);
 extern void member_settings_undone(Member *member);
+extern void member_settings_doubt(Session *session);
 extern Session *member_plain(const DistNode *node);
 extern bool members_have_worked(void);
 extern void members_begin_anew(void);
@@ -59,6 +60,7 @@ extern Session *member_acquire(const DistNode *node, bool write, bool single_sna
 /* settings.c: the client's settings as SQL; the same pointer as long as nothing changes.
  */
 extern const char *settings_text(void);
+extern const char *settings_base_text(void);
 extern const char *settings_reset_text(void);
 extern char *settings_local(const char *settings);
 

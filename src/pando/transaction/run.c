@@ -225,10 +225,10 @@ run_claim_plain(const DistNode *node)
 	session = session_claim(&address, GetSessionUserId());
 	if (session->settings != NULL)
 	{
-		/* As ourselves, not with the role and settings of its last user. */
+		/* As ourselves, not with the role and settings of its last user. An error of what
+		 * comes behind takes it back. */
 		appendStringInfoString(&session->preamble, settings_reset_text());
-		pfree(session->settings);
-		session->settings = NULL;
+		member_settings_doubt(session);
 	}
 	return session;
 }

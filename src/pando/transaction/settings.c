@@ -7,8 +7,10 @@
  * a fingerprint of all that travel, without making text, is cheap enough for each
  * statement; text is made when it differs from the last one.
  *
- * The text sets things on top of the node's defaults. The role comes last (member.c), so
- * that superuser settings can be set by a superuser that took another role.
+ * The text sets things on top of the node's defaults, but for those of transactions: the
+ * node's backends have PostgreSQL's, and a transaction is what it is here. The role comes
+ * last (member.c), so that superuser settings can be set by a superuser that took another
+ * role.
  */
 #include "pando/compat/compat.h"
 
@@ -33,6 +35,9 @@ static const char *const excluded_names[] = {
 	"data_checksums",
 	"default_table_access_method",
 	"default_tablespace",
+	"default_transaction_deferrable",
+	"default_transaction_isolation",
+	"default_transaction_read_only",
 	"dynamic_library_path",
 	"event_source",
 	"exit_on_error",
@@ -315,7 +320,18 @@ settings_local(const char *settings)
 	return local.data;
 }
 
-/* Takes a node back to where settings_text() starts from. */
+/*
+ * What goes ahead of settings_text() on a node: with these defaults, whatever the node's
+ * own are, an ordinary transaction's BEGIN needs no options, each of which is a SET.
+ */
+const char *
+settings_base_text(void)
+{
+	return "SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL READ COMMITTED, "
+		   "READ WRITE, NOT DEFERRABLE;";
+}
+
+/* Takes a node back to what its own configuration says. */
 const char *
 settings_reset_text(void)
 {

@@ -198,6 +198,25 @@ DISCARD ALL;
 SET client_min_messages = warning;
 SELECT * FROM public.on_nodes('at::text || f::text');
 
+-- A transaction is what the client made it, whatever the nodes' own default is, however the one before ended.
+SELECT success FROM run_command_on_workers('ALTER DATABASE regression SET default_transaction_isolation = ''serializable''');
+\connect -
+SET client_min_messages = warning;
+SET search_path = client_settings, public;
+SELECT public.mode(k) FROM dist WHERE k = 1;
+BEGIN; SELECT DISTINCT public.mode(k) FROM dist; ROLLBACK;
+BEGIN; SELECT DISTINCT public.mode(k) FROM dist; COMMIT;
+BEGIN; SELECT DISTINCT public.mode(k) FROM dist; COMMIT;
+BEGIN; SET LOCAL work_mem = '5MB'; SELECT DISTINCT public.mode(k) FROM dist; COMMIT;
+BEGIN; SELECT DISTINCT public.mode(k) FROM dist; ROLLBACK;
+BEGIN READ ONLY; SELECT DISTINCT public.mode(k) FROM dist; COMMIT;
+BEGIN; SELECT DISTINCT public.mode(k) FROM dist; SAVEPOINT s; SET TRANSACTION READ ONLY; SELECT DISTINCT public.mode(k) FROM dist; ROLLBACK TO s; SELECT DISTINCT public.mode(k) FROM dist; COMMIT;
+BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT DISTINCT public.mode(k) FROM dist; COMMIT;
+BEGIN; SELECT DISTINCT public.mode(k) FROM dist; INSERT INTO dist (k) VALUES (101), (102), (103), (104); COMMIT;
+BEGIN; SELECT DISTINCT public.mode(k) FROM dist; DELETE FROM dist WHERE k > 100; COMMIT;
+SELECT success, result FROM run_command_on_workers('SHOW transaction_isolation');
+SELECT success FROM run_command_on_workers('ALTER DATABASE regression RESET default_transaction_isolation');
+
 DROP SCHEMA client_settings, client_settings_a, client_settings_b CASCADE;
 DROP FUNCTION public.on_nodes, public.ask, public.in_tokyo, public.me, public.mode, public.limits, public.nap, public.name;
 DROP ROLE client_settings_role;
