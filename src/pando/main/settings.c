@@ -105,11 +105,6 @@ static const NumberSetting real_settings[] = {
 
 static const struct config_enum_entry aggregation_options[] = {
 	{"disabled", 0, false}, {"row-gather", 1, false}, {NULL, 0, false}};
-static const struct config_enum_entry join_options[] = {{"auto", 0, false},
-														{"never", 1, false},
-														{"prefer-local", 2, false},
-														{"prefer-distributed", 3, false},
-														{NULL, 0, false}};
 static const struct config_enum_entry sync_options[] = {
 	{"transactional", 0, false}, {"nontransactional", 1, false}, {NULL, 0, false}};
 static const struct config_enum_entry track_options[] = {
@@ -125,7 +120,6 @@ static const struct config_enum_entry level_options[] = {
 
 static const EnumSetting enum_settings[] = {
 	{"citus.coordinator_aggregation_strategy", 1, aggregation_options},
-	{"citus.local_table_join_policy", 0, join_options},
 	{"citus.metadata_sync_mode", 0, sync_options},
 	{"citus.multi_task_query_log_level", 0, level_options},
 	{"citus.stat_statements_track", 0, track_options},

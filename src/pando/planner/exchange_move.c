@@ -7,6 +7,9 @@
  * shard groups of one of the tables. The cost is the bytes sent (times the nodes, when
  * all get them) and a part of the join's result.
  *
+ * Rows of local tables go to the shards as well, unless those that would have to come
+ * here are far fewer, or the user wants it otherwise (citus.local_table_join_policy).
+ *
  * Rows without a value in the column are left out where the join would do it, else they
  * all go to one shard group; the column is a weak key then (it may be NULL).
  */
@@ -41,9 +44,31 @@
 #define LIMIT_SHARE 0.25
 #define OVER_LIMIT 1000.0
 
+/* What is here stays, if it is that many times more than what would come here, and more
+ * than that many bytes.
+ */
+#define HERE_WEIGHT 4.0
+#define HERE_BYTES (256 * 1024)
+
 /* Groups, above which not every pair is looked at closely. */
 #define MOVES_MAX 40
 
+typedef enum LocalPolicy
+{
+	LOCAL_AUTO,
+	LOCAL_NEVER, /* their rows don't move */
+	LOCAL_PREFERRED,
+	DISTRIBUTED_PREFERRED /* their rows come here */
+} LocalPolicy;
+
+static const struct config_enum_entry local_policies[] = {
+	{"auto", LOCAL_AUTO, false},
+	{"never", LOCAL_NEVER, false},
+	{"prefer-local", LOCAL_PREFERRED, false},
+	{"prefer-distributed", DISTRIBUTED_PREFERRED, false},
+	{NULL, 0, false}};
+
+static int local_policy = LOCAL_AUTO;
 static bool redistribute = true;
 static double fixed_cost = 8.0;
 
@@ -54,6 +79,13 @@ exchange_move_init(void)
 		"citus.enable_repartition_joins",
 		"Allows rows to be sent to other nodes by the hash of a join column.", NULL,
 		&redistribute, true, PGC_USERSET, 0, NULL, NULL, NULL);
+	DefineCustomEnumVariable(
+		"citus.local_table_join_policy",
+		"Says which rows move where local and distributed tables are joined.",
+		"With \"auto\" their size decides; with \"prefer-local\" those of local tables "
+		"go "
+		"to the shards; else the others come to this node.",
+		&local_policy, LOCAL_AUTO, local_policies, PGC_USERSET, 0, NULL, NULL, NULL);
 	DefineCustomRealVariable(
 		"pando.exchange_cost",
 		"What starting an exchange costs, in kilobytes that could be sent instead.", NULL,
@@ -192,10 +224,10 @@ offer(Pair *pair, double cost, const Move *one, const Move *other)
 {
 	Choice *best = pair->best;
 
-	cost += pair->result;
-	if (best->cost >= 0 && best->cost <= cost)
+	if (best->cost >= 0 && best->cost <= cost + pair->result)
 		return;
-	best->cost = cost;
+	best->sent = cost;
+	best->cost = cost + pair->result;
 	best->moves[0] = *one;
 	best->nmoves = 1;
 	if (other != NULL)
@@ -402,8 +434,10 @@ can_move(const CutGroup *group, Query *query)
 		return false;
 	/* Whatever it is, its rows are computed once, here. */
 	rte = rt_fetch(((RangeTblRef *) item)->rtindex, query->rtable);
-	return rte->rtekind == RTE_SUBQUERY || rte->rtekind == RTE_RELATION ||
-		   rte->rtekind == RTE_FUNCTION || rte->rtekind == RTE_VALUES;
+	if (rte->rtekind == RTE_RELATION)
+		return local_policy == LOCAL_AUTO || local_policy == LOCAL_PREFERRED;
+	return rte->rtekind == RTE_SUBQUERY || rte->rtekind == RTE_FUNCTION ||
+		   rte->rtekind == RTE_VALUES;
 }
 
 static bool
@@ -432,6 +466,32 @@ weight_of_join(const Pair *pair, bool close)
 	if (!are_related(pair))
 		return 1e30;
 	return close ? RESULT_WEIGHT * group_bytes(pair->query, &both, pair->quals) : 0;
+}
+
+/* Do rows that are here go away though those that they meet are far fewer? */
+static bool
+sends_too_much(const Choice *choice, const List *groups, const double *bytes)
+{
+	double here = 0;
+	bool sends = false;
+	int i = 0;
+
+	if (local_policy == LOCAL_PREFERRED)
+		return false;
+	for (int move = 0; move < choice->nmoves; move++)
+		sends |= !distribution_has_shards(&choice->moves[move].group->distribution);
+	foreach_ptr (CutGroup, group, groups)
+	{
+		double of_group = bytes[i++];
+
+		if (!distribution_has_shards(&group->distribution))
+			continue;
+		/* It was moved before. */
+		if (of_group < 0)
+			return false;
+		here += of_group;
+	}
+	return sends && choice->sent > HERE_BYTES + HERE_WEIGHT * here;
 }
 
 Choice
@@ -465,6 +525,9 @@ move_of_inner_join(Query *query, List *groups, List *quals)
 			look_at_pair(&pair);
 		}
 	}
+	if (!join_tree_has_outer((Node *) query->jointree) &&
+		sends_too_much(&best, groups, bytes))
+		best.cost = -1;
 	pfree(bytes);
 	return best;
 }

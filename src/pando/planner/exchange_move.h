@@ -26,9 +26,11 @@ typedef struct Choice
 	Move moves[2];
 	int nmoves;
 	double cost; /* < 0: none found yet */
+	double sent; /* the part of it that is for the rows sent */
 } Choice;
 
-/* The cheapest move that lets two groups of an inner join meet. */
+/* The cheapest move that lets two groups of an inner join meet; none where it is better
+ * to have all rows come here. */
 extern Choice move_of_inner_join(Query *query, List *groups, List *quals);
 
 /* One for an outer join of that type; the lists are the qualifications that hold for its

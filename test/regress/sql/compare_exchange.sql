@@ -23,6 +23,32 @@ SELECT count(*), sum(r.id) FROM a JOIN r ON a.x = r.id JOIN c ON c.ak = r.x;
 SELECT a1.x, count(*) FROM a a1 JOIN a a2 ON a1.x = a2.id JOIN a a3 ON a2.x = a3.id GROUP BY a1.x;
 $$);
 
+-- Rows of a local table go to the shards, unless far fewer would come here or the user says otherwise.
+CREATE FUNCTION exchanges(statement text) RETURNS bool LANGUAGE sql AS $$ SELECT query_fragments ~ 'exchange_rows' FROM pando.query_fragments(statement) $$;
+SET search_path = dist, public;
+CREATE TABLE large AS SELECT i AS id, i % 10 AS x FROM generate_series(1, 50000) i;
+ANALYZE large;
+SELECT exchanges('SELECT count(*) FROM a JOIN loc ON a.x = loc.x'), exchanges('SELECT count(*) FROM a JOIN large ON a.x = large.id'),
+	exchanges('SELECT count(*) FROM a JOIN large ON a.x = large.id WHERE large.id < 5');
+SET citus.local_table_join_policy = 'prefer-local';
+SELECT exchanges('SELECT count(*) FROM a JOIN loc ON a.x = loc.x'), exchanges('SELECT count(*) FROM a JOIN large ON a.x = large.id');
+SET citus.local_table_join_policy = 'prefer-distributed';
+SELECT exchanges('SELECT count(*) FROM a JOIN loc ON a.x = loc.x'), exchanges('SELECT count(*) FROM a LEFT JOIN loc ON a.x = loc.x'), exchanges('SELECT count(*) FROM a JOIN e ON a.x = e.x');
+RESET search_path;
+SELECT compare($$
+SELECT count(*), sum(loc.id) FROM a JOIN loc ON a.x = loc.x;
+SELECT count(*), sum(loc.id) FROM a JOIN loc ON a.x = loc.x JOIN b ON b.x = loc.id;
+SELECT count(*), sum(loc.id) FROM a LEFT JOIN loc ON a.x = loc.x LEFT JOIN b ON b.x = loc.id;
+$$);
+SET citus.local_table_join_policy = 'never';
+SELECT compare($$
+SELECT count(*), sum(loc.id) FROM a JOIN loc ON a.x = loc.x JOIN b ON b.x = a.id;
+SELECT loc.x, count(*) FROM loc RIGHT JOIN a ON a.x = loc.x GROUP BY loc.x;
+$$);
+RESET citus.local_table_join_policy;
+DROP TABLE dist.large;
+DROP FUNCTION exchanges;
+
 -- Empty sides, and what is grouped, limited or joined above and below.
 SELECT compare($$
 SELECT count(*), sum(a.id) FROM a JOIN b ON a.x = b.x WHERE b.id < 0;
