@@ -11,19 +11,6 @@ CREATE OR REPLACE FUNCTION pando.local_locks() RETURNS jsonb
 	WHERE l.pid IS DISTINCT FROM pg_backend_pid();
 END;
 
--- One object per pair of a waiting backend and one that it waits for. A blocker without a pid is a
--- prepared transaction.
-CREATE OR REPLACE FUNCTION pando.local_lock_waits() RETURNS jsonb
-	LANGUAGE sql VOLATILE BEGIN ATOMIC
-	SELECT coalesce(jsonb_agg(jsonb_build_object('waiting_pid', w.pid,
-			'waiting_name', w.application_name, 'blocking_pid', b.pid,
-			'blocking_name', b.application_name)), '[]')
-	FROM pg_catalog.pg_stat_activity w
-		CROSS JOIN LATERAL unnest(pg_catalog.pg_blocking_pids(w.pid)) AS blocker (pid)
-		JOIN pg_catalog.pg_stat_activity b ON b.pid = blocker.pid
-	WHERE w.wait_event_type = 'Lock';
-END;
-
 -- The client's backend that a backend of a node works for: itself unless it is a session from
 -- another node, whose name says so.
 CREATE OR REPLACE FUNCTION pando.global_pid(nodeid int4, pid int4, application_name text)
@@ -50,13 +37,12 @@ END;
 CREATE OR REPLACE FUNCTION pando.lock_waits(OUT waiting_gpid bigint, OUT blocking_gpid bigint)
 		RETURNS SETOF record
 	LANGUAGE sql VOLATILE BEGIN ATOMIC
-	SELECT DISTINCT w.gpid, b.gpid
-	FROM pando.elements_from_nodes('SELECT pando.local_lock_waits()') x
-		CROSS JOIN LATERAL pando.global_pid(x.nodeid, (x.element ->> 'waiting_pid')::int4,
-			x.element ->> 'waiting_name') AS w (gpid)
-		CROSS JOIN LATERAL pando.global_pid(x.nodeid, (x.element ->> 'blocking_pid')::int4,
-			x.element ->> 'blocking_name') AS b (gpid)
-	WHERE w.gpid <> b.gpid;
+	SELECT DISTINCT e.waiting, e.blocking
+	FROM pando.elements_from_nodes(
+			$$SELECT coalesce(jsonb_agg(e), '[]') FROM pando.wait_edges() e$$) x
+		CROSS JOIN LATERAL (SELECT (x.element ->> 'waiting_gpid')::bigint AS waiting,
+			(x.element ->> 'blocking_gpid')::bigint AS blocking) e
+	WHERE e.waiting <> e.blocking;
 END;
 
 -- Pids of this node's backends that keep one of its backends waiting, here or on another node.

@@ -25,9 +25,9 @@
 #include "utils/timestamp.h"
 #include "utils/wait_event.h"
 
-#define LEASE_MS 5000
+#define LEASE_MS 5000 /* of the first attempt; each later one has twice as long */
 #define RETRY_MS 100
-#define GIVE_UP_MS 10000
+#define GIVE_UP_MS 30000
 
 typedef enum SnapshotScope
 {
@@ -80,11 +80,11 @@ nap(void)
 
 /* One attempt; false: another one is needed, and nothing was begun. */
 static bool
-take(QueryDesc *query, List *nodes)
+take(QueryDesc *query, List *nodes, int lease_ms)
 {
 	bool good;
 
-	closing_begin(nodes, LEASE_MS);
+	closing_begin(nodes, lease_ms);
 	good = take_on_nodes(nodes);
 	renew_snapshot(query);
 	DEBUG_POINT("cluster-snapshot-taken");
@@ -101,7 +101,7 @@ take_in_time(QueryDesc *query)
 	TimestampTz start = GetCurrentTimestamp();
 
 	members_begin_anew(); /* planning may have asked nodes */
-	while (!take(query, nodes))
+	for (int lease_ms = LEASE_MS; !take(query, nodes, lease_ms); lease_ms *= 2)
 	{
 		if (TimestampDifferenceExceeds(start, GetCurrentTimestamp(), GIVE_UP_MS))
 			ereport(ERROR,

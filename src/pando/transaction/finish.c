@@ -306,9 +306,9 @@ refuse_prepare(void)
 	foreach_ptr (Member, member, members)
 		wrote |= member->session->wrote;
 	if (members != NIL && (wrote || !identity_is_node_session()))
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("cannot PREPARE a transaction that has used other nodes")));
+		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+						errmsg("cannot PREPARE a transaction that has used other nodes"),
+						errdetail("It is rolled back on all nodes.")));
 	/* A part of another node's transaction has sent rows of an exchange. */
 	commit_plainly(false);
 }

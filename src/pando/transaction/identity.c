@@ -360,22 +360,23 @@ backend_gpid(PG_FUNCTION_ARGS)
 	PG_RETURN_INT64((int64) identity_gpid(PG_GETARG_INT32(0), name));
 }
 
-/* The distributed transaction of this backend; number 0 and no time while there is none.
- */
+/* The distributed transaction of this backend; number 0 and no time while no node takes
+ * part. */
 Datum
 get_current_transaction_id(PG_FUNCTION_ARGS)
 {
 	TupleDesc desc;
 	Datum values[5];
 	bool nulls[5] = {false, false, false, false, false};
+	uint64 number = members != NIL ? identity_transaction_number() : 0;
 
 	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
 		elog(ERROR, "return type must be a row type");
 	values[0] = ObjectIdGetDatum(MyDatabaseId);
 	values[1] = Int32GetDatum(MyProcPid);
 	values[2] = Int32GetDatum(node_local_group());
-	values[3] = Int64GetDatum((int64) my_number);
+	values[3] = Int64GetDatum((int64) number);
 	values[4] = TimestampTzGetDatum(GetCurrentTransactionStartTimestamp());
-	nulls[4] = my_number == 0;
+	nulls[4] = number == 0;
 	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(desc, values, nulls)));
 }

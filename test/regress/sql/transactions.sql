@@ -10,7 +10,12 @@ SELECT create_distributed_table('prepared_tx', 'k');
 BEGIN;
 INSERT INTO prepared_tx VALUES (1), (2), (3);
 PREPARE TRANSACTION 'mine';
+\echo :LAST_ERROR_SQLSTATE
 ROLLBACK;
+BEGIN;
+SELECT count(*) FROM prepared_tx;
+PREPARE TRANSACTION 'mine';
+SELECT count(*) FROM pg_prepared_xacts;
 SELECT count(*) FROM prepared_tx;
 DROP TABLE prepared_tx;
 
