@@ -130,6 +130,31 @@ foreach my $case ([ 'commit-after-record', 0 ], [ 'commit-before-second-phase', 
 	$coordinator->reload;
 }
 
+# The node that settles what it is in doubt about dies at it: it does so when it is back.
+{
+	$coordinator->append_conf('postgresql.conf', "citus.recover_2pc_interval = -1");
+	$coordinator->reload;
+	my $handle = begin_write($coordinator, 'commit-before-second-phase');
+	$cluster->worker(2)->safe_psql('postgres', "SELECT pando.debug_point_arm('doubt-before-settle', 'wait')");
+	$coordinator->stop('immediate');
+	eval { $handle->finish };
+	$coordinator->start;
+	my ($out2, $err2) = ('', '');
+	my $reader = IPC::Run::start(
+		[ 'psql', '-XAt', '-h', '127.0.0.1', '-p', $cluster->worker(2)->port, '-d', 'postgres', '-c', 'SELECT pg_sleep(2.5)', '-c', 'SELECT count(*) FROM t' ],
+		'<', \'', '>', \$out2, '2>', \$err2, IPC::Run::timeout(180));
+	ok($cluster->worker(2)->poll_query_until('postgres', "SELECT count(*) > 0 FROM pg_stat_activity WHERE backend_type <> 'client backend' AND wait_event = 'PgSleep'"),
+		'a node settles what is in doubt, since somebody reads it');
+	$cluster->kill_server(2);
+	eval { $reader->finish };
+	$cluster->worker(2)->start;
+	ok($cluster->worker(2)->poll_query_until('postgres', "SELECT count(*) = 2 AND NOT EXISTS (SELECT FROM pg_prepared_xacts) FROM t WHERE run = $run"),
+		'it dies at it: settled afterwards');
+	ok($cluster->settled, 'everywhere');
+	$coordinator->append_conf('postgresql.conf', "citus.recover_2pc_interval = 60s");
+	$coordinator->reload;
+}
+
 # A cancel during the second phase comes too late, and does not cut it short.
 {
 	my $handle = begin_write($coordinator, 'commit-before-second-phase');

@@ -119,11 +119,27 @@ foreach my $case ('terminated', 'killed', 'slow')
 	$writer->{handle}->finish;
 	cmp_ok(time - $start, '<', 90, "$case: it goes on in time");
 	is($writer->{out}, "committed\n", "$case: and commits") or diag($writer->{err});
-	$coordinator->poll_query_until('postgres', 'SELECT true');
+	# Who was killed is listed until the server has noticed, and has begun anew.
+	$coordinator->poll_query_until('postgres', "SELECT count(*) = 0 FROM pg_stat_activity WHERE pid = $pid") if $case ne 'slow';
 	$coordinator->safe_psql('postgres', 'SELECT pando.debug_point_clear()');
 	eval { $reader->{handle}->finish };
 	ok($reader->{out} eq $cluster->sql('SELECT sum(v) FROM t') . "\n" || $reader->{err} =~ /in time/, 'slow: the snapshot is taken again') if $case eq 'slow';
 	is($cluster->sql("SELECT count(*) FROM t"), 40, "$case: the cluster works");
+}
+
+# A node dies with its gate closed, and with it who waits for its answer. Nobody else is kept waiting.
+{
+	$worker2->safe_psql('postgres', "SELECT pando.debug_point_arm('gate-closed', 'wait')");
+	my $reader = psql_start($coordinator, "SET pando.snapshot = 'cluster'; SELECT sum(v) FROM t;");
+	ok($worker2->poll_query_until('postgres', "SELECT count(*) = 1 FROM pg_stat_activity WHERE wait_event = 'PgSleep'"), 'a gate is closed');
+	$cluster->kill_server(2);
+	$reader->{handle}->finish;
+	like($reader->{err}, qr/ERROR/, 'without its node there is no snapshot');
+	$worker2->start;
+	is($coordinator->safe_psql('postgres', "BEGIN; UPDATE t SET v = v + 1 WHERE k <= 20; UPDATE t SET v = v - 1 WHERE k <= 20; COMMIT; SELECT 'committed'"),
+		'committed', 'commits go on');
+	my $sum = $cluster->sql('SELECT sum(v) FROM t');
+	is($coordinator->safe_psql('postgres', "SET pando.snapshot = 'cluster'; SELECT sum(v) FROM t"), $sum, 'and so do snapshots');
 }
 
 # A transaction in doubt is no part of any snapshot: it is settled first.

@@ -57,6 +57,21 @@ $cluster->sql("SELECT citus_create_restore_point('second')");
 $nodes[0]->safe_psql('postgres', 'SELECT pando.debug_point_clear()');
 later();
 
+# Who writes one dies while it keeps all commits waiting: they go on.
+{
+	$nodes[0]->safe_psql('postgres', "SELECT pando.debug_point_arm('restore-point-written', 'wait')");
+	my ($out, $err) = ('', '');
+	my $writer = IPC::Run::start([ 'psql', '-XAtq', '-h', '127.0.0.1', '-p', $nodes[0]->port, '-d', 'postgres', '-c', "SELECT citus_create_restore_point('half')" ],
+		'<', \'', '>', \$out, '2>', \$err, IPC::Run::timeout(180));
+	my $writes = "FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND query LIKE '%create_restore_point%'";
+	ok($nodes[0]->poll_query_until('postgres', "SELECT count(*) = 1 $writes"), 'a restore point is being written');
+	$nodes[0]->safe_psql('postgres', "SELECT pg_terminate_backend(pid) $writes");
+	eval { $writer->finish };
+	like($err, qr/terminating connection/, 'who writes it is ended');
+	$nodes[0]->safe_psql('postgres', 'SELECT pando.debug_point_clear()');
+	later();
+}
+
 # Not by everybody, not under a name that is too long, not without a node.
 $cluster->sql('CREATE ROLE somebody LOGIN');
 my ($result, $out, $err) = $nodes[0]->psql('postgres', "SET ROLE somebody; SELECT citus_create_restore_point('third')");
