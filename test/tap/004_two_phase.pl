@@ -19,7 +19,7 @@ citus.node_connection_timeout = '10s'
 END
 my @nodes = $cluster->nodes;
 # Each transaction has tables of its own: statements wait for what is in doubt in their tables.
-my $slots = 36;
+my $slots = 38;
 $cluster->sql(join ' ', map { <<"END" } 0 .. $slots - 1);
 SET citus.shard_count TO 2;
 CREATE TABLE t$_ (k int, run int, PRIMARY KEY (k, run) DEFERRABLE INITIALLY DEFERRED);
@@ -55,9 +55,11 @@ my @steps = (
 	[ 'commit-during-plain-commit', sub { writes_once($_[0]) . '; COMMIT' }, undef ],
 	(map { [ $_, sub { writes($_[0]) . '; COMMIT' }, 0 ] } qw(
 		commit-before-prepare commit-during-prepare node-before-prepare node-after-prepare
-		commit-after-prepare commit-after-record)),
+		commit-after-prepare commit-after-record commit-inside-gate)),
 	(map { [ $_, sub { writes($_[0]) . '; COMMIT' }, 1 ] } qw(
 		commit-before-second-phase commit-during-second-phase commit-after-second-phase)),
+	# Rolled back in part, to a savepoint that each node has.
+	[ 'savepoint-before-rollback', sub { writes($_[0]) . "; SAVEPOINT s; DELETE FROM t$slot; DELETE FROM r$slot; ROLLBACK TO s; COMMIT" }, 0 ],
 	# Rolled back by the client.
 	(map { [ $_, sub { writes($_[0]) . '; ROLLBACK' }, 0 ] } qw(
 		abort-before-rollback abort-during-rollback abort-after-rollback)),
@@ -276,7 +278,7 @@ foreach my $i (0, 1)
 		my $run = ++$last_run;
 		$slot = ($slot + 1) % $slots;
 		my $there = $point =~ /^node-/ ? 1 - $i : $i;
-		$expected = 1 if $point eq 'node-after-prepare';    # only a warning
+		$expected = 1 if $point =~ /^(?:node-after-prepare|savepoint-before-rollback)$/;    # only a warning
 		ask($there, "SELECT pando.debug_point_arm('$point', 'error')");
 		my $answer = start($i, $sql->($run))->answer;
 		ask($there, 'SELECT pando.debug_point_clear()');
@@ -288,27 +290,37 @@ foreach my $i (0, 1)
 	check('error', -1, $_, $rows) foreach @runs;
 }
 
-# The recovery of what the coordinator left behind is interrupted itself.
+# The recovery of what the coordinator left behind is interrupted itself. A failure of the coordinator ends
+# the one who recovers, that of a worker what it asks.
 sub recovery_round
 {
 	my ($point, $kind, $i) = @_;
 	my $what = "$point, $kind on " . ($i ? 'a worker' : 'the coordinator');
+	my $begin = time;
 	my @runs = map { start_at(0, @$_) } grep { $_->[0] =~ /^commit-(before-second-phase|after-prepare)$/ } reverse @steps;
 	$failures{'SIGKILL of a backend'}->(0, @runs);
 	finish($what, $_) foreach @runs;
 	ask(0, "SELECT pando.debug_point_arm('$point', 'wait')");
 	my $client = start(0, 'SELECT recover_prepared_transactions()');
 	ok(wait_until(0, "SELECT count(*) > 0 FROM pg_stat_activity WHERE wait_event = 'PgSleep'"), "$what: reached");
-	$failures{$kind}->($i, { node => 0, pid => $client->{pid} });
+	# Whichever backend it is, the server begins anew.
+	$failures{$kind}->($i, { node => $i, pid => $i ? ask($i, 'SELECT pg_backend_pid()') : $client->{pid} });
 	my $start = time;
 	$client->answer;
 	ok(time - $start < 180, "$what: it does not hang");
 	clear_points();
-	ask(0, 'SELECT recover_prepared_transactions()') foreach 1, 2;
+	# A session that has not noticed yet may still have it in hand.
+	foreach (1 .. 100)
+	{
+		ask(0, 'SELECT recover_prepared_transactions()');
+		last if $cluster->prepared_count == 0 && ask(0, 'SELECT count(*) FROM pg_dist_transaction') == 0;
+		sleep 0.1;
+	}
 	is($cluster->prepared_count, 0, "$what: another one settles everything");
 	is(ask(0, 'SELECT count(*) FROM pg_dist_transaction'), '0', "$what: and leaves no record");
 	my $rows = rows_of_runs(@runs);
 	check($what, -1, $_, $rows) foreach @runs;
+	note(sprintf '%s: %.1f s', $what, time - $begin);
 	return;
 }
 
@@ -329,9 +341,12 @@ $nodes[0]->reload;
 foreach my $point (qw(recovery-after-list recovery-before-settle recovery-after-settle recovery-before-forget))
 {
 	next if $only ne '' && $only ne 'recovery';
-	recovery_round($point, 'SIGKILL of a backend', 0);
-	recovery_round($point, 'SIGKILL of the postmaster', 1);
-	recovery_round($point, 'connections break', 1);
+	foreach my $kind (sort keys %failures)
+	{
+		next if $kind =~ /connections break|pauses/;
+		recovery_round($point, $kind, 0) if $kind !~ /network/;    # it asks, and is not asked
+		recovery_round($point, $kind, 1);
+	}
 }
 
 $cluster->stop;
