@@ -4,13 +4,15 @@
  * PostgreSQL asks for those of a FROM item's column through a hook. A fragment knows its
  * columns'. A UNION ALL of shards (of all_here.c, or in the text of merged tasks) is an
  * Append of which the core knows the size only: its columns have the shell table's, or
- * what the largest shard says of all of them.
+ * what the largest shard says of all of them. Of what tasks compute from rows a node
+ * that groups them (per_node.c) knows how many values there are.
  */
 #include "pando/compat/compat.h"
 
 #include "access/htup_details.h"
 #include "catalog/pg_statistic.h"
 #include "miscadmin.h"
+#include "optimizer/optimizer.h"
 #include "optimizer/pathnode.h"
 #include "parser/parsetree.h"
 #include "utils/acl.h"
@@ -113,6 +115,54 @@ union_stats(PlannerInfo *root, RangeTblEntry *rte, AttrNumber column,
 	return true;
 }
 
+/* Distinct values of a column of the UNION ALL; 0: not known. */
+static double
+distinct_of_rows(PlannerInfo *root, Index relid, AttrNumber column)
+{
+	double known = 0;
+	double part = 0;
+	double all = 0;
+
+	foreach_ptr (AppendRelInfo, child, root->append_rel_list)
+	{
+		if (child->parent_relid != relid || column > list_length(child->translated_vars))
+			continue;
+		if (all == 0)
+		{
+			VariableStatData variable;
+			bool isdefault;
+
+			examine_variable(root, list_nth(child->translated_vars, column - 1), 0,
+							 &variable);
+			known = get_variable_numdistinct(&variable, &isdefault);
+			ReleaseVariableStats(variable);
+			part = find_base_rel(root, child->child_relid)->tuples;
+			if (isdefault || part <= 0)
+				return 0;
+		}
+		all += find_base_rel(root, child->child_relid)->tuples;
+	}
+	return all > part ? estimate_distinct(Min(known, part), part, all) : known;
+}
+
+/* Of the rows of a node's tasks, joined or computed ones: how many groups they have. */
+static bool
+task_rows_stats(PlannerInfo *root, RangeTblEntry *rte, AttrNumber column,
+				VariableStatData *variable)
+{
+	double distinct = 0;
+
+	if (rte->rtekind == RTE_SUBQUERY && rte->inh && column > 0 && variable->rel != NULL &&
+		strcmp(rte->eref->aliasname, TASK_ROWS) == 0)
+		distinct = distinct_of_rows(root, variable->rel->relid, column);
+	if (distinct <= 0)
+		return false;
+	variable->statsTuple = estimate_column_stats(distinct);
+	variable->freefunc = keep_stats;
+	variable->acl_ok = true;
+	return true;
+}
+
 static bool
 fragment_stats(RangeTblEntry *rte, AttrNumber column, VariableStatData *variable)
 {
@@ -135,6 +185,7 @@ column_stats(PlannerInfo *root, RangeTblEntry *rte, AttrNumber column,
 {
 	return fragment_stats(rte, column, variable) ||
 		   union_stats(root, rte, column, variable) ||
+		   task_rows_stats(root, rte, column, variable) ||
 		   (next_stats_hook != NULL && next_stats_hook(root, rte, column, variable));
 }
 

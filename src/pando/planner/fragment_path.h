@@ -13,9 +13,6 @@
 /* Installs set_rel_pathlist_hook. */
 extern void fragment_path_init(void);
 
-/* Installs what nodes need to plan the statements of per_node.c. */
-extern void per_node_init(void);
-
 /*
  * Fragments made by fragment_rte() belong to the scope entered last, and live as long as
  * the memory context they were made in. Returns the outer scope for the leave; call leave

@@ -350,7 +350,6 @@ planner_init(void)
 	next_planner = planner_hook;
 	planner_hook = plan_hook;
 	fragment_path_init();
-	per_node_init();
 	column_stats_init();
 	shard_choice_init();
 	local_plan_init();

@@ -9,7 +9,7 @@
  *     SELECT c1, sum(c2) FROM task_rows GROUP BY c1
  *
  * which PostgreSQL plans as one aggregate over an Append. It knows nothing of the columns
- * of a UNION ALL, though; the node's get_relation_stats_hook tells it the number of
+ * of a UNION ALL, though; the node's column_stats.c tells it the number of
  * distinct values, found from one of the shards. However tasks are put together,
  * on one node or in one session, the residual combines what comes.
  */
@@ -17,11 +17,10 @@
 
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
-#include "optimizer/pathnode.h"
 #include "utils/lsyscache.h"
-#include "utils/selfuncs.h"
 
 #include "pando/planner/broadcast.h"
+#include "pando/planner/column_stats.h"
 #include "pando/planner/cut.h"
 #include "pando/planner/estimate.h"
 #include "pando/planner/fragment_make.h"
@@ -33,9 +32,6 @@
 
 /* So many times the rows of nodes must those of tasks be. */
 #define WORTHWHILE 1.3
-
-/* The name of the WITH query, by which nodes know such statements. */
-#define TASK_ROWS "task_rows"
 
 /* The expression as a column of the tasks' rows; constants stay as they are. */
 static Expr *
@@ -191,69 +187,4 @@ part_fragment_of_groups(Query *part, const Distribution *distribution)
 	estimate.rows = rows;
 	fragment_take_estimate(fragment, estimate);
 	return fragment_rte(fragment);
-}
-
-/* ------------------------------------------------------------------------------------
- * On the node.
- */
-
-/* Distinct values of a column of the UNION ALL; 0: not known. */
-static double
-distinct_of_rows(PlannerInfo *root, Index relid, AttrNumber column)
-{
-	double known = 0;
-	double part = 0;
-	double all = 0;
-
-	foreach_ptr (AppendRelInfo, child, root->append_rel_list)
-	{
-		if (child->parent_relid != relid || column > list_length(child->translated_vars))
-			continue;
-		if (all == 0)
-		{
-			VariableStatData variable;
-			bool isdefault;
-
-			examine_variable(root, list_nth(child->translated_vars, column - 1), 0,
-							 &variable);
-			known = get_variable_numdistinct(&variable, &isdefault);
-			ReleaseVariableStats(variable);
-			part = find_base_rel(root, child->child_relid)->tuples;
-			if (isdefault || part <= 0)
-				return 0;
-		}
-		all += find_base_rel(root, child->child_relid)->tuples;
-	}
-	return all > part ? estimate_distinct(Min(known, part), part, all) : known;
-}
-
-static get_relation_stats_hook_type next_stats_hook;
-
-static void
-keep_stats(HeapTuple tuple)
-{
-}
-
-static bool
-task_rows_stats(PlannerInfo *root, RangeTblEntry *rte, AttrNumber column,
-				VariableStatData *variable)
-{
-	double distinct = 0;
-
-	if (rte->rtekind == RTE_SUBQUERY && rte->inh && column > 0 && variable->rel != NULL &&
-		strcmp(rte->eref->aliasname, TASK_ROWS) == 0)
-		distinct = distinct_of_rows(root, variable->rel->relid, column);
-	if (distinct <= 0)
-		return next_stats_hook ? next_stats_hook(root, rte, column, variable) : false;
-	variable->statsTuple = estimate_column_stats(distinct);
-	variable->freefunc = keep_stats;
-	variable->acl_ok = true;
-	return true;
-}
-
-void
-per_node_init(void)
-{
-	next_stats_hook = get_relation_stats_hook;
-	get_relation_stats_hook = task_rows_stats;
 }
