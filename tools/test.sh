@@ -33,13 +33,14 @@ run_tests() {
 	command_lane "$pattern"
 	step "TAP tests"
 	tail -n +1 -f --pid=$tap "$TEST_DIR/tap.out" || true
-	wait $tap || true
-	local passed failed
+	wait $tap || report "the lane of TAP tests" 1
+	local passed failed skipped
 	passed=$(grep -c '^ok' "$RESULTS" || true)
 	failed=$(grep -c '^not ok' "$RESULTS" || true)
-	[ "$failed" = 0 ] || grep '^not ok' "$RESULTS"
+	skipped=$(grep -c '^SKIP' "$RESULTS" || true)
+	grep -e '^SKIP' -e '^not ok' "$RESULTS" || true
 	KEEP_TESTS=$failed
-	say "$passed passed, $failed failed"
+	say "$passed passed, $failed failed, $skipped skipped"
 	[ "$failed" = 0 ] && [ "$passed" -gt 0 ]
 }
 
@@ -53,11 +54,12 @@ tests_end() {
 	fi
 }
 
-# report NAME STATUS [SECONDS]: one line per test, on the screen and in the results.
+# report NAME STATUS [SECONDS], skip NAME REASON: one line per test, on the screen and in the results.
 report() {
 	local took=${3:+" ($3 s)"}
 	if [ "$2" = 0 ]; then say "ok      $1$took"; else say "not ok  $1$took"; fi | tee -a "$RESULTS"
 }
+skip() { say "SKIP    $1: $2" | tee -a "$RESULTS"; }
 
 matches() { [ -z "$2" ] || [[ $1 == *$2* ]]; }
 
@@ -86,69 +88,81 @@ command_lane() {
 # SQL files and isolation specs, one after the other, against a coordinator and two workers.
 
 sql_lane() {
-	local sqls=() specs=() name
-	while read -r name; do
-		if matches "$name" "$1"; then sqls+=("$name"); fi
-	done < <(grep -v '^#' "$ROOT/test/regress/schedule" | tr ' ' '\n' | grep .)
-	while read -r name; do
-		if matches "$name" "$1"; then specs+=("$name"); fi
-	done < <(grep -v '^#' "$ROOT/test/isolation/schedule" | tr ' ' '\n' | grep .)
+	local sqls specs
+	read -ra sqls <<<"$(scheduled "$ROOT/test/regress/schedule" "$1")"
+	read -ra specs <<<"$(scheduled "$ROOT/test/isolation/schedule" "$1")"
 	[ $((${#sqls[@]} + ${#specs[@]})) -gt 0 ] || return 0
 	step "Regress tests"
 	need_cluster
 	if [ ${#sqls[@]} -gt 0 ]; then
-		pg_regress_run regress/pg_regress "$TEST_DIR/build/test/regress" "${sqls[@]}"
+		test_database regression
+		pg_regress_run regress/pg_regress "$TEST_DIR/build/test/regress" regression "${sqls[@]}"
 	fi
 	if [ ${#specs[@]} -gt 0 ]; then
 		step "Isolation tests"
-		sql "$TEST_PORT" -d regression -c "SELECT citus_internal.replace_isolation_tester_func()" >/dev/null
-		pg_regress_run isolation/pg_isolation_regress "$TEST_DIR/build/test/isolation" "${specs[@]}"
+		test_database isolation
+		sql "$TEST_PORT" -d isolation -c "SELECT citus_internal.replace_isolation_tester_func()" >/dev/null
+		pg_regress_run isolation/pg_isolation_regress "$TEST_DIR/build/test/isolation" isolation "${specs[@]}"
 	fi
 }
 
-need_cluster() { [ -n "${TEST_PORT:-}" ] || test_cluster 2; }
+# The tests of the schedule $1 whose name contains $2, each after those that it needs.
+scheduled() {
+	local name needs need chosen=' '
+	while read -r name needs; do
+		name=${name%:}
+		matches "$name" "$2" || continue
+		for need in $needs $name; do
+			[[ $chosen == *" $need "* ]] || chosen+="$need "
+		done
+	done < <(grep -v '^#' "$1")
+	echo "$chosen"
+}
 
-# A cluster of $1 workers with the debug build, database regression.
-test_cluster() {
+# Starts the servers of a coordinator and two workers with the debug build, if they don't run yet.
+need_cluster() {
 	local i
-	TEST_PORT=$(free_ports $(($1 + 1)) "$(any_port)")
+	[ -z "${TEST_PORT:-}" ] || return 0
+	TEST_PORT=$(free_ports 3 "$(any_port)")
 	as_server mkdir "$TEST_DIR/cluster"
-	for ((i = 0; i <= $1; i++)); do
+	for i in 0 1 2; do
 		server_init "$TEST_DIR/cluster/n$i" $((TEST_PORT + i)) \
 			"dynamic_library_path = '$TEST_DIR/build:\$libdir'" "fsync = off" \
 			"max_wal_size = 2GB" "shared_buffers = 64MB" "timezone = 'PST8PDT'" "datestyle = 'ISO, MDY'"
 		server_start "$TEST_DIR/cluster/n$i"
-		sql $((TEST_PORT + i)) -d postgres -c "CREATE DATABASE regression" 
-		sql $((TEST_PORT + i)) -d regression -c "CREATE EXTENSION pando"
-	done
-	sql "$TEST_PORT" -d regression -o /dev/null \
-		-c "SELECT citus_set_coordinator_host('127.0.0.1', $TEST_PORT)"
-	for ((i = 1; i <= $1; i++)); do
-		sql "$TEST_PORT" -d regression -o /dev/null \
-			-c "SELECT citus_add_node('127.0.0.1', $((TEST_PORT + i)))"
 	done
 }
 
-# pg_regress_run PROGRAM DIR TEST...: runs them in one go and reports each.
+# Makes the database $1 on these servers, and a cluster of it.
+test_database() {
+	local i
+	for i in 0 1 2; do
+		sql $((TEST_PORT + i)) -d postgres -c "CREATE DATABASE $1"
+		sql $((TEST_PORT + i)) -d "$1" -c "CREATE EXTENSION pando"
+	done
+	sql "$TEST_PORT" -d "$1" -o /dev/null -c "SELECT citus_set_coordinator_host('127.0.0.1', $TEST_PORT)" \
+		-c "SELECT citus_add_node('127.0.0.1', $((TEST_PORT + 1)))" -c "SELECT citus_add_node('127.0.0.1', $((TEST_PORT + 2)))"
+}
+
+# pg_regress_run PROGRAM DIR DATABASE TEST...: runs them in one go and reports each; one that pg_regress says nothing of
+# has failed.
 pg_regress_run() {
-	local program dir=$2 line out
+	local program dir=$2 database=$3 out name line
 	program=$(dirname "$("$PG_CONFIG" --pgxs)")/../../src/test/$1
-	shift 2
-	out=$dir/run.out
+	out=$TEST_DIR/$(basename "$dir").out
+	shift 3
 	as_server env PATH="$BIN:$PATH" PGHOST=127.0.0.1 PGPORT="$TEST_PORT" PGUSER=postgres \
 		"$program" --use-existing --host=127.0.0.1 --port="$TEST_PORT" --user=postgres \
-		--dbname=regression --bindir="$BIN" --inputdir="$dir" --outputdir="$dir" \
-		--max-connections=1 "$@" > "$TEST_DIR/$(basename "$dir").out" 2>&1 || true
-	while read -r line; do
+		--dbname="$database" --bindir="$BIN" --inputdir="$dir" --outputdir="$dir" \
+		--max-connections=1 "$@" > "$out" 2>&1 || true
+	for name in "$@"; do
+		line=$(grep "^test $name  *\.\.\. " "$out" || true)
 		case $line in
-			test*...*ok*) report "$(echo "$line" | awk '{ print $2 }')" 0 ;;
-			test*...*FAILED*) report "$(echo "$line" | awk '{ print $2 }')" 1 ;;
+			*' ... ok '*) report "$name" 0 $(($(awk '{ print $(NF - 1) }' <<<"$line") / 1000)) ;;
+			*) report "$name" 1 ;;
 		esac
-	done < "$TEST_DIR/$(basename "$dir").out"
-	if ! grep -q '^test ' "$TEST_DIR/$(basename "$dir").out"; then
-		cat "$TEST_DIR/$(basename "$dir").out"
-		report "$(basename "$dir")" 1
-	fi
+	done
+	grep -q '^test ' "$out" || cat "$out"
 	[ ! -s "$dir/regression.diffs" ] || head -300 "$dir/regression.diffs"
 }
 
@@ -176,7 +190,7 @@ differential_run() {
 		WORKERS="$((TEST_PORT + 1)) $((TEST_PORT + 2))" \
 		python3 -B "$ROOT/test/differential/$1.py" ${2:-} > "$out" 2>&1 || status=$?
 	if [ $status = 77 ]; then
-		say "SKIP    differential/$*: $(tail -1 "$out")"
+		skip "differential/$*" "$(tail -1 "$out")"
 		return
 	fi
 	report "differential/$*" $status $SECONDS
@@ -194,7 +208,7 @@ tap_lane() {
 	[ ${#scripts[@]} -gt 0 ] || return 0
 	as_server mkdir -p "$TEST_DIR/tap/ports"
 	export TEST_DIR RESULTS
-	export -f tap_run as_server_here report say
+	export -f tap_run as_server_here report skip say
 	printf '%s\n' "${scripts[@]}" | xargs -P 2 -I{} bash -c 'tap_run {}'
 }
 
@@ -208,7 +222,7 @@ tap_run() {
 			TESTDIR="$TEST_DIR/tap" PG_TEST_PORT_DIR="$TEST_DIR/tap/ports" PG_TEST_TIMEOUT_DEFAULT=180 \
 			perl -I "$pgxs/../../src/test/perl" -I . "$name" > "$data.out" 2>&1) || status=$?
 	if grep -q '^1\.\.0 # SKIP' "$data.out"; then
-		say "SKIP    tap/$name: $(sed 's/.*SKIP //' "$data.out")"
+		skip "tap/$name" "$(sed 's/.*SKIP //' "$data.out")"
 		return
 	fi
 	report "tap/$name" $status $SECONDS

@@ -163,7 +163,6 @@ my %failures = (
 	'SIGKILL of the postmaster' => sub {
 		my ($i) = @_;
 		$cluster->kill_server($i);
-		sleep 0.3;
 		clear_points($i);
 		$nodes[$i]->start;
 	},

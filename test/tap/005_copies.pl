@@ -4,7 +4,6 @@
 use strict;
 use warnings;
 use Test::More;
-use Time::HiRes qw(sleep);
 use lib '.';
 use PandoCluster;
 
@@ -146,19 +145,13 @@ foreach my $case ([ 'write-after-mark', 0 ], [ 'commit-after-prepare', 0 ], [ 'c
 {
 	my ($point, $committed) = @$case;
 	$worker->stop('immediate');
-	$cluster->sql("SELECT pando.debug_point_arm('$point', 'wait')");
-	my ($out, $err) = ('', '');
-	my $handle = IPC::Run::start([ 'psql', '-X', '-h', '127.0.0.1', '-p', $nodes[0]->port, '-d', 'postgres', '-c', 'UPDATE t SET v = v + 1' ],
-		'<', \'', '>', \$out, '2>', \$err, IPC::Run::timeout(180));
-	ok($nodes[0]->poll_query_until('postgres', "SELECT count(*) = 1 FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND query LIKE 'UPDATE t%'"), "$point: reached");
+	my $first = $cluster->start_at($nodes[0], $point, 'UPDATE t SET v = v + 1');
 	# Another writer waits for the mark, or meets the same end.
-	my ($out2, $err2) = ('', '');
-	my $second = IPC::Run::start([ 'psql', '-X', '-h', '127.0.0.1', '-p', $nodes[0]->port, '-d', 'postgres', '-c', 'UPDATE t SET v = v + 1000000' ],
-		'<', \'', '>', \$out2, '2>', \$err2, IPC::Run::timeout(180));
-	sleep 1;
+	my $second = $cluster->start($nodes[0], 'UPDATE t SET v = v + 1000000');
+	ok($nodes[0]->poll_query_until('postgres', "SELECT count(*) = 1 FROM pg_stat_activity WHERE query LIKE '%1000000' AND state = 'active' AND wait_event IS NOT NULL"),
+		"$point: another writer waits");
 	$cluster->kill_server(0);
-	eval { $_->finish } foreach $handle, $second;
-	sleep 0.3;
+	eval { $_->{handle}->finish } foreach $first, $second;
 	$nodes[0]->start;
 	$worker->start;
 	ok($cluster->settled, "$point: nothing stays prepared");
@@ -172,15 +165,10 @@ foreach my $case ([ 'write-after-mark', 0 ], [ 'commit-after-prepare', 0 ], [ 'c
 # Two writers who find the copy lost at the same time; with a snapshot the second must try again.
 $sums = $cluster->sql('SELECT sum(v) FROM t');
 $worker->stop('immediate');
-my @writers = map {
-	my ($in, $out, $err) = ('', '', '');
-	{ out => \$out, err => \$err, handle => IPC::Run::start(
-			[ 'psql', '-X', '-h', '127.0.0.1', '-p', $nodes[ $_ % 3 ]->port, '-d', 'postgres', '-c', "UPDATE t SET v = v + 1 WHERE k = $_; INSERT INTO u VALUES ($_, 1)" ],
-			'<', \'', '>', \$out, '2>', \$err, IPC::Run::timeout(180)) }
-} 10 .. 21;
+my @writers = map { $cluster->start($nodes[ $_ % 3 ], "UPDATE t SET v = v + 1 WHERE k = $_; INSERT INTO u VALUES ($_, 1)") } 10 .. 21;
 $_->{handle}->finish foreach @writers;
-is(scalar(grep { ${ $_->{err} } =~ /ERROR/ } @writers), 0, 'writers who mark at the same time all succeed')
-  or diag(map { ${ $_->{err} } } @writers);
+is(scalar(grep { $_->{err} =~ /ERROR/ } @writers), 0, 'writers who mark at the same time all succeed')
+  or diag(map { $_->{err} } @writers);
 is($cluster->sql('SELECT sum(v) - 12 FROM t'), $sums, 'and all their writes are there');
 $worker->start;
 all_know('many writers');

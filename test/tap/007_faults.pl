@@ -205,7 +205,7 @@ $worker2->safe_psql('postgres', 'SET citus.enable_ddl_propagation TO off; ALTER 
 	like($client->run("SET citus.node_connection_timeout = '5s'; SELECT v FROM t WHERE k = $key2"), qr/^(08|53)... .*127\.0\.0\.1:$port2/, 'a full worker is named');
 	is($client->run("SELECT v FROM t WHERE k = $key1"), '1', 'the other one works');
 	$client->start("SET citus.node_connection_timeout TO '1min'; SELECT v FROM t WHERE k = $key2");
-	sleep 1;
+	ok($coordinator->poll_query_until('postgres', "SELECT count(*) = 1 FROM pg_stat_activity WHERE usename = 'plain' AND state = 'active' AND wait_event = 'Extension'"), 'another one waits');
 	$hog->quit;
 	is($client->wait, '0', 'who waits gets the place that becomes free');
 	$client->quit;
@@ -215,15 +215,9 @@ $worker2->safe_psql('postgres', 'SET citus.enable_ddl_propagation TO off; ALTER 
 sub crash_at
 {
 	my ($point, $sql) = @_;
-	$cluster->sql("SELECT pando.debug_point_arm('$point', 'wait')");
-	my ($in, $out, $err) = ('', '', '');
-	my $handle = IPC::Run::start([ 'psql', '-X', '-h', '127.0.0.1', '-p', $coordinator->port, '-d', 'postgres', '-c', $sql ],
-		'<', \$in, '>', \$out, '2>', \$err, IPC::Run::timeout(180));
-	my $reached = $coordinator->poll_query_until('postgres',
-		"SELECT count(*) = 1 FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND query LIKE 'SELECT c%' AND pid <> pg_backend_pid()");
-	ok($reached, "$point: reached");
+	my $psql = $cluster->start_at($coordinator, $point, $sql);
 	$cluster->kill_server(0);
-	eval { $handle->finish };
+	eval { $psql->{handle}->finish };
 	$coordinator->start;
 	return;
 }

@@ -22,29 +22,21 @@ SELECT min(k) FILTER (WHERE g = 1), min(k) FILTER (WHERE g = 2) FROM (
 END
 
 my $run = 0;
-my ($out, $err);
 
 # Starts a transaction over both workers on a node, to be stopped at the point.
 sub begin_write
 {
 	my ($node, $point) = @_;
 	$run++;
-	$node->safe_psql('postgres', "SELECT pando.debug_point_arm('$point', 'wait')");
-	($out, $err) = ('', '');
-	my $in = '';
-	my $handle = IPC::Run::start(
-		[ 'psql', '-X', '-h', '127.0.0.1', '-p', $node->port, '-d', 'postgres', '-v', 'ON_ERROR_STOP=1', '-c',
-		  "BEGIN; INSERT INTO t VALUES ($key1, $run) ON CONFLICT (k) DO UPDATE SET run = $run; INSERT INTO t VALUES ($key2, $run) ON CONFLICT (k) DO UPDATE SET run = $run; COMMIT" ],
-		'<', \$in, '>', \$out, '2>', \$err, IPC::Run::timeout(180));
-	$node->poll_query_until('postgres',
-		"SELECT count(*) = 1 FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND query LIKE 'BEGIN; INSERT INTO t%'")
-	  or die "$point was not reached";
-	return $handle;
+	return $cluster->start_at($node, $point, "\\set ON_ERROR_STOP on\nBEGIN; " . join('', map {
+		"INSERT INTO t VALUES ($_, $run) ON CONFLICT (k) DO UPDATE SET run = $run; " } $key1, $key2) . 'COMMIT;');
 }
 
-sub pid_at_point
+# Waits until a node has been without an answer for so long that it is in doubt.
+sub in_doubt
 {
-	return $_[0]->safe_psql('postgres', "SELECT pid FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND query LIKE 'BEGIN; INSERT INTO t%'");
+	$_[0]->poll_query_until('postgres', "SELECT bool_and(now() - prepared > '2.1 s') FROM pg_prepared_xacts") or die 'not in doubt';
+	return;
 }
 
 sub seen_everywhere
@@ -63,23 +55,23 @@ sub seen_everywhere
 # The node is restarted between PREPARE and COMMIT PREPARED.
 foreach my $initiator ($coordinator, $cluster->worker(2))
 {
-	my $handle = begin_write($initiator, 'commit-before-second-phase');
+	my $writer = begin_write($initiator, 'commit-before-second-phase');
 	$cluster->worker(1)->restart;
 	$initiator->safe_psql('postgres', 'SELECT pando.debug_point_clear()');
-	ok($handle->finish, 'committed');
-	unlike($err, qr/WARNING.*could not commit prepared/, 'the node was told before COMMIT returned');
+	ok($writer->{handle}->finish, 'committed');
+	unlike($writer->{err}, qr/WARNING.*could not commit prepared/, 'the node was told before COMMIT returned');
 	seen_everywhere('restarted');
 }
 
 # It stays away until COMMIT has returned.
 {
-	my $handle = begin_write($coordinator, 'commit-before-second-phase');
+	my $writer = begin_write($coordinator, 'commit-before-second-phase');
 	$cluster->worker(1)->stop('immediate');
 	$coordinator->safe_psql('postgres', 'SELECT pando.debug_point_clear()');
 	my $start = time;
-	ok($handle->finish, 'committed while a node is away');
+	ok($writer->{handle}->finish, 'committed while a node is away');
 	cmp_ok(time - $start, '<', 60, 'COMMIT returned in time');
-	like($err, qr/could not commit prepared transaction/, 'with a warning');
+	like($writer->{err}, qr/could not commit prepared transaction/, 'with a warning');
 	$cluster->worker(1)->start;
 	seen_everywhere('away');
 }
@@ -87,17 +79,9 @@ foreach my $initiator ($coordinator, $cluster->worker(2))
 # The initiating backend hangs; the node alone knows to be in doubt: readers wait.
 foreach my $point ('commit-before-second-phase', 'commit-after-prepare')
 {
-	my $handle = begin_write($coordinator, $point);
-	foreach my $node ($cluster->nodes)
-	{
-		next if $node == $coordinator;
-		$node->poll_query_until('postgres', "SELECT bool_and(now() - prepared > '2.1 s') FROM pg_prepared_xacts")
-		  or die 'not in doubt';
-	}
-	my ($out2, $err2, $in2) = ('', '', '');
-	my $reader = IPC::Run::start(
-		[ 'psql', '-XAt', '-h', '127.0.0.1', '-p', $cluster->worker(2)->port, '-d', 'postgres', '-c', "SELECT count(*) FROM t WHERE run = $run" ],
-		'<', \$in2, '>', \$out2, '2>', \$err2, IPC::Run::timeout(180));
+	my $writer = begin_write($coordinator, $point);
+	in_doubt($cluster->worker($_)) foreach 1, 2;
+	my $reader = $cluster->start($cluster->worker(2), "SELECT count(*) FROM t WHERE run = $run");
 	foreach my $node ($cluster->nodes)
 	{
 		next if $node == $coordinator;
@@ -105,9 +89,9 @@ foreach my $point ('commit-before-second-phase', 'commit-after-prepare')
 			"$point: a reader waits for what is in doubt");
 	}
 	$coordinator->safe_psql('postgres', 'SELECT pando.debug_point_clear()');
-	$handle->finish;
-	$reader->finish;
-	is($out2, "2\n", "$point: and sees it") or diag($err2);
+	$writer->{handle}->finish;
+	$reader->{handle}->finish;
+	is($reader->{out}, "2\n", "$point: and sees it") or diag($reader->{err});
 	seen_everywhere($point);
 }
 
@@ -118,9 +102,9 @@ foreach my $case ([ 'commit-after-record', 0 ], [ 'commit-before-second-phase', 
 	my ($point, $rows) = @$case;
 	$coordinator->append_conf('postgresql.conf', "citus.recover_2pc_interval = -1");
 	$coordinator->reload;
-	my $handle = begin_write($coordinator, $point);
+	my $writer = begin_write($coordinator, $point);
 	$coordinator->stop('immediate');
-	eval { $handle->finish };
+	eval { $writer->{handle}->finish };
 	$coordinator->start;
 	# Who reads settles, as soon as the transaction is old enough to be in doubt.
 	ok($cluster->worker(2)->poll_query_until('postgres', "SELECT count(*) = $rows AND NOT EXISTS (SELECT FROM pg_prepared_xacts) FROM t WHERE run = $run"),
@@ -134,19 +118,17 @@ foreach my $case ([ 'commit-after-record', 0 ], [ 'commit-before-second-phase', 
 {
 	$coordinator->append_conf('postgresql.conf', "citus.recover_2pc_interval = -1");
 	$coordinator->reload;
-	my $handle = begin_write($coordinator, 'commit-before-second-phase');
+	my $writer = begin_write($coordinator, 'commit-before-second-phase');
 	$cluster->worker(2)->safe_psql('postgres', "SELECT pando.debug_point_arm('doubt-before-settle', 'wait')");
 	$coordinator->stop('immediate');
-	eval { $handle->finish };
+	eval { $writer->{handle}->finish };
 	$coordinator->start;
-	my ($out2, $err2) = ('', '');
-	my $reader = IPC::Run::start(
-		[ 'psql', '-XAt', '-h', '127.0.0.1', '-p', $cluster->worker(2)->port, '-d', 'postgres', '-c', 'SELECT pg_sleep(2.5)', '-c', 'SELECT count(*) FROM t' ],
-		'<', \'', '>', \$out2, '2>', \$err2, IPC::Run::timeout(180));
+	in_doubt($cluster->worker(2));
+	my $reader = $cluster->start($cluster->worker(2), 'SELECT count(*) FROM t');
 	ok($cluster->worker(2)->poll_query_until('postgres', "SELECT count(*) > 0 FROM pg_stat_activity WHERE backend_type <> 'client backend' AND wait_event = 'PgSleep'"),
 		'a node settles what is in doubt, since somebody reads it');
 	$cluster->kill_server(2);
-	eval { $reader->finish };
+	eval { $reader->{handle}->finish };
 	$cluster->worker(2)->start;
 	ok($cluster->worker(2)->poll_query_until('postgres', "SELECT count(*) = 2 AND NOT EXISTS (SELECT FROM pg_prepared_xacts) FROM t WHERE run = $run"),
 		'it dies at it: settled afterwards');
@@ -157,20 +139,20 @@ foreach my $case ([ 'commit-after-record', 0 ], [ 'commit-before-second-phase', 
 
 # A cancel during the second phase comes too late, and does not cut it short.
 {
-	my $handle = begin_write($coordinator, 'commit-before-second-phase');
-	$coordinator->safe_psql('postgres', 'SELECT pg_cancel_backend(' . pid_at_point($coordinator) . ')');
+	my $writer = begin_write($coordinator, 'commit-before-second-phase');
+	$coordinator->safe_psql('postgres', 'SELECT pg_cancel_backend(' . $writer->{pid} . ')');
 	$coordinator->safe_psql('postgres', 'SELECT pando.debug_point_clear()');
-	ok($handle->finish, 'a cancel in the second phase does nothing');
-	is($err, '', 'and says nothing');
+	ok($writer->{handle}->finish, 'a cancel in the second phase does nothing');
+	is($writer->{err}, '', 'and says nothing');
 	seen_everywhere('cancel');
 }
 
 # A backend that is terminated there leaves the rest to recovery, which comes at once.
 {
-	my $handle = begin_write($coordinator, 'commit-before-second-phase');
-	$coordinator->safe_psql('postgres', 'SELECT pg_terminate_backend(' . pid_at_point($coordinator) . ')');
+	my $writer = begin_write($coordinator, 'commit-before-second-phase');
+	$coordinator->safe_psql('postgres', 'SELECT pg_terminate_backend(' . $writer->{pid} . ')');
 	$coordinator->safe_psql('postgres', 'SELECT pando.debug_point_clear()');
-	eval { $handle->finish };
+	eval { $writer->{handle}->finish };
 	ok($coordinator->poll_query_until('postgres', "SELECT count(*) = 2 FROM t WHERE run = $run"), 'terminated: settled');
 	ok($cluster->settled, 'terminated: everywhere');
 	seen_everywhere('terminated');

@@ -11,26 +11,7 @@ use PostgreSQL::Test::Utils;
 
 my $cluster = PandoCluster->new('snapshot', workers => 2);
 my ($coordinator, $worker1, $worker2) = $cluster->nodes;
-$cluster->sql(<<'END');
-CREATE TABLE t (k int PRIMARY KEY, v int);
-SELECT create_distributed_table('t', 'k');
-INSERT INTO t SELECT k, 100 FROM generate_series(1, 40) k;
-CREATE TABLE r (k int PRIMARY KEY, v int);
-SELECT create_reference_table('r');
-INSERT INTO r VALUES (1, 0);
-END
-
-sub psql_start
-{
-	my ($node, $sql) = @_;
-	my $self = { out => '', err => '' };
-	my $file = PostgreSQL::Test::Utils::tempdir() . '/sql';
-	PostgreSQL::Test::Utils::append_to_file($file, $sql);
-	$self->{handle} = IPC::Run::start(
-		[ 'psql', '-XAtq', '-h', '127.0.0.1', '-p', $node->port, '-d', 'postgres', '-f', $file ],
-		'<', \'', '>', \$self->{out}, '2>', \$self->{err}, IPC::Run::timeout(240));
-	return $self;
-}
+$cluster->make_tables(100);
 
 # Looks through an open connection, which is fast: gates stay closed for seconds. Until a statement
 # that begins so waits for others, or the time is up.
@@ -52,9 +33,9 @@ sub waits
 		my ($a, $b) = sort { $a <=> $b } (1 + int rand 20, 21 + int rand 20);
 		"BEGIN; UPDATE t SET v = v - 1 WHERE k = $a; UPDATE t SET v = v + 1 WHERE k = $b; UPDATE r SET v = v + 1; COMMIT;\n"
 	} 1 .. 100;
-	my @writers = map { psql_start($_, $transfers) } $coordinator, $worker1;
+	my @writers = map { $cluster->start($_, $transfers) } $coordinator, $worker1;
 	my @readers = map {
-		psql_start($_, "SET pando.snapshot = 'cluster';\n" . join('', map {
+		$cluster->start($_, "SET pando.snapshot = 'cluster';\n" . join('', map {
 			"SELECT 'all', sum(v) FROM t;\n" .
 			"BEGIN ISOLATION LEVEL REPEATABLE READ;\nSELECT 'low', sum(v) FROM t WHERE k <= 20;\nSELECT 'high', sum(v) FROM t WHERE k > 20;\nCOMMIT;\n"
 		} 1 .. 30))
@@ -83,14 +64,13 @@ sub waits
 
 # The local part (a reference table's copy on this node) is of the same moment as the rest.
 {
-	$coordinator->safe_psql('postgres', "SELECT pando.debug_point_arm('commit-before-second-phase', 'wait')");
-	my $writer = psql_start($coordinator, "BEGIN; UPDATE t SET v = v + 1 WHERE k = 1; UPDATE t SET v = v + 1 WHERE k = 2; UPDATE r SET v = -1; COMMIT;");
-	$coordinator->poll_query_until('postgres', "SELECT count(*) = 1 FROM pg_stat_activity WHERE wait_event = 'PgSleep'");
+	my $writer = $cluster->start_at($coordinator, 'commit-before-second-phase',
+		"BEGIN; UPDATE t SET v = v + 1 WHERE k = 1; UPDATE t SET v = v + 1 WHERE k = 2; UPDATE r SET v = -1; COMMIT;");
 	my $looking = PandoWire->connect($coordinator->port);
-	my $half = psql_start($coordinator, "SELECT min(r.v) FROM r;");
+	my $half = $cluster->start($coordinator, "SELECT min(r.v) FROM r;");
 	$half->{handle}->finish;
 	is($half->{out}, "-1\n", 'without it the local part is seen before the rest');
-	my $reader = psql_start($coordinator, "SET pando.snapshot = 'cluster'; SELECT sum(t.v), min(r.v) FROM t, r;");
+	my $reader = $cluster->start($coordinator, "SET pando.snapshot = 'cluster'; SELECT sum(t.v), min(r.v) FROM t, r;");
 	waits($looking, 'SELECT sum', 60);
 	$reader->{handle}->pump_nb;
 	is($reader->{out}, '', 'a reader waits for a commit that is under way');
@@ -102,25 +82,22 @@ sub waits
 # Who keeps the gates closed dies, is stopped, or is just slow.
 foreach my $case ('terminated', 'killed', 'slow')
 {
-	$coordinator->safe_psql('postgres', "SELECT pando.debug_point_arm('cluster-snapshot-taken', 'wait')");
 	my $looking = PandoWire->connect($worker1->port);
 	my $started = time;
-	my $reader = psql_start($coordinator, "SET pando.snapshot = 'cluster'; SELECT sum(v) FROM t;");
-	$coordinator->poll_query_until('postgres', "SELECT count(*) = 1 FROM pg_stat_activity WHERE wait_event = 'PgSleep'");
-	my $writer = psql_start($worker1, "BEGIN; UPDATE t SET v = v + 1 WHERE k = 1; UPDATE t SET v = v + 1 WHERE k = 2; COMMIT; SELECT 'committed';");
+	my $reader = $cluster->start_at($coordinator, 'cluster-snapshot-taken', "SET pando.snapshot = 'cluster'; SELECT sum(v) FROM t;");
+	my $writer = $cluster->start($worker1, "BEGIN; UPDATE t SET v = v + 1 WHERE k = 1; UPDATE t SET v = v + 1 WHERE k = 2; COMMIT; SELECT 'committed';");
 	# The gate stays closed for five seconds.
 	waits($looking, 'COMMIT', $started + 4 - time);
 	$writer->{handle}->pump_nb;
 	ok($writer->{out} eq '' || time - $started > 4.5, "$case: a commit waits while a snapshot is taken");
-	my $pid = $coordinator->safe_psql('postgres', "SELECT pid FROM pg_stat_activity WHERE wait_event = 'PgSleep'");
 	my $start = time;
-	$coordinator->safe_psql('postgres', "SELECT pg_terminate_backend($pid)") if $case eq 'terminated';
-	kill 'KILL', $pid if $case eq 'killed';
+	$coordinator->safe_psql('postgres', "SELECT pg_terminate_backend($reader->{pid})") if $case eq 'terminated';
+	kill 'KILL', $reader->{pid} if $case eq 'killed';
 	$writer->{handle}->finish;
 	cmp_ok(time - $start, '<', 90, "$case: it goes on in time");
 	is($writer->{out}, "committed\n", "$case: and commits") or diag($writer->{err});
 	# Who was killed is listed until the server has noticed, and has begun anew.
-	$coordinator->poll_query_until('postgres', "SELECT count(*) = 0 FROM pg_stat_activity WHERE pid = $pid") if $case ne 'slow';
+	$coordinator->poll_query_until('postgres', "SELECT count(*) = 0 FROM pg_stat_activity WHERE pid = $reader->{pid}") if $case ne 'slow';
 	$coordinator->safe_psql('postgres', 'SELECT pando.debug_point_clear()');
 	eval { $reader->{handle}->finish };
 	ok($reader->{out} eq $cluster->sql('SELECT sum(v) FROM t') . "\n" || $reader->{err} =~ /in time/, 'slow: the snapshot is taken again') if $case eq 'slow';
@@ -130,7 +107,7 @@ foreach my $case ('terminated', 'killed', 'slow')
 # A node dies with its gate closed, and with it who waits for its answer. Nobody else is kept waiting.
 {
 	$worker2->safe_psql('postgres', "SELECT pando.debug_point_arm('gate-closed', 'wait')");
-	my $reader = psql_start($coordinator, "SET pando.snapshot = 'cluster'; SELECT sum(v) FROM t;");
+	my $reader = $cluster->start($coordinator, "SET pando.snapshot = 'cluster'; SELECT sum(v) FROM t;");
 	ok($worker2->poll_query_until('postgres', "SELECT count(*) = 1 FROM pg_stat_activity WHERE wait_event = 'PgSleep'"), 'a gate is closed');
 	$cluster->kill_server(2);
 	$reader->{handle}->finish;
@@ -144,17 +121,16 @@ foreach my $case ('terminated', 'killed', 'slow')
 
 # A transaction in doubt is no part of any snapshot: it is settled first.
 {
-	$coordinator->safe_psql('postgres', "SELECT pando.debug_point_arm('commit-before-second-phase', 'wait')");
 	my $before = $cluster->sql('SELECT sum(v) FROM t');
-	my $writer = psql_start($coordinator, "BEGIN; UPDATE t SET v = v + 1 WHERE k = 1; UPDATE t SET v = v + 1 WHERE k = 2; UPDATE t SET v = v + 1 WHERE k = 3; UPDATE t SET v = v + 1 WHERE k = 4; COMMIT;");
-	$coordinator->poll_query_until('postgres', "SELECT count(*) = 1 FROM pg_stat_activity WHERE wait_event = 'PgSleep'");
+	my $writer = $cluster->start_at($coordinator, 'commit-before-second-phase',
+		'BEGIN; ' . join('', map { "UPDATE t SET v = v + 1 WHERE k = $_; " } 1 .. 4) . 'COMMIT;');
 	$coordinator->stop('immediate');
 	eval { $writer->{handle}->finish };
 	$coordinator->start;
 	my $reader;
 	foreach (1 .. 10)
 	{
-		$reader = psql_start($worker2, "SET pando.snapshot = 'cluster'; SELECT sum(v) FROM t;");
+		$reader = $cluster->start($worker2, "SET pando.snapshot = 'cluster'; SELECT sum(v) FROM t;");
 		$reader->{handle}->finish;
 		last unless $reader->{err} =~ /in time/;
 	}
@@ -168,14 +144,14 @@ foreach my $case (
 	[ "BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1; SELECT sum(v) FROM t;", qr/must be taken before any query/ ])
 {
 	my ($sql, $message) = @$case;
-	my $session = psql_start($coordinator, "SET pando.snapshot = 'cluster'; $sql");
+	my $session = $cluster->start($coordinator, "SET pando.snapshot = 'cluster'; $sql");
 	$session->{handle}->finish;
 	like($session->{err}, $message, "refused: $sql");
 	is($session->{out} =~ /\d{3}/ ? 'rows' : 'none', 'none', 'and nothing is read');
 }
 $worker2->stop('immediate');
 {
-	my $session = psql_start($coordinator, "SET pando.snapshot = 'cluster'; SELECT sum(v) FROM t;");
+	my $session = $cluster->start($coordinator, "SET pando.snapshot = 'cluster'; SELECT sum(v) FROM t;");
 	$session->{handle}->finish;
 	like($session->{err}, qr/connection to the remote node|could not connect/, 'not while a node is away');
 }

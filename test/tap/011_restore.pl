@@ -20,19 +20,13 @@ END
 $_->backup('base') foreach @nodes;
 
 # Transactions on all nodes, from two of them, go on all the time.
-my $file = PostgreSQL::Test::Utils::tempdir() . '/sql';
-foreach my $from (0, 1)
-{
-	PostgreSQL::Test::Utils::append_to_file("$file$from", join '', map {
+my @writers = map {
+	my $from = $_;
+	$cluster->start($nodes[$from], join '', map {
 		my $run = $_ * 2 + $from;
 		"BEGIN; INSERT INTO t SELECT k, $run FROM generate_series(1, 8) k; INSERT INTO r VALUES ($run);" .
 		($from ? '' : " INSERT INTO l VALUES ($run);") . " COMMIT;\n"
 	} 1 .. 60000);
-}
-my @writers = map {
-	my ($out, $err) = ('', '');
-	IPC::Run::start([ 'psql', '-XAtq', '-h', '127.0.0.1', '-p', $nodes[$_]->port, '-d', 'postgres', '-f', "$file$_" ],
-		'<', \'', '>', \$out, '2>', \$err, IPC::Run::timeout(180));
 } 0, 1;
 
 # Returns when both have committed some more.
@@ -59,15 +53,10 @@ later();
 
 # Who writes one dies while it keeps all commits waiting: they go on.
 {
-	$nodes[0]->safe_psql('postgres', "SELECT pando.debug_point_arm('restore-point-written', 'wait')");
-	my ($out, $err) = ('', '');
-	my $writer = IPC::Run::start([ 'psql', '-XAtq', '-h', '127.0.0.1', '-p', $nodes[0]->port, '-d', 'postgres', '-c', "SELECT citus_create_restore_point('half')" ],
-		'<', \'', '>', \$out, '2>', \$err, IPC::Run::timeout(180));
-	my $writes = "FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND query LIKE '%create_restore_point%'";
-	ok($nodes[0]->poll_query_until('postgres', "SELECT count(*) = 1 $writes"), 'a restore point is being written');
-	$nodes[0]->safe_psql('postgres', "SELECT pg_terminate_backend(pid) $writes");
-	eval { $writer->finish };
-	like($err, qr/terminating connection/, 'who writes it is ended');
+	my $writer = $cluster->start_at($nodes[0], 'restore-point-written', "SELECT citus_create_restore_point('half')");
+	$nodes[0]->safe_psql('postgres', "SELECT pg_terminate_backend($writer->{pid})");
+	eval { $writer->{handle}->finish };
+	like($writer->{err}, qr/terminating connection/, 'who writes it is ended');
 	$nodes[0]->safe_psql('postgres', 'SELECT pando.debug_point_clear()');
 	later();
 }
@@ -79,8 +68,8 @@ like($err, qr/permission denied for function citus_create_restore_point/, 'only 
 ($result, $out, $err) = $nodes[0]->psql('postgres', "SELECT citus_create_restore_point(repeat('x', 100))");
 like($err, qr/value too long for restore point/, 'a name that is too long');
 $_->safe_psql('postgres', 'SELECT pg_switch_wal()') foreach @nodes;
-$_->signal('KILL') foreach @writers;
-eval { $_->finish } foreach @writers;
+$_->{handle}->signal('KILL') foreach @writers;
+eval { $_->{handle}->finish } foreach @writers;
 my $last = $cluster->sql('SELECT max(run) FROM r');
 foreach my $node (@nodes)
 {

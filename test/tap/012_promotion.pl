@@ -9,29 +9,7 @@ use PostgreSQL::Test::Utils;
 
 my $cluster = PandoCluster->new('promotion', workers => 2, archive => 1, conf => "citus.recover_2pc_interval = 1s\n");
 my @nodes = $cluster->nodes;
-$cluster->sql(<<'END');
-CREATE TABLE t (k int PRIMARY KEY, v int);
-SELECT create_distributed_table('t', 'k');
-INSERT INTO t SELECT k, 0 FROM generate_series(1, 40) k;
-CREATE TABLE r (k int PRIMARY KEY, v int);
-SELECT create_reference_table('r');
-INSERT INTO r VALUES (1, 0);
-END
-
-# Stops a transaction on all nodes at a point of its commit; the node `at` is where the point is.
-sub begin_at
-{
-	my ($at, $point, $value) = @_;
-	$at->safe_psql('postgres', "SELECT pando.debug_point_arm('$point', 'wait')");
-	my ($out, $err) = ('', '');
-	my $handle = IPC::Run::start(
-		[ 'psql', '-XAtq', '-h', '127.0.0.1', '-p', $cluster->coordinator->port, '-d', 'postgres', '-c',
-			"BEGIN; UPDATE t SET v = $value; UPDATE r SET v = $value; COMMIT" ],
-		'<', \'', '>', \$out, '2>', \$err, IPC::Run::timeout(120));
-	$at->poll_query_until('postgres', "SELECT count(*) > 0 FROM pg_stat_activity WHERE wait_event = 'PgSleep'")
-		or die 'nobody came to the point';
-	return $handle;
-}
+$cluster->make_tables(0);
 
 # A standby of the i-th node that has all of its WAL.
 sub standby_of
@@ -73,30 +51,24 @@ sub whole
 	return;
 }
 
-# A worker is lost between prepare and the second phase: committed, so it must come.
-my $standby = standby_of(1, 'worker');
-my $transaction = begin_at($nodes[0], 'commit-before-second-phase', 1);
-take_over(1, $standby);
-$nodes[0]->safe_psql('postgres', 'SELECT pando.debug_point_clear()');
-$cluster->sql("SELECT citus_update_node((SELECT nodeid FROM pg_dist_node WHERE groupid = 1), '127.0.0.1', " . $standby->port . ')');
-eval { $transaction->finish };
-whole('a worker', 1);
-
-# The coordinator is lost before its decision, so nothing of it stays ...
-$standby = standby_of(0, 'coordinator');
-$transaction = begin_at($nodes[0], 'commit-after-prepare', 2);
-take_over(0, $standby);
-eval { $transaction->finish };
-$cluster->sql("SELECT citus_update_node((SELECT nodeid FROM pg_dist_node WHERE groupid = 0), '127.0.0.1', " . $standby->port . ')');
-whole('the coordinator, undecided', 1);
-
-# ... and after it.
-$standby = standby_of(0, 'again');
-$transaction = begin_at($nodes[0], 'commit-before-second-phase', 3);
-take_over(0, $standby);
-eval { $transaction->finish };
-$cluster->sql("SELECT citus_update_node((SELECT nodeid FROM pg_dist_node WHERE groupid = 0), '127.0.0.1', " . $standby->port . ')');
-whole('the coordinator, decided', 3);
+# Which node is lost at which step of a commit; who has decided to commit when its node is lost, has committed.
+my $before = 0;
+foreach my $case (
+	[ 1, 'commit-before-second-phase', 'a worker', 1 ],
+	[ 0, 'commit-after-prepare', 'the coordinator, undecided', 0 ],
+	[ 0, 'commit-before-second-phase', 'the coordinator, decided', 1 ])
+{
+	my ($i, $point, $what, $committed) = @$case;
+	my $value = $before + 1;
+	my $standby = standby_of($i, "${point}_$i");
+	my $transaction = $cluster->start_at($nodes[0], $point, "BEGIN; UPDATE t SET v = $value; UPDATE r SET v = $value; COMMIT");
+	take_over($i, $standby);
+	$cluster->sql('SELECT pando.debug_point_clear()');
+	$cluster->sql("SELECT citus_update_node((SELECT nodeid FROM pg_dist_node WHERE groupid = $i), '127.0.0.1', " . $standby->port . ')');
+	eval { $transaction->{handle}->finish };
+	$before = $value if $committed;
+	whole($what, $before);
+}
 
 $cluster->stop;
 done_testing();

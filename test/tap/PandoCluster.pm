@@ -100,6 +100,47 @@ sub join_worker
 # Runs SQL on the coordinator; dies on an error.
 sub sql { return $_[0]->coordinator->safe_psql('postgres', $_[1]); }
 
+# What several tests change: a distributed table t of 40 rows, and a reference table r of one.
+sub make_tables
+{
+	my ($self, $v) = @_;
+	$self->sql(<<"END");
+CREATE TABLE t (k int PRIMARY KEY, v int);
+SELECT create_distributed_table('t', 'k');
+INSERT INTO t SELECT k, $v FROM generate_series(1, 40) k;
+CREATE TABLE r (k int PRIMARY KEY, v int);
+SELECT create_reference_table('r');
+INSERT INTO r VALUES (1, 0);
+END
+	return;
+}
+
+# Starts a script on a node in a psql of its own: { handle, out, err }.
+sub start
+{
+	my ($self, $node, $script) = @_;
+	my $psql = { out => '', err => '' };
+	my $file = PostgreSQL::Test::Utils::tempdir() . '/sql';
+	append_to_file($file, $script);
+	local $ENV{PGAPPNAME} = 'psql_started';
+	$psql->{handle} = IPC::Run::start(
+		[ 'psql', '-XAtq', '-h', '127.0.0.1', '-p', $node->port, '-d', 'postgres', '-f', $file ],
+		'<', \'', '>', \$psql->{out}, '2>', \$psql->{err}, IPC::Run::timeout(240));
+	return $psql;
+}
+
+# The same, to be stopped at a debug point of the node; returns when it is there, with its pid.
+sub start_at
+{
+	my ($self, $node, $point, $script) = @_;
+	my $there = "FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND application_name = 'psql_started'";
+	$node->safe_psql('postgres', "SELECT pando.debug_point_arm('$point', 'wait')");
+	my $psql = $self->start($node, $script);
+	$node->poll_query_until('postgres', "SELECT count(*) = 1 $there") or die "$point is not reached";
+	$psql->{pid} = $node->safe_psql('postgres', "SELECT pid $there");
+	return $psql;
+}
+
 # Prepared transactions left on any node, as a count.
 sub prepared_count
 {

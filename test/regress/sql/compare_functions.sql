@@ -53,6 +53,7 @@ SELECT r.id, f.* FROM r, f_rows(r.x) f;
 SELECT a.id, f.* FROM a, f_rows(a.x) f WHERE a.id < 10;
 SELECT * FROM f_rows(3);
 SELECT f_recvar(2);
+SELECT f.u FROM f_rows(3) f(u,v);
 SELECT f_rows(x) FROM a WHERE id < 5;
 SELECT id, f_row(a) FROM a;
 SELECT id, f_prow(a) FROM a;
