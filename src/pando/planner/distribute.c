@@ -144,12 +144,13 @@ query_drop_unused_ctes(Query *query)
  * DISTINCT, ORDER BY and LIMIT over one fragment.
  */
 
-/* Can the tasks compute it: a value that is the same everywhere, without sublinks? */
+/* Can the tasks compute it: a value that is the same everywhere, without sublinks or
+ * columns? */
 static bool
 limit_can_move(Node *limit)
 {
-	return limit == NULL || (!contain_var_clause(limit) && !expression_varies(limit) &&
-							 !checkExprHasSubLink(limit));
+	return limit == NULL || (!expression_refers_outside(limit) &&
+							 !expression_varies(limit) && !checkExprHasSubLink(limit));
 }
 
 /* NULL when there is no limit, or none that a task could reach. */

@@ -127,4 +127,8 @@ SELECT e.k FROM e, LATERAL (SELECT q.c0 FROM s1, LATERAL (SELECT e.k AS c0 FROM 
 SELECT e.k FROM e, LATERAL (SELECT q.c0 FROM s1, LATERAL (SELECT e.k AS c0 FROM a LIMIT 14) q WHERE s1.x = 3) z WHERE e.x = 1;
 SELECT a.id, EXISTS (SELECT q.c0 FROM b, LATERAL (SELECT a.k AS c0 FROM s1 WHERE s1.x = 3) q WHERE b.x = 3 LIMIT 3) FROM a;
 SELECT DISTINCT t.k FROM (WITH RECURSIVE q(k, id, depth) AS (SELECT k, id, 0 FROM tree WHERE id < 4 UNION SELECT n.k, n.id, depth + 1 FROM tree n JOIN q ON n.parent = q.id AND n.k = q.k WHERE depth < 4) SELECT q.k, count(*) FROM q JOIN s1 ON s1.x = q.id GROUP BY q.k) t FULL JOIN (SELECT k, x FROM a UNION ALL SELECT k, x FROM e) u ON t.k = u.k;
+SELECT a.id, b.id FROM a, LATERAL (SELECT id FROM b ORDER BY id OFFSET a.x LIMIT 2) b WHERE a.id < 5;
+SELECT a.id, (SELECT b.id FROM b WHERE b.x > a.x ORDER BY b.id LIMIT 1 OFFSET a.k) FROM a;
+SELECT a.id, (SELECT count(*) FROM (SELECT DISTINCT x FROM b ORDER BY x LIMIT a.x) s) FROM a;
+SELECT g, (SELECT sum(id) FROM (SELECT id FROM a ORDER BY id LIMIT g) s) FROM generate_series(0, 3) g;
 $$);
