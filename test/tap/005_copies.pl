@@ -83,6 +83,8 @@ foreach my $i (1 .. 3)
 	$worker->stop('immediate');
 	is($cluster->sql('SELECT count(*), sum(k), sum(v) FROM t'), $sums, "reads go on without worker $i");
 	is($cluster->sql('SELECT v FROM t WHERE k = 9'), '9', 'also of one row');
+	is($cluster->sql('SET cpu_operator_cost = 10; SELECT md5(string_agg(k::text, \',\')) FROM (SELECT k FROM t ORDER BY k DESC) s'),
+		$cluster->sql('SELECT md5(string_agg(k::text, \',\' ORDER BY k DESC)) FROM t'), 'sorted rows are merged, whoever sends them');
 	is(lost(), '0', 'reads mark nothing');
 	my ($result, $out, $err) = $nodes[0]->psql('postgres', 'BEGIN; UPDATE t SET v = -1; ROLLBACK; SELECT 1');
 	is(lost(), '0', 'a transaction that is rolled back marks nothing');

@@ -478,6 +478,8 @@ explain_fragment(PlanState *planstate, Fragment *fragment, FragmentRun *run,
 		if (fragment->subplans != NIL)
 			subplans_name(run);
 	}
+	if (fragment->order != NIL)
+		ExplainPropertyText("Sort Key", fragment_order_text(fragment, true), es);
 	explain_subplans(run, es);
 	explain_tasks(run, es);
 	if (created)

@@ -101,16 +101,16 @@ make_store(FragmentRun *run)
 
 /* Keeps a row for later. */
 void
-run_spill(FragmentRun *run, Datum *values, bool *nulls)
+spill_put(FragmentRun *run, Spill *spill, Datum *values, bool *nulls)
 {
-	if (run->spill == NULL)
-		run->spill = make_store(run);
-	tuplestore_putvalues(run->spill, run->desc, values, nulls);
-	run->spilled++;
+	if (spill->store == NULL)
+		spill->store = make_store(run);
+	tuplestore_putvalues(spill->store, run->desc, values, nulls);
+	spill->put++;
 }
 
 /* Hands out the values of a slot; they stay valid until the slot is used again. */
-static void
+void
 slot_values(TupleTableSlot *slot, int ncolumns, Datum *values, bool *nulls)
 {
 	slot_getallattrs(slot);
@@ -118,37 +118,45 @@ slot_values(TupleTableSlot *slot, int ncolumns, Datum *values, bool *nulls)
 	memcpy(nulls, slot->tts_isnull, sizeof(bool) * ncolumns);
 }
 
-static TupleTableSlot *
-spill_slot(FragmentRun *run)
+TupleTableSlot *
+spill_slot(FragmentRun *run, Spill *spill)
 {
-	if (run->spill_slot == NULL)
+	if (spill->slot == NULL)
 	{
 		MemoryContext old = MemoryContextSwitchTo(run->context);
 
-		run->spill_slot = MakeTupleTableSlot(run->desc, &TTSOpsMinimalTuple);
+		spill->slot = MakeTupleTableSlot(run->desc, &TTSOpsMinimalTuple);
 		MemoryContextSwitchTo(old);
 	}
-	return run->spill_slot;
+	return spill->slot;
 }
 
 /* Reading never goes past what was put in: the read position could not go on then. */
-static bool
-next_from_spill(FragmentRun *run, Datum *values, bool *nulls)
+bool
+spill_next(FragmentRun *run, Spill *spill, Datum *values, bool *nulls)
 {
 	TupleTableSlot *slot;
 	MemoryContext old;
 
-	if (run->unspilled == run->spilled)
+	if (spill->taken == spill->put)
 		return false;
-	slot = spill_slot(run);
+	slot = spill_slot(run, spill);
 	/* The slot owns a row that comes from a file, longer than the caller's row lives. */
 	old = MemoryContextSwitchTo(run->context);
-	if (!tuplestore_gettupleslot(run->spill, true, false, slot))
+	if (!tuplestore_gettupleslot(spill->store, true, false, slot))
 		elog(ERROR, "rows of a fragment are missing");
 	MemoryContextSwitchTo(old);
-	run->unspilled++;
+	spill->taken++;
 	slot_values(slot, run->desc->natts, values, nulls);
 	return true;
+}
+
+void
+spill_end(Spill *spill)
+{
+	if (spill->store != NULL)
+		tuplestore_end(spill->store);
+	spill->store = NULL;
 }
 
 /* ------------------------------------------------------------------------------------
@@ -164,8 +172,11 @@ typedef struct SpillDest
 static bool
 spill_receive(TupleTableSlot *slot, DestReceiver *self)
 {
+	FragmentRun *run;
+
 	slot_getallattrs(slot);
-	run_spill(((SpillDest *) self)->run, slot->tts_values, slot->tts_isnull);
+	run = ((SpillDest *) self)->run;
+	spill_put(run, &run->spill, slot->tts_values, slot->tts_isnull);
 	return true;
 }
 
@@ -206,8 +217,8 @@ start_local(FragmentRun *run)
 	}
 }
 
-static bool
-next_from_local(FragmentRun *run, Datum *values, bool *nulls)
+bool
+run_next_local(FragmentRun *run, Datum *values, bool *nulls)
 {
 	for (;;)
 	{
@@ -218,7 +229,7 @@ next_from_local(FragmentRun *run, Datum *values, bool *nulls)
 			if (run->local_tasks == NIL)
 				return false;
 			start_local(run);
-			if (next_from_spill(run, values, nulls))
+			if (spill_next(run, &run->spill, values, nulls))
 				return true;
 			continue;
 		}
@@ -263,7 +274,7 @@ next_from_flights(FragmentRun *run, Datum *values, bool *nulls)
 		}
 		list_free(flights);
 		/* A failover may have given us local tasks, or drained a flight. */
-		if (run->local_tasks != NIL || run->unspilled < run->spilled)
+		if (run->local_tasks != NIL || run->spill.taken < run->spill.put)
 			return false;
 		if (!over)
 			flights_wait(run);
@@ -271,87 +282,17 @@ next_from_flights(FragmentRun *run, Datum *values, bool *nulls)
 	return false;
 }
 
-static bool
-next_unordered(FragmentRun *run, Datum *values, bool *nulls)
+bool
+run_next_unordered(FragmentRun *run, Datum *values, bool *nulls)
 {
 	do
 	{
-		if (next_from_spill(run, values, nulls) || next_from_local(run, values, nulls) ||
-			next_from_flights(run, values, nulls))
+		if (spill_next(run, &run->spill, values, nulls) ||
+			run_next_local(run, values, nulls) || next_from_flights(run, values, nulls))
 			return true;
 	} while (run->local_tasks != NIL || run->flights != NIL ||
-			 run->unspilled < run->spilled);
+			 run->spill.taken < run->spill.put);
 	return false;
-}
-
-/* ------------------------------------------------------------------------------------
- * Order.
- */
-
-/* citus.sort_returning: an order that does not depend on where the rows were. */
-static bool
-is_sorted(const FragmentRun *run)
-{
-	return executor_sort_returning && run->fragment->command != CMD_SELECT &&
-		   run->desc != NULL && list_length(run->tasks) > 1;
-}
-
-/* By all columns that have an order. */
-static void
-sort_rows(FragmentRun *run)
-{
-	int nkeys = 0;
-	AttrNumber *columns = palloc(sizeof(AttrNumber) * run->desc->natts);
-	Oid *operators = palloc(sizeof(Oid) * run->desc->natts);
-	Oid *collations = palloc(sizeof(Oid) * run->desc->natts);
-	bool *nulls_first = palloc0(sizeof(bool) * run->desc->natts);
-	TupleTableSlot *slot;
-
-	for (int i = 0; i < run->desc->natts; i++)
-	{
-		Form_pg_attribute attribute = TupleDescAttr(run->desc, i);
-		TypeCacheEntry *type = lookup_type_cache(attribute->atttypid, TYPECACHE_LT_OPR);
-
-		if (!OidIsValid(type->lt_opr))
-			continue;
-		columns[nkeys] = i + 1;
-		operators[nkeys] = type->lt_opr;
-		collations[nkeys++] = attribute->attcollation;
-	}
-	if (nkeys == 0)
-		return;
-	slot = MakeTupleTableSlot(run->desc, &TTSOpsVirtual);
-	run->sort = tuplesort_begin_heap(run->desc, nkeys, columns, operators, collations,
-									 nulls_first, work_mem, NULL, TUPLESORT_NONE);
-	for (;;)
-	{
-		MemoryContext old = MemoryContextSwitchTo(run_row_context(run));
-		bool found;
-
-		ExecClearTuple(slot);
-		found = next_unordered(run, slot->tts_values, slot->tts_isnull);
-		if (found)
-			tuplesort_puttupleslot(run->sort, ExecStoreVirtualTuple(slot));
-		MemoryContextSwitchTo(old);
-		MemoryContextReset(run->row_context);
-		if (!found)
-			break;
-	}
-	tuplesort_performsort(run->sort);
-}
-
-static bool
-next_sorted(FragmentRun *run, Datum *values, bool *nulls)
-{
-	TupleTableSlot *slot = spill_slot(run);
-	MemoryContext old = MemoryContextSwitchTo(run->context);
-	bool found = tuplesort_gettupleslot(run->sort, true, false, slot, NULL);
-
-	MemoryContextSwitchTo(old);
-	if (!found)
-		return false;
-	slot_values(slot, run->desc->natts, values, nulls);
-	return true;
 }
 
 /* ------------------------------------------------------------------------------------
@@ -386,18 +327,12 @@ run_start(FragmentRun *run)
 	counter_add(list_length(run->tasks) > 1 ? COUNTER_QUERY_MULTI : COUNTER_QUERY_SINGLE);
 	if (run->desc != NULL)
 		run->decoder = decoder_create(run->desc, run->binary);
+	order_choose(run);
 	if (run->fragment->command == CMD_SELECT)
 		reads_assign(run, run->tasks);
 	else
 		write_run(run);
-	if (is_sorted(run))
-	{
-		ResourceOwner owner = CurrentResourceOwner;
-
-		CurrentResourceOwner = run->owner;
-		sort_rows(run);
-		CurrentResourceOwner = owner;
-	}
+	order_start(run);
 	MemoryContextSwitchTo(old);
 }
 
@@ -407,9 +342,7 @@ run_next(FragmentRun *run, Datum *values, bool *nulls)
 {
 	if (run->desc == NULL)
 		return false;
-	if (run->sort != NULL)
-		return next_sorted(run, values, nulls);
-	return next_unordered(run, values, nulls);
+	return order_next(run, values, nulls);
 }
 
 /*
@@ -429,9 +362,7 @@ run_end(FragmentRun *run, bool may_cancel)
 		run->local = NULL;
 	}
 	subplans_end(run);
-	if (run->sort != NULL)
-		tuplesort_end(run->sort);
-	if (run->spill != NULL)
-		tuplestore_end(run->spill);
+	order_end(run);
+	spill_end(&run->spill);
 	MemoryContextDelete(run->context);
 }

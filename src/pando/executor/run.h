@@ -87,8 +87,18 @@ typedef struct SubRun
 	List **sources; /* exchange: groups that made each part (int lists) */
 } SubRun;
 
+/* Rows that could not be handed up at once, in their order. */
+typedef struct Spill
+{
+	Tuplestorestate *store;
+	TupleTableSlot *slot;
+	int64 put;
+	int64 taken;
+} Spill;
+
 typedef struct Flight Flight;
 typedef struct Fan Fan;
+typedef struct Merge Merge;
 
 typedef struct FragmentRun
 {
@@ -120,10 +130,8 @@ typedef struct FragmentRun
 	List *local_tasks; /* to be run */
 	LocalQuery *local; /* being read */
 	Task *local_task;
-	Tuplestorestate *spill;
-	int64 spilled;
-	int64 unspilled;
-	TupleTableSlot *spill_slot;
+	Spill spill;
+	Merge *merge; /* the flights' rows come sorted, and are merged (order.c) */
 	Tuplesortstate *sort;
 	MemoryContext row_context; /* run_row_context()'s; NULL until first needed */
 	uint64 processed;
@@ -144,8 +152,9 @@ struct Flight
 	bool connecting;  /* nothing has come from the node yet */
 	PGresult *result; /* rows being handed out */
 	int row;
-	bool header; /* the next COPY row starts with the header */
-	Fan *fan;	 /* NULL: these are all tasks of the node */
+	bool header;  /* the next COPY row starts with the header */
+	Spill *spill; /* the run's, or its own where rows are merged */
+	Fan *fan;	  /* NULL: these are all tasks of the node */
 	instr_time sent;
 };
 
@@ -157,9 +166,24 @@ extern void run_start(FragmentRun *run);
 extern bool run_next(FragmentRun *run, Datum *values, bool *nulls);
 extern void run_end(FragmentRun *run, bool may_cancel);
 extern MemoryContext run_row_context(FragmentRun *run);
-extern void run_spill(FragmentRun *run, Datum *values, bool *nulls);
+extern bool run_next_local(FragmentRun *run, Datum *values, bool *nulls);
+extern bool run_next_unordered(FragmentRun *run, Datum *values, bool *nulls);
+extern void spill_put(FragmentRun *run, Spill *spill, Datum *values, bool *nulls);
+extern bool spill_next(FragmentRun *run, Spill *spill, Datum *values, bool *nulls);
+extern TupleTableSlot *spill_slot(FragmentRun *run, Spill *spill);
+extern void spill_end(Spill *spill);
+extern void slot_values(TupleTableSlot *slot, int ncolumns, Datum *values, bool *nulls);
+
+/* order.c */
+extern void order_choose(FragmentRun *run);
+extern Spill *order_spill(FragmentRun *run, Flight *flight);
+extern void order_start(FragmentRun *run);
+extern bool order_next(FragmentRun *run, Datum *values, bool *nulls);
+extern void order_end(FragmentRun *run);
 
 /* task.c */
+/* Tasks in one statement: the core's analysis of a UNION goes as deep as it has parts. */
+#define MAX_UNION 500
 extern void run_prepare_tasks(FragmentRun *run);
 extern Datum run_value(FragmentRun *run, Expr *expr, bool *isnull);
 extern const char *value_literal(const RunValues *values, int i);

@@ -254,6 +254,7 @@ flight_create(FragmentRun *run, const DistNode *node, Session *session)
 	flight->session = session;
 	flight->connecting = session->state == SESSION_CONNECTING;
 	flight->holder.drain = flight_drain;
+	flight->spill = order_spill(run, flight);
 	run->flights = lappend(run->flights, flight);
 	return flight;
 }
@@ -591,7 +592,7 @@ flight_drain(SessionHolder *holder)
 		Task *task;
 
 		if (flight_next(flight, values, nulls, &task))
-			run_spill(run, values, nulls);
+			spill_put(run, flight->spill, values, nulls);
 		else if (!flight_is_over(flight))
 		{
 			List *sessions = list_make1(flight->session);

@@ -21,9 +21,6 @@
 #include "pando/executor/run.h"
 #include "pando/transaction/xact.h"
 
-/* The core's analysis of a UNION goes as deep as it has parts. */
-#define MAX_UNION 500
-
 /* ------------------------------------------------------------------------------------
  * Values.
  */

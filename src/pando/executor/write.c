@@ -57,7 +57,7 @@ take_returned(FragmentRun *run, Task *task, Datum *values, bool *nulls)
 		MemoryContextSwitchTo(old);
 	}
 	else
-		run_spill(run, values, nulls);
+		spill_put(run, &run->spill, values, nulls);
 }
 
 /* ------------------------------------------------------------------------------------
@@ -234,7 +234,7 @@ spill_returned(FragmentRun *run)
 	{
 		ExecStoreMinimalTuple(tuples[i], slot, false);
 		slot_getallattrs(slot);
-		run_spill(run, slot->tts_values, slot->tts_isnull);
+		spill_put(run, &run->spill, slot->tts_values, slot->tts_isnull);
 	}
 	ExecDropSingleTupleTableSlot(slot);
 	pfree(tuples);

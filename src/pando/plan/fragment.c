@@ -12,6 +12,8 @@
 #include "nodes/plannodes.h"
 #include "catalog/pg_type.h"
 #include "nodes/value.h"
+#include "utils/builtins.h"
+#include "utils/typcache.h"
 
 #include "pando/plan/fragment.h"
 
@@ -48,6 +50,7 @@ typedef enum Field
 	FIELD_INSERT_COLUMNS,
 	FIELD_INSERT_ROWS,
 	FIELD_PER_NODE,
+	FIELD_ORDER,
 	FIELD_SUBPLANS, /* List of (int list, PlannedStmt) */
 	FIELD_LOCAL,	/* NIL or (Integer cursor options, Query, key) */
 	FIELDS
@@ -163,6 +166,36 @@ fragment_packed_fill(List *packed, List *(*fill)(List *, const void *),
 	return packed;
 }
 
+char *
+fragment_order_text(const Fragment *fragment, bool by_name)
+{
+	StringInfoData text;
+	const char *separator = "";
+
+	initStringInfo(&text);
+	foreach_ptr (SortGroupClause, clause, fragment->order)
+	{
+		int column = clause->tleSortGroupRef - 1;
+		Oid type = list_nth_oid(fragment->column_types, column);
+		bool descends =
+			clause->sortop != lookup_type_cache(type, TYPECACHE_LT_OPR)->lt_opr;
+
+		appendStringInfoString(&text, separator);
+		if (by_name)
+			appendStringInfoString(&text, quote_identifier(strVal(
+											  list_nth(fragment->column_names, column))));
+		else
+			appendStringInfo(&text, "%d", column + 1);
+		if (descends)
+			appendStringInfoString(&text, " DESC");
+		if (clause->nulls_first != descends)
+			appendStringInfoString(&text,
+								   clause->nulls_first ? " NULLS FIRST" : " NULLS LAST");
+		separator = ", ";
+	}
+	return text.data;
+}
+
 /* What custom_private holds. */
 List *
 fragment_pack(const Fragment *fragment)
@@ -195,6 +228,7 @@ fragment_pack(const Fragment *fragment)
 	packed = lappend(packed, fragment->insert_columns);
 	packed = lappend(packed, fragment->insert_rows);
 	packed = lappend(packed, fragment->per_node);
+	packed = lappend(packed, fragment->order);
 	packed = lappend(packed, subplans_pack(fragment->subplans));
 	packed = lappend(packed, local_pack(fragment->local));
 	Assert(list_length(packed) == FIELDS);
@@ -237,6 +271,7 @@ fragment_unpack(List *packed)
 	fragment->insert_columns = list_nth(packed, FIELD_INSERT_COLUMNS);
 	fragment->insert_rows = list_nth(packed, FIELD_INSERT_ROWS);
 	fragment->per_node = list_nth(packed, FIELD_PER_NODE);
+	fragment->order = list_nth(packed, FIELD_ORDER);
 	fragment->subplans = subplans_unpack(list_nth(packed, FIELD_SUBPLANS));
 	return fragment;
 }

@@ -85,6 +85,9 @@ typedef struct Fragment
 	 * nothing */
 	List *per_node;
 
+	List *order; /* SortGroupClause *, tleSortGroupRef the column's number: what the text
+				  * sorts by, and the order in which the rows come; NIL: in any */
+
 	List *subplans;	 /* SubResult *: what must run first, in this order */
 	bool store;		 /* keep rows in a tuplestore: the scan may be repeated */
 	bool locks;		 /* the text locks rows */
@@ -113,6 +116,9 @@ typedef struct SubResult
 		from_nodes; /* exchange: the plan is nothing but one fragment, whose nodes send */
 	PlannedStmt *plan;
 } SubResult;
+
+/* The fragment's order as in ORDER BY, with the names of columns or their numbers. */
+extern char *fragment_order_text(const Fragment *fragment, bool by_name);
 
 extern List *fragment_pack(const Fragment *fragment);
 extern Fragment *fragment_unpack(List *packed);

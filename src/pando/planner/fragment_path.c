@@ -34,6 +34,7 @@
 
 #include "pando/planner/broadcast.h"
 #include "pando/planner/fragment_make.h"
+#include "pando/planner/fragment_order.h"
 #include "pando/planner/fragment_path.h"
 #include "pando/planner/from_item.h"
 
@@ -221,13 +222,11 @@ static const CustomPathMethods path_methods = {
 	.PlanCustomPath = plan_fragment_path,
 };
 
-static void
-use_fragment_path(PlannerInfo *root, RelOptInfo *rel, Fragment *fragment)
+static CustomPath *
+fragment_path(PlannerInfo *root, RelOptInfo *rel, Fragment *fragment)
 {
 	CustomPath *path = makeNode(CustomPath);
 
-	/* The core went by the columns' types. */
-	rel->reltarget->width = Min(rel->reltarget->width, fragment->width);
 	path->path.pathtype = T_CustomScan;
 	path->path.parent = rel;
 	path->path.pathtarget = rel->reltarget;
@@ -241,10 +240,27 @@ use_fragment_path(PlannerInfo *root, RelOptInfo *rel, Fragment *fragment)
 	path->flags = CUSTOMPATH_SUPPORT_PROJECTION;
 	path->custom_private = list_make1(fragment);
 	path->methods = &path_methods;
+	return path;
+}
 
+static void
+use_fragment_path(PlannerInfo *root, RelOptInfo *rel, Fragment *fragment)
+{
+	List *order = fragment_order_for(fragment, root->query_pathkeys, rel->relid);
+
+	/* The core went by the columns' types. */
+	rel->reltarget->width = Min(rel->reltarget->width, fragment->width);
 	rel->pathlist = NIL;
 	rel->partial_pathlist = NIL;
-	add_path(rel, &path->path);
+	add_path(rel, &fragment_path(root, rel, fragment)->path);
+	if (order != NIL)
+	{
+		CustomPath *sorted = fragment_path(root, rel, fragment_ordered(fragment, order));
+
+		sorted->path.pathkeys = root->query_pathkeys;
+		fragment_order_cost(fragment, root, sorted);
+		add_path(rel, &sorted->path);
+	}
 }
 
 /* The core's estimate was made before the number of rows could be known to it. */
