@@ -40,6 +40,7 @@ for (1 .. 300)
 	select undef, undef, undef, 0.2;
 }
 
+$worker1->safe_psql('postgres', "ALTER DATABASE postgres SET default_transaction_isolation = 'repeatable read'");
 $cluster->sql(<<"END");
 INSERT INTO pg_dist_poolinfo SELECT nodeid, 'host=127.0.0.1 port=$port' FROM pg_dist_node WHERE nodeid = 2;
 SET citus.shard_count TO 4;
@@ -65,7 +66,7 @@ is($cluster->sql("SET TimeZone = 'Asia/Tokyo'; SELECT zone(k), at::text FROM t W
 is($cluster->sql("SET ROLE client; SELECT me(k) FROM t WHERE k = $key; SELECT DISTINCT me(k) FROM t; RESET ROLE; SELECT me(k) = current_user FROM t WHERE k = $key"), "client\nclient\nt", 'the role, too');
 foreach my $look (1 .. 4)
 {
-	is($coordinator->safe_psql('postgres', "SELECT current_user = '$user', current_setting('TimeZone') = '$plain'", connstr => "host=127.0.0.1 port=$port dbname=postgres"), 't|t', "nothing is left in the pool, look $look");
+	is($coordinator->safe_psql('postgres', "SELECT current_user = '$user', current_setting('TimeZone') = '$plain', current_setting('default_transaction_isolation')", connstr => "host=127.0.0.1 port=$port dbname=postgres"), 't|t|repeatable read', "nothing is left in the pool, look $look");
 }
 
 # Prepared statements of the client, transactions over both nodes, cursors, COPY, errors.

@@ -249,7 +249,8 @@ connect_failed(Session *session)
 	session->conn = NULL;
 	if (crowded)
 	{
-		wire->crowded = MemoryContextStrdup(wire->context, why);
+		if (wire->crowded == NULL)
+			wire->crowded = MemoryContextStrdup(wire->context, why);
 		wire->retry = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), RETRY_MS);
 		shared_pool_leave(wire->pool);
 		shared_pool_crowded(wire->pool);
