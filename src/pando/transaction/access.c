@@ -461,12 +461,12 @@ access_analyze(ParseState *pstate, Query *query, JumbleState *jumble)
 	/* What an EXPLAIN explains comes here by itself. */
 	if (query->commandType == CMD_UTILITY)
 		return;
-	/* A long text is searched for its first statement, not again for each after it. */
-	if (pstate->p_sourcetext == NULL ||
-		(query->stmt_location > 0 && !lend_walker((Node *) query, NIL)))
+	if (pstate->p_sourcetext == NULL)
 		return;
-	/* Cheap for all others: no text has the mark. */
-	if ((here.sql == NULL && strstr(pstate->p_sourcetext, MARK) == NULL) ||
+	/* Cheap for all others: no text has the mark. A long one is searched for its first
+	 * statement, not again for each after it. */
+	if ((here.sql == NULL && query->stmt_location <= 0 &&
+		 strstr(pstate->p_sourcetext, MARK) == NULL) ||
 		!lend_walker((Node *) query, NIL))
 		return;
 	roles = roles_of_statement(pstate->p_sourcetext, query->stmt_location);
