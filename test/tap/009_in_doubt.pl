@@ -114,6 +114,19 @@ foreach my $case ([ 'commit-after-record', 0 ], [ 'commit-before-second-phase', 
 	$coordinator->reload;
 }
 
+# A node does not answer COMMIT PREPARED, and who waits for it dies too.
+{
+	$cluster->worker(1)->safe_psql('postgres', "SELECT pando.debug_point_arm('node-before-commit-prepared', 'exit')");
+	my $handle = begin_write($coordinator, 'commit-before-settlement');
+	$coordinator->stop('immediate');
+	eval { $handle->finish };
+	$cluster->worker(1)->safe_psql('postgres', 'SELECT pando.debug_point_clear()');
+	$coordinator->start;
+	ok($coordinator->poll_query_until('postgres', "SELECT count(*) = 2 FROM t WHERE run = $run"), 'both at once: settled');
+	ok($cluster->settled, 'both at once: everywhere');
+	seen_everywhere('both at once');
+}
+
 # The node that settles what it is in doubt about dies at it: it does so when it is back.
 {
 	$coordinator->append_conf('postgresql.conf', "citus.recover_2pc_interval = -1");
