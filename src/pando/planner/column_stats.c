@@ -66,9 +66,14 @@ stats_of_shards(HeapTuple shard, double shard_rows, double rows)
 	HeapTuple tuple = heap_copytuple(shard);
 	Form_pg_statistic form = (Form_pg_statistic) GETSTRUCT(tuple);
 
-	if (form->stadistinct > 0)
+	double distinct = form->stadistinct;
+
+	/* Below zero it is a part of the rows. */
+	if (distinct < 0)
+		distinct *= -shard_rows;
+	if (distinct > 0)
 		form->stadistinct =
-			estimate_distinct(Min(form->stadistinct, shard_rows), shard_rows, rows);
+			estimate_distinct(Min(distinct, shard_rows), shard_rows, rows);
 	return tuple;
 }
 

@@ -61,6 +61,22 @@ SELECT q, rows_of(replace(q, 'tab', 'plain')), rows_of(replace(q, 'tab', 'dist')
 	('SELECT * FROM tab a JOIN tab b USING (k)'), ('SELECT * FROM tab a JOIN tab b ON a.k = b.k WHERE b.few = 3'),
 	('SELECT * FROM tab a JOIN tab b ON a.name = b.name'), ('SELECT * FROM tab WHERE k IN (1, 2, 3)')) v(q);
 
+-- A node groups by a column of its shards together: few values, though many for one shard's rows.
+CREATE TABLE spread (id int, k int);
+SELECT create_distributed_table('spread', 'id', shard_count => 32);
+INSERT INTO spread SELECT i, abs(hashint4(i)) % 100 FROM generate_series(1, 9600) i;
+ANALYZE spread;
+SELECT success, result::int < 200 AS known FROM run_command_on_workers($$CREATE FUNCTION pg_temp.groups() RETURNS int LANGUAGE plpgsql AS $f$
+	DECLARE line text;
+	BEGIN
+		FOR line IN EXECUTE (SELECT 'EXPLAIN SELECT k FROM (' || string_agg('SELECT k FROM statistics.spread_' || shardid, ' UNION ALL ') || ') s GROUP BY k'
+				FROM pg_dist_shard JOIN pg_dist_placement USING (shardid) JOIN pg_dist_local_group USING (groupid)
+				WHERE logicalrelid = 'statistics.spread'::regclass) LOOP
+			RETURN substring(line FROM 'rows=(\d+)');
+		END LOOP;
+	END $f$;
+	SELECT pg_temp.groups()$$);
+
 -- In a transaction, and what a reader may not see.
 TRUNCATE dist;
 INSERT INTO dist SELECT i, 1 FROM generate_series(1, 100) i;
