@@ -16,6 +16,10 @@ CREATE OR REPLACE AGGREGATE pando.final_agg(aggregate regprocedure, state bytea,
 	SFUNC = pando.final_agg_step, STYPE = internal,
 	FINALFUNC = pando.final_agg_done, FINALFUNC_EXTRA);
 
+-- Sums of partial counts and of partial sums of integers, as PostgreSQL's own parallel plans add them up.
+CREATE OR REPLACE AGGREGATE pando.sum(bigint) (
+	SFUNC = int8pl, STYPE = bigint, COMBINEFUNC = int8pl, PARALLEL = SAFE);
+
 -- count(DISTINCT column): the distinct values of a task as bytes, and how many several have.
 CREATE OR REPLACE FUNCTION pando.distinct_set_step(internal, anyelement)
 	RETURNS internal LANGUAGE C IMMUTABLE PARALLEL SAFE AS 'MODULE_PATHNAME', 'distinct_set_step';

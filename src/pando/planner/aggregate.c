@@ -253,15 +253,13 @@ aggregate_set_final(const Aggref *aggref, Var *column)
 }
 
 static Node *
-final_count(const Aggref *aggref, Aggref *sum)
+final_count(Aggref *sum)
 {
 	CoalesceExpr *result = makeNode(CoalesceExpr);
 
 	result->coalescetype = INT8OID;
-	result->args = list_make2(makeFuncExpr(F_INT8_NUMERIC, INT8OID, list_make1(sum),
-										   InvalidOid, InvalidOid, COERCE_EXPLICIT_CAST),
-							  makeConst(INT8OID, -1, InvalidOid, sizeof(int64),
-										Int64GetDatum(0), false, FLOAT8PASSBYVAL));
+	result->args = list_make2(sum, makeConst(INT8OID, -1, InvalidOid, sizeof(int64),
+											 Int64GetDatum(0), false, FLOAT8PASSBYVAL));
 	result->location = -1;
 	return (Node *) result;
 }
@@ -328,19 +326,13 @@ aggregate_final(const Aggref *aggref, Var *column)
 
 	if (split == SPLIT_GENERIC)
 		return final_generic(aggref, column);
-	if (split == SPLIT_COUNT || (split == SPLIT_SUM && type == INT8OID))
-	{
-		function = F_SUM_INT8;
-		type = NUMERICOID;
-	}
+	if (type == INT8OID && (split == SPLIT_COUNT || split == SPLIT_SUM))
+		function = generic_function("sum", &type, 1);
 	else if (split == SPLIT_SUM)
 		function = sum_function(type);
 	result = make_aggref(function, type, aggref, list_make1(column));
 	result->agglevelsup = column->varlevelsup;
 	if (split == SPLIT_COUNT)
-		return final_count(aggref, result);
-	if (split == SPLIT_SUM && type == NUMERICOID && aggref->aggtype == INT8OID)
-		return (Node *) makeFuncExpr(F_INT8_NUMERIC, INT8OID, list_make1(result),
-									 InvalidOid, InvalidOid, COERCE_EXPLICIT_CAST);
+		return final_count(result);
 	return (Node *) result;
 }
