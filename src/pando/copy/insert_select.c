@@ -30,42 +30,6 @@ typedef struct InsertSelectState
 	bool done;
 } InsertSelectState;
 
-static Node *create_state(CustomScan *scan);
-static void begin(CustomScanState *node, EState *estate, int eflags);
-static TupleTableSlot *exec(CustomScanState *node);
-static void end(CustomScanState *node);
-static void rescan(CustomScanState *node);
-static void explain(CustomScanState *node, List *ancestors, ExplainState *es);
-
-static const CustomScanMethods scan_methods = {"Citus INSERT ... SELECT", create_state};
-
-static const CustomExecMethods exec_methods = {
-	.CustomName = "Citus INSERT ... SELECT",
-	.BeginCustomScan = begin,
-	.ExecCustomScan = exec,
-	.EndCustomScan = end,
-	.ReScanCustomScan = rescan,
-	.ExplainCustomScan = explain,
-};
-
-void
-insert_select_init(void)
-{
-	plan_register_methods(PLAN_INSERT_SELECT, &scan_methods);
-}
-
-static Node *
-create_state(CustomScan *scan)
-{
-	InsertSelectState *state =
-		(InsertSelectState *) newNode(sizeof(InsertSelectState), T_CustomScanState);
-
-	state->css.methods = &exec_methods;
-	state->target = linitial_oid((List *) linitial(scan->custom_private));
-	state->attnums = (List *) lsecond(scan->custom_private);
-	return (Node *) state;
-}
-
 /* A planstate_tree_walker: is there a fragment, or anything that may hide one? */
 static bool
 has_fragment(PlanState *state, void *context)
@@ -83,6 +47,8 @@ begin(CustomScanState *node, EState *estate, int eflags)
 	InsertSelectState *state = (InsertSelectState *) node;
 	CustomScan *scan = (CustomScan *) node->ss.ps.plan;
 
+	state->target = linitial_oid((List *) linitial(scan->custom_private));
+	state->attnums = (List *) lsecond(scan->custom_private);
 	/* Policies for new rows are not part of a COPY. */
 	if (check_enable_rls(state->target, InvalidOid, false) == RLS_ENABLED)
 		ereport(ERROR,
@@ -175,4 +141,19 @@ static void
 explain(CustomScanState *node, List *ancestors, ExplainState *es)
 {
 	ExplainPropertyText("INSERT/SELECT method", "pull to coordinator", es);
+}
+
+static const CustomExecMethods exec_methods = {
+	.CustomName = "Citus INSERT ... SELECT",
+	.BeginCustomScan = begin,
+	.ExecCustomScan = exec,
+	.EndCustomScan = end,
+	.ReScanCustomScan = rescan,
+	.ExplainCustomScan = explain,
+};
+
+void
+insert_select_init(void)
+{
+	plan_register_kind(PLAN_INSERT_SELECT, sizeof(InsertSelectState), &exec_methods);
 }

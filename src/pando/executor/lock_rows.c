@@ -31,6 +31,7 @@
 #include "pando/base/name.h"
 #include "pando/base/sql.h"
 #include "pando/executor/lock_rows.h"
+#include "pando/executor/run.h"
 #include "pando/metadata/node.h"
 #include "pando/metadata/table.h"
 #include "pando/plan/fragment.h"
@@ -520,12 +521,7 @@ next(ScanState *node)
 	ExecClearTuple(slot);
 	if (!tuplestore_gettupleslot(scan->store, true, false, scan->store_slot))
 		return slot;
-	slot_getallattrs(scan->store_slot);
-	memcpy(slot->tts_values, scan->store_slot->tts_values,
-		   sizeof(Datum) * slot->tts_tupleDescriptor->natts);
-	memcpy(slot->tts_isnull, scan->store_slot->tts_isnull,
-		   sizeof(bool) * slot->tts_tupleDescriptor->natts);
-	return ExecStoreVirtualTuple(slot);
+	return row_as_virtual(scan->store_slot, slot);
 }
 
 /* Second looks are the core's LockRows' business, which is below. */
@@ -608,23 +604,8 @@ static const CustomExecMethods exec_methods = {
 	.ReScanCustomScan = rescan,
 };
 
-static Node *
-create(CustomScan *plan)
-{
-	LockRowsScan *scan =
-		(LockRowsScan *) newNode(sizeof(LockRowsScan), T_CustomScanState);
-
-	scan->css.methods = &exec_methods;
-	return (Node *) scan;
-}
-
-static const CustomScanMethods scan_methods = {
-	.CustomName = "Citus Lock Rows",
-	.CreateCustomScanState = create,
-};
-
 void
 lock_rows_register(void)
 {
-	plan_register_methods(PLAN_LOCK_ROWS, &scan_methods);
+	plan_register_kind(PLAN_LOCK_ROWS, sizeof(LockRowsScan), &exec_methods);
 }

@@ -119,6 +119,14 @@ slot_values(TupleTableSlot *slot, int ncolumns, Datum *values, bool *nulls)
 }
 
 TupleTableSlot *
+row_as_virtual(TupleTableSlot *row, TupleTableSlot *slot)
+{
+	slot_values(row, slot->tts_tupleDescriptor->natts, slot->tts_values,
+				slot->tts_isnull);
+	return ExecStoreVirtualTuple(slot);
+}
+
+TupleTableSlot *
 spill_slot(FragmentRun *run, Spill *spill)
 {
 	if (spill->slot == NULL)

@@ -181,6 +181,9 @@ extern void order_start(FragmentRun *run);
 extern bool order_next(FragmentRun *run, Datum *values, bool *nulls);
 extern void order_end(FragmentRun *run);
 
+/* The row as one of a virtual slot; good until the row's own slot is used again. */
+extern TupleTableSlot *row_as_virtual(TupleTableSlot *row, TupleTableSlot *slot);
+
 /* task.c */
 /* Tasks in one statement: the core's analysis of a UNION goes as deep as it has parts. */
 #define MAX_UNION 500

@@ -1,7 +1,8 @@
 /*
  * scan.c: the plan node "Citus Adaptive": a fragment's rows for PostgreSQL's executor.
  *
- * Nothing is done before the first row is asked for. A write is done to its end then.
+ * Nothing is done before the first row is asked for, but by cursors and statements that
+ * may write: nodes read as of when they are asked. A write is done to its end then.
  * Where the plan above may ask for the rows again they are kept in a tuplestore as they
  * pass, the way a Material node does it, so that every pass sees the same rows.
  */
@@ -15,7 +16,6 @@
 #include "pando/executor/explain.h"
 #include "pando/executor/run.h"
 #include "pando/executor/scan.h"
-#include "pando/executor/steps.h"
 #include "pando/transaction/xact.h"
 
 static const CustomExecMethods exec_methods;
@@ -37,22 +37,6 @@ typedef struct FragmentScan
  */
 
 static void
-scan_begin(CustomScanState *node, EState *estate, int eflags)
-{
-	FragmentScan *scan = (FragmentScan *) node;
-
-	if (eflags & EXEC_FLAG_BACKWARD)
-		elog(ERROR, "a fragment can't be scanned backward");
-	scan->standalone = (eflags & EXEC_FLAG_EXPLAIN_ONLY) == 0 && !xact_must_join();
-	scan->keep = scan->fragment->command == CMD_SELECT &&
-				 (scan->fragment->store || (eflags & EXEC_FLAG_REWIND) != 0);
-	foreach_ptr (Plan, plan, ((CustomScan *) node->ss.ps.plan)->custom_plans)
-	{
-		node->custom_ps = lappend(node->custom_ps, ExecInitNode(plan, estate, 0));
-	}
-}
-
-static void
 start_run(FragmentScan *scan)
 {
 	EState *estate = scan->css.ss.ps.state;
@@ -62,10 +46,40 @@ start_run(FragmentScan *scan)
 
 	scan->run = run_create(&scan->css.ss.ps, scan->fragment, whole, &explain);
 	run_start(scan->run);
-	if (steps_is_plan(last))
+	if (plan_is_kind(last, PLAN_STEPS))
 		last = outerPlan(last);
 	if (scan->fragment->command != CMD_SELECT && last == scan->css.ss.ps.plan)
 		estate->es_processed += scan->run->processed;
+}
+
+/* What a statement's steps change is to be seen; rows are locked when they are wanted. */
+static bool
+starts_early(const FragmentScan *scan, int eflags)
+{
+	const EState *estate = scan->css.ss.ps.state;
+
+	return scan->fragment->early && scan->fragment->command == CMD_SELECT &&
+		   !scan->fragment->locks && (eflags & EXEC_FLAG_EXPLAIN_ONLY) == 0 &&
+		   estate->es_epq_active == NULL &&
+		   !plan_is_kind(estate->es_plannedstmt->planTree, PLAN_STEPS);
+}
+
+static void
+scan_begin(CustomScanState *node, EState *estate, int eflags)
+{
+	FragmentScan *scan = (FragmentScan *) node;
+	CustomScan *plan = (CustomScan *) node->ss.ps.plan;
+
+	if (eflags & EXEC_FLAG_BACKWARD)
+		elog(ERROR, "a fragment can't be scanned backward");
+	scan->fragment = fragment_unpack(plan->custom_private);
+	scan->standalone = (eflags & EXEC_FLAG_EXPLAIN_ONLY) == 0 && !xact_must_join();
+	scan->keep = scan->fragment->command == CMD_SELECT &&
+				 (scan->fragment->store || (eflags & EXEC_FLAG_REWIND) != 0);
+	foreach_ptr (Plan, source, plan->custom_plans)
+		node->custom_ps = lappend(node->custom_ps, ExecInitNode(source, estate, 0));
+	if (starts_early(scan, eflags))
+		start_run(scan);
 }
 
 bool
@@ -81,6 +95,7 @@ scan_prepare_run(PlanState *planstate)
 	RunExplain explain = explain_options(planstate);
 
 	Assert(castNode(CustomScanState, planstate)->methods == &exec_methods);
+	Assert(scan->run == NULL);
 	scan->run = run_create(planstate, scan->fragment, false, &explain);
 	run_prepare(scan->run);
 	return scan->run;
@@ -117,7 +132,6 @@ make_store(FragmentScan *scan)
 static bool
 next_from_store(FragmentScan *scan, TupleTableSlot *slot)
 {
-	int ncolumns = slot->tts_tupleDescriptor->natts;
 	MemoryContext old;
 	bool found;
 
@@ -129,10 +143,7 @@ next_from_store(FragmentScan *scan, TupleTableSlot *slot)
 	MemoryContextSwitchTo(old);
 	if (!found)
 		return false;
-	slot_getallattrs(scan->store_slot);
-	memcpy(slot->tts_values, scan->store_slot->tts_values, sizeof(Datum) * ncolumns);
-	memcpy(slot->tts_isnull, scan->store_slot->tts_isnull, sizeof(bool) * ncolumns);
-	ExecStoreVirtualTuple(slot);
+	(void) row_as_virtual(scan->store_slot, slot);
 	return true;
 }
 
@@ -250,24 +261,8 @@ static const CustomExecMethods exec_methods = {
 	.ExplainCustomScan = scan_explain,
 };
 
-static Node *
-scan_create(CustomScan *plan)
-{
-	FragmentScan *scan =
-		(FragmentScan *) newNode(sizeof(FragmentScan), T_CustomScanState);
-
-	scan->css.methods = &exec_methods;
-	scan->fragment = fragment_unpack(plan->custom_private);
-	return (Node *) scan;
-}
-
-static const CustomScanMethods scan_methods = {
-	.CustomName = "Citus Adaptive",
-	.CreateCustomScanState = scan_create,
-};
-
 void
 scan_register(void)
 {
-	plan_register_methods(PLAN_FRAGMENT, &scan_methods);
+	plan_register_kind(PLAN_FRAGMENT, sizeof(FragmentScan), &exec_methods);
 }

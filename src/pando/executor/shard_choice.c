@@ -10,6 +10,7 @@
 #include "executor/executor.h"
 #include "nodes/extensible.h"
 
+#include "pando/executor/run.h"
 #include "pando/executor/shard_choice.h"
 #include "pando/metadata/table.h"
 #include "pando/plan/fragment.h"
@@ -73,14 +74,7 @@ next_row(ShardChoiceScan *choice)
 		decide(choice);
 	row = choice->chosen != NULL ? ExecProcNode(choice->chosen) : NULL;
 	ExecClearTuple(slot);
-	if (TupIsNull(row))
-		return slot;
-	slot_getallattrs(row);
-	memcpy(slot->tts_values, row->tts_values,
-		   sizeof(Datum) * slot->tts_tupleDescriptor->natts);
-	memcpy(slot->tts_isnull, row->tts_isnull,
-		   sizeof(bool) * slot->tts_tupleDescriptor->natts);
-	return ExecStoreVirtualTuple(slot);
+	return TupIsNull(row) ? slot : row_as_virtual(row, slot);
 }
 
 static TupleTableSlot *
@@ -119,23 +113,8 @@ static const CustomExecMethods exec_methods = {
 	.ReScanCustomScan = rescan,
 };
 
-static Node *
-create(CustomScan *plan)
-{
-	ShardChoiceScan *choice =
-		(ShardChoiceScan *) newNode(sizeof(ShardChoiceScan), T_CustomScanState);
-
-	choice->css.methods = &exec_methods;
-	return (Node *) choice;
-}
-
-static const CustomScanMethods scan_methods = {
-	.CustomName = "Citus Shard Choice",
-	.CreateCustomScanState = create,
-};
-
 void
 shard_choice_register(void)
 {
-	plan_register_methods(PLAN_SHARD_CHOICE, &scan_methods);
+	plan_register_kind(PLAN_SHARD_CHOICE, sizeof(ShardChoiceScan), &exec_methods);
 }

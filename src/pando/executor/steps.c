@@ -31,13 +31,6 @@ typedef struct StepsScan
 } StepsScan;
 
 static ExecutorStart_hook_type next_start = NULL;
-static const CustomScanMethods scan_methods;
-
-bool
-steps_is_plan(const Plan *plan)
-{
-	return IsA(plan, CustomScan) && ((const CustomScan *) plan)->methods == &scan_methods;
-}
 
 static const char *
 step_name(const List *step)
@@ -82,7 +75,7 @@ kept_rows(const EState *estate, const List *step)
 static void
 steps_start(QueryDesc *query, int eflags)
 {
-	if (steps_is_plan(query->plannedstmt->planTree))
+	if (plan_is_kind(query->plannedstmt->planTree, PLAN_STEPS))
 	{
 		if (query->queryEnv == NULL)
 			query->queryEnv = create_queryEnv();
@@ -226,24 +219,10 @@ static const CustomExecMethods exec_methods = {
 	.ExplainCustomScan = explain,
 };
 
-static Node *
-create(CustomScan *plan)
-{
-	StepsScan *scan = (StepsScan *) newNode(sizeof(StepsScan), T_CustomScanState);
-
-	scan->css.methods = &exec_methods;
-	return (Node *) scan;
-}
-
-static const CustomScanMethods scan_methods = {
-	.CustomName = "Citus Steps",
-	.CreateCustomScanState = create,
-};
-
 void
 steps_init(void)
 {
-	plan_register_methods(PLAN_STEPS, &scan_methods);
+	plan_register_kind(PLAN_STEPS, sizeof(StepsScan), &exec_methods);
 	next_start = ExecutorStart_hook;
 	ExecutorStart_hook = steps_start;
 }

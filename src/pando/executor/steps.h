@@ -5,9 +5,6 @@
 #define PANDO_EXECUTOR_STEPS_H
 
 #include "pando/compat/compat.h"
-#include "nodes/plannodes.h"
-
-extern bool steps_is_plan(const Plan *plan);
 
 /* Registers the plan node PLAN_STEPS, and a look at each statement that starts. */
 extern void steps_init(void);

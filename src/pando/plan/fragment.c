@@ -24,6 +24,7 @@ typedef enum Number
 	NUMBER_CHOICE,
 	NUMBER_WIDTH,
 	NUMBER_STORE,
+	NUMBER_EARLY,
 	NUMBER_LOCKS,
 	NUMBER_FIRST_COPY,
 	NUMBER_RESTART,
@@ -56,7 +57,14 @@ typedef enum Field
 	FIELDS
 } Field;
 
-static const CustomScanMethods *scan_methods[PLAN_KINDS];
+typedef struct ExecutedKind
+{
+	CustomScanMethods scan; /* first: what a plan node points to */
+	const CustomExecMethods *exec;
+	Size state_size;
+} ExecutedKind;
+
+static ExecutedKind kinds[PLAN_KINDS];
 bool plan_explained = false;
 
 static List *
@@ -205,6 +213,7 @@ fragment_pack(const Fragment *fragment)
 	List *numbers = list_make4_int(fragment->command, fragment->choice, fragment->width,
 								   fragment->store);
 
+	numbers = lappend_int(numbers, fragment->early);
 	numbers = lappend_int(numbers, fragment->locks);
 	numbers = lappend_int(numbers, fragment->first_copy);
 	numbers = lappend_int(numbers, fragment->restart);
@@ -252,6 +261,7 @@ fragment_unpack(List *packed)
 	fragment->choice = (ShardChoice) list_nth_int(numbers, NUMBER_CHOICE);
 	fragment->width = list_nth_int(numbers, NUMBER_WIDTH);
 	fragment->store = list_nth_int(numbers, NUMBER_STORE) != 0;
+	fragment->early = list_nth_int(numbers, NUMBER_EARLY) != 0;
 	fragment->locks = list_nth_int(numbers, NUMBER_LOCKS) != 0;
 	fragment->first_copy = list_nth_int(numbers, NUMBER_FIRST_COPY) != 0;
 	fragment->restart = list_nth_int(numbers, NUMBER_RESTART);
@@ -289,20 +299,36 @@ fragment_packed_restart(List *packed, int param)
 		param + 1;
 }
 
-/* Called from the init of the module that executes the kind, once. */
-void
-plan_register_methods(PlanKind kind, const CustomScanMethods *methods)
+static Node *
+create_state(CustomScan *plan)
 {
-	Assert(kind < PLAN_KINDS && scan_methods[kind] == NULL);
-	scan_methods[kind] = methods;
-	RegisterCustomScanMethods(methods);
+	const ExecutedKind *kind = (const ExecutedKind *) plan->methods;
+	CustomScanState *state =
+		(CustomScanState *) newNode(kind->state_size, T_CustomScanState);
+
+	state->methods = kind->exec;
+	return (Node *) state;
+}
+
+void
+plan_register_kind(PlanKind kind, Size state_size, const CustomExecMethods *methods)
+{
+	Assert(kind < PLAN_KINDS && kinds[kind].exec == NULL);
+	kinds[kind] =
+		(ExecutedKind){{methods->CustomName, create_state}, methods, state_size};
+	RegisterCustomScanMethods(&kinds[kind].scan);
 }
 
 const CustomScanMethods *
 plan_scan_methods(PlanKind kind)
 {
-	if (scan_methods[kind] == NULL)
-		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-						errmsg("this kind of distributed plan cannot be executed yet")));
-	return scan_methods[kind];
+	Assert(kinds[kind].exec != NULL);
+	return &kinds[kind].scan;
+}
+
+bool
+plan_is_kind(const Plan *plan, PlanKind kind)
+{
+	return plan != NULL && IsA(plan, CustomScan) &&
+		   ((const CustomScan *) plan)->methods == &kinds[kind].scan;
 }

@@ -90,6 +90,7 @@ typedef struct Fragment
 
 	List *subplans;	 /* SubResult *: what must run first, in this order */
 	bool store;		 /* keep rows in a tuplestore: the scan may be repeated */
+	bool early;		 /* what it reads may be changed before its first row is asked for */
 	bool locks;		 /* the text locks rows */
 	bool first_copy; /* read the copy that every write changes first: rows are locked
 					  * there, by the text or by what reads the rows' places */
@@ -142,8 +143,8 @@ extern void fragment_packed_store(List *packed);
 extern void fragment_packed_restart(List *packed, int param);
 
 /*
- * Kinds of CustomScan. The module that executes a kind registers its methods from its
- * init; the planner makes nodes through plan_scan_methods().
+ * Kinds of CustomScan. The module that executes a kind registers it from its init; the
+ * planner makes nodes through plan_scan_methods().
  */
 typedef enum PlanKind
 {
@@ -167,7 +168,11 @@ typedef enum PlanKind
 	PLAN_KINDS
 } PlanKind;
 
-extern void plan_register_methods(PlanKind kind, const CustomScanMethods *methods);
+/* How a kind is executed: its state, a struct that begins with a CustomScanState, starts
+ * with zeros and the methods, whose name is the kind's. */
+extern void plan_register_kind(PlanKind kind, Size state_size,
+							   const struct CustomExecMethods *methods);
 extern const CustomScanMethods *plan_scan_methods(PlanKind kind);
+extern bool plan_is_kind(const Plan *plan, PlanKind kind);
 
 #endif

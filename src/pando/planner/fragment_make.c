@@ -24,6 +24,7 @@
 
 #include "pando/metadata/table.h"
 #include "pando/planner/fragment_make.h"
+#include "pando/planner/hazard.h"
 #include "pando/planner/fragment_params.h"
 #include "pando/planner/fragment_path.h"
 #include "pando/planner/hook.h"
@@ -414,12 +415,17 @@ residual_planned_stmt(Query *original, Query *residual, int cursor_options,
 					  ParamListInfo params)
 {
 	PlannedStmt *stmt;
+	bool early = (cursor_options & CURSOR_OPT_FAST_PLAN) != 0 ||
+				 original->commandType != CMD_SELECT ||
+				 query_may_write((Node *) residual);
 
 	/* It would be read as an empty table. */
 	if (!query_use_local_copies(residual) || shell_in_residual(residual) != NULL)
 		elog(ERROR, "distributed table \"%s\" is left in the residual query",
 			 shell_in_residual(residual));
 
+	foreach_ptr (Fragment, fragment, fragment_scope())
+		fragment->early = early;
 	/* The copy of the query that planning scribbles on is the residual. */
 	stmt = plan_locally(residual, NULL, cursor_options, params);
 	rescan_mark_fragments(stmt);

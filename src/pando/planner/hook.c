@@ -50,6 +50,9 @@
 #include "pando/planner/steps.h"
 #include "pando/planner/write.h"
 
+/* Of DECLARE CURSOR: rows may be fetched backward, and after something else has run. */
+#define CURSOR_OPTS (CURSOR_OPT_SCROLL | CURSOR_OPT_FAST_PLAN)
+
 static planner_hook_type next_planner;
 bool plan_shells = false;
 
@@ -75,6 +78,7 @@ plan_one_fragment(Query *query, const Distribution *distribution, const char *so
 			return stmt;
 	}
 	fragment = fragment_from_query(query, distribution);
+	fragment->early = (cursor_options & CURSOR_OPT_FAST_PLAN) != 0;
 	/* With one task there is nothing to decide by it. */
 	if (estimate_tasks(distribution) > 1)
 		fragment_take_estimate(fragment, estimate_query(query));
@@ -293,7 +297,7 @@ plan_found(Query *query, const char *source, int cursor_options, ParamListInfo p
 		if (stmt != NULL)
 			return stmt;
 	}
-	if (!found.sharded || (cursor_options & CURSOR_OPT_SCROLL) != 0)
+	if (!found.sharded || (cursor_options & CURSOR_OPTS) != 0)
 		return plan_query(query, source, cursor_options, params);
 
 	stmt = repeat_plan(query, &repeat);

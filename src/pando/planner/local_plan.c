@@ -313,17 +313,13 @@ unpin_plan(void *plan)
 static LocalPlan *
 plan_instead(QueryDesc *query)
 {
-	static const CustomScanMethods *methods = NULL;
-	CustomScan *scan = (CustomScan *) query->plannedstmt->planTree;
+	Plan *plan = query->plannedstmt->planTree;
 	FragmentLocal local;
 	const DistTable *anchor;
 	int index;
 
-	if (scan == NULL || !IsA(scan, CustomScan) || plan_explained)
-		return NULL;
-	if (methods == NULL)
-		methods = plan_scan_methods(PLAN_FRAGMENT);
-	if (scan->methods != methods || !fragment_packed_local(scan->custom_private, &local))
+	if (plan_explained || !plan_is_kind(plan, PLAN_FRAGMENT) ||
+		!fragment_packed_local(((CustomScan *) plan)->custom_private, &local))
 		return NULL;
 	anchor = dist_table(local.anchor);
 	if (anchor == NULL)

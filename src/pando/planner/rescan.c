@@ -37,7 +37,7 @@ mark_plan(Plan *plan, bool repeated)
 		{
 			CustomScan *scan = (CustomScan *) plan;
 
-			if (scan->methods == plan_scan_methods(PLAN_FRAGMENT))
+			if (plan_is_kind(plan, PLAN_FRAGMENT))
 			{
 				fragment_scan_finish(scan);
 				if (repeated)

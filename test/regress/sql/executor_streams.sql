@@ -92,4 +92,20 @@ SELECT count(*) FROM t a JOIN t b USING (k) WHERE md5(repeat(a.v, 10000000)) <> 
 RESET statement_timeout;
 SELECT count(*) FROM t;
 
+-- A statement reads the tables as they were when it began, whatever its functions write; so does a cursor.
+CREATE FUNCTION add_rows() RETURNS int LANGUAGE plpgsql AS $$ BEGIN
+	INSERT INTO streams.u SELECT 1000 + i, 0 FROM generate_series(1, 20) i;
+	RETURN 20;
+END $$;
+BEGIN;
+SELECT add_rows(), (SELECT count(*) FROM u);
+SELECT count(*) FROM u;
+DECLARE c CURSOR FOR SELECT count(*) FROM u;
+DECLARE d CURSOR FOR SELECT b FROM u WHERE a = 300;
+DELETE FROM u;
+FETCH c;
+FETCH d;
+SELECT count(*) FROM u;
+ROLLBACK;
+
 DROP SCHEMA streams CASCADE;
