@@ -231,8 +231,7 @@ append_plan_structured(ExplainState *es, const char *plan)
 static char *
 plan_from_node(const DistNode *node, const char *sql, List *roles)
 {
-	Session *session =
-		xact_session(node, xact_must_join() || roles != NIL ? XACT_READ : XACT_ALONE);
+	Session *session = xact_session(node, roles != NIL ? XACT_READ : XACT_READ_ALONE);
 	PGresult *result;
 	StringInfoData plan;
 

@@ -291,7 +291,7 @@ flight_start(FragmentRun *run, const DistNode *node, List *tasks, bool write)
 	Flight *flight;
 
 	if (is_alone(run, write))
-		access = XACT_ALONE;
+		access = write ? XACT_WRITE_ALONE : XACT_READ_ALONE;
 	flight = flight_create(run, node, xact_session(node, access));
 	flight->tasks = tasks;
 	flight->write = write;

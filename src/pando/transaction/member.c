@@ -395,6 +395,8 @@ members_are_surrounded(void)
 Session *
 xact_session(const DistNode *node, XactAccess access)
 {
+	bool alone = access == XACT_READ_ALONE || access == XACT_WRITE_ALONE;
+	bool write = access == XACT_WRITE || access == XACT_WRITE_ALONE;
 	Member *member;
 	Session *session;
 
@@ -404,8 +406,8 @@ xact_session(const DistNode *node, XactAccess access)
 		member_by_group(node->group)->locked = true;
 		return session;
 	}
-	if (access != XACT_ALONE || xact_must_join() || access_role_is_out_of_reach())
-		return member_acquire(node, access == XACT_WRITE || access == XACT_ALONE,
+	if (!alone || xact_must_join() || access_role_is_out_of_reach())
+		return member_acquire(node, write,
 							  access == XACT_SNAPSHOT && !members_are_surrounded() &&
 								  nesting_reads_only());
 
@@ -413,7 +415,7 @@ xact_session(const DistNode *node, XactAccess access)
 	if (member == NULL)
 		member = member_add(node, true);
 	if (!begins_plainly(member->session))
-		return member_acquire(node, true, false);
+		return member_acquire(node, write, false);
 	if (member->session->state == SESSION_DEAD)
 		session_raise_lost(member->session, ERROR);
 	member->alone = true;

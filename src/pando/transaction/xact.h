@@ -26,8 +26,10 @@ typedef enum XactAccess
 	XACT_LOCK,	   /* joins the transaction and locks rows: over the session that would
 					* write, but there will be nothing to prepare */
 	XACT_WRITE,	   /* joins the transaction and writes */
-	XACT_ALONE	   /* the statement is one task and its own transaction: no BEGIN is sent.
-					* Falls back to XACT_WRITE when xact_must_join() */
+	/* As XACT_READ and XACT_WRITE, for a statement that is one task and its own
+	 * transaction: no BEGIN is sent where the session can do without. */
+	XACT_READ_ALONE,
+	XACT_WRITE_ALONE
 } XactAccess;
 
 /*
