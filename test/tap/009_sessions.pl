@@ -147,6 +147,20 @@ unlike($err, qr/ERROR|FATAL/, 'no error') or diag($err);
 # The last moments of a closed connection are seen, too.
 cmp_ok($most, '<=', 12, "no more connections than places: $most");
 
+# Who does nothing keeps its session until somebody else wants the place.
+PandoCluster::configure($coordinator, 'citus.max_shared_pool_size' => 1);
+my @idlers = PandoWire->connect_all($coordinator->port, 3);
+my $kept = "SELECT string_agg(pid::text, ' ') FROM pg_stat_activity WHERE application_name LIKE 'citus_internal gpid=%' AND backend_type = 'client backend'";
+is($idlers[0]->value('SELECT count(*) FROM t'), '320', 'the only place is taken');
+my $keeper = $looking->value($kept);
+is($idlers[0]->value('SELECT count(*) FROM t WHERE k < 10'), '9', 'and taken again');
+is($looking->value($kept), $keeper, 'by the same session');
+foreach my $round (1 .. 2)
+{
+	is($_->value('SELECT count(*) FROM t'), '320', "another one gets it, round $round") foreach @idlers;
+}
+undef @idlers;
+
 # 20 clients of a node that itself has room for less: they take turns.
 PandoCluster::configure($coordinator, 'citus.max_shared_pool_size' => 0);
 $worker->append_conf('postgresql.conf', "max_connections = 8\nsuperuser_reserved_connections = 2\nmax_wal_senders = 0");

@@ -39,6 +39,11 @@
 #define MAX_OPTIONS 64
 #define RETRY_MS 50
 
+/* A session's turn where sessions are scarce, in times of what it took to connect. */
+#define TURN_FACTOR 20
+#define TURN_MIN_MS 200
+#define TURN_MAX_MS 5000
+
 static void connect_failed(Session *session);
 
 typedef struct Options
@@ -274,6 +279,17 @@ connect_again(Session *session)
 		wire->retry = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), RETRY_MS);
 }
 
+/* So long that opening sessions takes a small part of the time, however slow it is. */
+static void
+begin_turn(SessionWire *wire)
+{
+	TimestampTz now = GetCurrentTimestamp();
+	long turn = TURN_FACTOR * TimestampDifferenceMilliseconds(wire->opened, now);
+
+	turn = Min(Max(turn, TURN_MIN_MS), TURN_MAX_MS);
+	wire->turn_end = TimestampTzPlusMilliseconds(now, turn);
+}
+
 /* The socket is ready: one step more. Sends the queued flight when connected. */
 void
 connect_advance(Session *session)
@@ -295,6 +311,7 @@ connect_advance(Session *session)
 	}
 	(void) PQsetErrorVerbosity(session->conn, PQERRORS_DEFAULT);
 	session->state = SESSION_IDLE;
+	begin_turn(wire);
 	if (wire->refused_socket)
 		shared_pool_refuse_socket(wire->pool);
 	counter_add(COUNTER_CONNECTION_SUCCEEDED);

@@ -225,7 +225,7 @@ session_release(Session *session)
 	if (session->state != SESSION_IDLE || session->in_xact || session->failed ||
 		wire->pending != NULL || wire->unsent || session->gid != NULL ||
 		PQtransactionStatus(session->conn) != PQTRANS_IDLE || too_old(session) ||
-		shared_pool_full(wire->pool) ||
+		shared_pool_wants_back(wire->pool, wire->turn_end) ||
 		count_idle(&session->address) >= remote_max_cached_sessions)
 	{
 		session_close(session);
@@ -236,6 +236,27 @@ session_release(Session *session)
 	session->wrote = false;
 	session->savepoint_depth = 0;
 	session->claimed = false;
+	shared_pool_keep(wire->pool);
+}
+
+void
+session_share_idle(void)
+{
+	dlist_mutable_iter iter;
+
+	if (!shared_pool_asked())
+		return;
+	dlist_foreach_modify (iter, &pool)
+	{
+		Session *session = dlist_container(Session, link, iter.cur);
+
+		if (session->claimed)
+			continue;
+		if (shared_pool_wants_back(session->wire->pool, session->wire->turn_end))
+			session_close(session);
+		else
+			shared_pool_keep(session->wire->pool);
+	}
 }
 
 void

@@ -100,6 +100,9 @@ extern Session *session_claim_extra(const NodeAddress *address, Oid userid);
 /* Gives it back: kept for later if idle, healthy and within the limits; else closed. */
 extern void session_release(Session *session);
 
+/* Closes idle sessions whose places others wait for; at the end of each transaction. */
+extern void session_share_idle(void);
+
 /* Closes at once, whatever is under way. */
 extern void session_close(Session *session);
 

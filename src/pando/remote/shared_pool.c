@@ -6,8 +6,12 @@
  * waits, up to citus.node_connection_timeout. A transaction that already holds sessions
  * waits for a second only, since two such could wait for each other: then it exceeds the
  * limit. A node that had no connection left for us tells the limit, too. A session that
- * would only make a statement faster is not opened while the pool is full. No session is
- * kept idle then either, so that at least one place goes round.
+ * would only make a statement faster is not opened while the pool is full.
+ *
+ * Places go round by turns. Who waits says so, and from then on a session whose turn is
+ * over (wire.h) is closed at the end of its transaction. Backends that keep idle sessions
+ * in a full pool stand in `keepers`; who waits makes them look at theirs, by a signal on
+ * which PostgreSQL has a backend that waits for its client run an empty transaction.
  */
 #include "pando/compat/compat.h"
 
@@ -20,6 +24,8 @@
 #include "storage/condition_variable.h"
 #include "storage/ipc.h"
 #include "storage/lwlock.h"
+#include "storage/proc.h"
+#include "storage/procsignal.h"
 #include "storage/shmem.h"
 #include "utils/hsearch.h"
 #include "utils/timestamp.h"
@@ -29,6 +35,8 @@
 #define SOCKET_REFUSED_MS 600000
 #define CROWDED_MS 30000
 #define HOLDER_WAIT_MS 1000
+#define ASK_MS 100	   /* keepers are asked that often */
+#define WANTED_MS 1000 /* who waits says so more often */
 
 struct SharedPoolEntry
 {
@@ -38,11 +46,23 @@ struct SharedPoolEntry
 	pg_atomic_uint64 crowded;		 /* when it last had no connection left for us; 0 */
 	pg_atomic_uint32 crowded_role;	 /* for whom: roles have limits of their own */
 	pg_atomic_uint32 crowd;			 /* as many of ours as it had then */
+	pg_atomic_uint64 wanted;		 /* when somebody last waited for a place; 0 */
+	pg_atomic_uint64 asked;			 /* when keepers were last asked for theirs; 0 */
 	ConditionVariable freed;
 };
 
 static HTAB *pool_table = NULL;
 static LWLock *pool_lock = NULL;
+
+/* By pgprocno: the process, if it keeps idle sessions in a full pool; else 0. */
+static pg_atomic_uint32 *keepers = NULL;
+static bool is_keeper = false; /* this backend stood there, and may have been asked */
+
+static Size
+keepers_size(void)
+{
+	return mul_size(MaxBackends, sizeof(pg_atomic_uint32));
+}
 static shmem_request_hook_type next_request_hook = NULL;
 static shmem_startup_hook_type next_startup_hook = NULL;
 
@@ -52,7 +72,8 @@ pool_request(void)
 	if (next_request_hook)
 		next_request_hook();
 	RequestAddinShmemSpace(
-		hash_estimate_size(remote_max_nodes_tracked, sizeof(SharedPoolEntry)));
+		add_size(hash_estimate_size(remote_max_nodes_tracked, sizeof(SharedPoolEntry)),
+				 keepers_size()));
 	RequestNamedLWLockTranche(TRANCHE, 1);
 }
 
@@ -60,12 +81,16 @@ static void
 pool_startup(void)
 {
 	HASHCTL control = {.keysize = sizeof(uint64), .entrysize = sizeof(SharedPoolEntry)};
+	bool found;
 
 	if (next_startup_hook)
 		next_startup_hook();
 	LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
 	pool_table = ShmemInitHash("pando shared pool", 16, remote_max_nodes_tracked,
 							   &control, HASH_ELEM | HASH_BLOBS);
+	keepers = ShmemInitStruct("pando session keepers", keepers_size(), &found);
+	for (int i = 0; !found && i < MaxBackends; i++)
+		pg_atomic_init_u32(&keepers[i], 0);
 	pool_lock = &GetNamedLWLockTranche(TRANCHE)->lock;
 	LWLockRelease(AddinShmemInitLock);
 }
@@ -130,6 +155,8 @@ pool_entry(const char *host, int port)
 		pg_atomic_init_u64(&entry->crowded, 0);
 		pg_atomic_init_u32(&entry->crowded_role, InvalidOid);
 		pg_atomic_init_u32(&entry->crowd, 0);
+		pg_atomic_init_u64(&entry->wanted, 0);
+		pg_atomic_init_u64(&entry->asked, 0);
 		ConditionVariableInit(&entry->freed);
 	}
 	LWLockRelease(pool_lock);
@@ -148,6 +175,28 @@ pool_try(SharedPoolEntry *entry, uint32 limit)
 			return true;
 	}
 	return false;
+}
+
+/* Somebody waits for a place. */
+void
+shared_pool_want(SharedPoolEntry *entry)
+{
+	TimestampTz now = GetCurrentTimestamp();
+	uint64 asked = pg_atomic_read_u64(&entry->asked);
+
+	pg_atomic_write_u64(&entry->wanted, (uint64) now);
+	if (!TimestampDifferenceExceeds((TimestampTz) asked, now, ASK_MS) ||
+		!pg_atomic_compare_exchange_u64(&entry->asked, &asked, (uint64) now))
+		return;
+	for (int i = 0; i < MaxBackends; i++)
+	{
+		uint32 pid = pg_atomic_exchange_u32(&keepers[i], 0);
+
+		/* It may be gone. */
+		if (pid != 0)
+			(void) SendProcSignal((pid_t) pid, PROCSIG_CATCHUP_INTERRUPT,
+								  InvalidBackendId);
+	}
 }
 
 static void
@@ -183,6 +232,7 @@ shared_pool_enter(const char *host, int port, bool holds_others)
 	ConditionVariablePrepareToSleep(&entry->freed);
 	while (!pool_try(entry, limit))
 	{
+		shared_pool_want(entry);
 		if (!TimestampDifferenceExceeds(start, GetCurrentTimestamp(), patience))
 			(void) ConditionVariableTimedSleep(&entry->freed, 100, PG_WAIT_EXTENSION);
 		else if (holds_others)
@@ -206,6 +256,8 @@ shared_pool_try(const char *host, int port, bool needed, SharedPoolEntry **taken
 	bool has_place = entry == NULL ||
 					 ((needed || !is_crowded(entry)) && pool_try(entry, pool_limit()));
 
+	if (!has_place && needed)
+		shared_pool_want(entry);
 	*taken = has_place ? entry : NULL;
 	return has_place;
 }
@@ -219,18 +271,40 @@ shared_pool_leave(SharedPoolEntry *entry)
 	ConditionVariableSignal(&entry->freed);
 }
 
-/* Are all places taken? Then idle sessions should not be kept. */
+/* Does somebody wait for the place of a session whose turn was over then? */
 bool
-shared_pool_full(SharedPoolEntry *entry)
+shared_pool_wants_back(SharedPoolEntry *entry, TimestampTz turn_end)
+{
+	return entry != NULL && is_recent(&entry->wanted, WANTED_MS) &&
+		   GetCurrentTimestamp() >= turn_end;
+}
+
+/* This backend keeps an idle session: in a full pool others may ask for it. */
+void
+shared_pool_keep(SharedPoolEntry *entry)
 {
 	uint32 limit = pool_limit();
 
-	return entry != NULL &&
-		   ((limit != 0 && pg_atomic_read_u32(&entry->sessions) >= limit) ||
-			is_crowded(entry));
+	if (entry == NULL ||
+		!((limit != 0 && pg_atomic_read_u32(&entry->sessions) >= limit) ||
+		  is_crowded(entry)))
+		return;
+	pg_atomic_write_u32(&keepers[MyProc->pgprocno], MyProcPid);
+	is_keeper = true;
 }
 
-/* The node has no connection left for this role: for some time those it has go round. */
+/* Has somebody asked for what this backend keeps? Once true, shared_pool_keep() is due
+ * again. */
+bool
+shared_pool_asked(void)
+{
+	if (!is_keeper || pg_atomic_read_u32(&keepers[MyProc->pgprocno]) == MyProcPid)
+		return false;
+	is_keeper = false;
+	return true;
+}
+
+/* The node has no connection left for this role. */
 void
 shared_pool_crowded(SharedPoolEntry *entry)
 {
@@ -239,6 +313,7 @@ shared_pool_crowded(SharedPoolEntry *entry)
 	pg_atomic_write_u32(&entry->crowd, Max(pg_atomic_read_u32(&entry->sessions), 1));
 	pg_atomic_write_u32(&entry->crowded_role, GetSessionUserId());
 	pg_atomic_write_u64(&entry->crowded, (uint64) GetCurrentTimestamp());
+	shared_pool_want(entry);
 }
 
 /* Nobody tries the node's Unix-domain socket for some time. */

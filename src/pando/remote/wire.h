@@ -66,6 +66,7 @@ struct SessionWire
 	/* Connection. */
 	char *name; /* application_name given */
 	TimestampTz opened;
+	TimestampTz turn_end; /* from then on others may have its place */
 	bool needed;		  /* not only useful */
 	TimestampTz deadline; /* of SESSION_CONNECTING */
 	TimestampTz retry;	  /* end of a pause */
@@ -158,7 +159,10 @@ extern bool shared_pool_try(const char *host, int port, bool needed,
 							SharedPoolEntry **taken);
 extern void shared_pool_leave(SharedPoolEntry *entry);
 extern void shared_pool_crowded(SharedPoolEntry *entry);
-extern bool shared_pool_full(SharedPoolEntry *entry);
+extern void shared_pool_want(SharedPoolEntry *entry);
+extern bool shared_pool_wants_back(SharedPoolEntry *entry, TimestampTz turn_end);
+extern void shared_pool_keep(SharedPoolEntry *entry);
+extern bool shared_pool_asked(void);
 extern void shared_pool_refuse_socket(SharedPoolEntry *entry);
 extern bool shared_pool_socket_refused(SharedPoolEntry *entry);
 

@@ -225,6 +225,7 @@ release_all(void)
 		session->in_xact = false;
 		session_release(session);
 	}
+	session_share_idle();
 	members_reset();
 	identity_transaction_end();
 }
