@@ -13,11 +13,15 @@ def rows(size):
 
 
 def data_file(size):
-    """The rows as COPY text, made once: (id, k, v, t)."""
-    path = os.path.join(tempfile.gettempdir(), f"pando-bench-facts-{os.getuid()}-{rows(size)}.txt")
+    """The rows as COPY text, made once: (id, k, v, t).
+
+    k has no order: a cycle would let a hash table meet its groups in the order of its memory. The numbers are those
+    of Park and Miller's generator (Communications of the ACM 31, 1988).
+    """
+    path = os.path.join(tempfile.gettempdir(), f"pando-bench-facts-{os.getuid()}-{rows(size)}-random.txt")
     if not os.path.exists(path):
-        program = (f"BEGIN {{ for (i = 1; i <= {rows(size)}; i++) "
-                   "printf \"%d\\t%d\\t%d\\t%d\\n\", i, (i * 7919) % 200000, (i * 104729) % 1000003, i % 1000 }")
+        program = (f"BEGIN {{ x = 1; for (i = 1; i <= {rows(size)}; i++) {{ x = (x * 16807) % 2147483647; "
+                   "printf \"%d\\t%d\\t%d\\t%d\\n\", i, x % 200000, (i * 104729) % 1000003, i % 1000 } }")
         with open(path + ".part", "w") as file:
             subprocess.run(["awk", program], stdout=file, check=True)
         os.rename(path + ".part", path)

@@ -330,8 +330,6 @@ flight_fail_over(Flight *flight)
 			return false;
 	}
 	session_raise_lost(flight->session, WARNING);
-	/* What was sent there has not run, so the commit can do without the node. */
-	flight->session->wrote = false;
 	return true;
 }
 

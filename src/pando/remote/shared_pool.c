@@ -178,8 +178,8 @@ pool_try(SharedPoolEntry *entry, uint32 limit)
 }
 
 /* Somebody waits for a place. */
-void
-shared_pool_want(SharedPoolEntry *entry)
+static void
+pool_want(SharedPoolEntry *entry)
 {
 	TimestampTz now = GetCurrentTimestamp();
 	uint64 asked = pg_atomic_read_u64(&entry->asked);
@@ -232,7 +232,7 @@ shared_pool_enter(const char *host, int port, bool holds_others)
 	ConditionVariablePrepareToSleep(&entry->freed);
 	while (!pool_try(entry, limit))
 	{
-		shared_pool_want(entry);
+		pool_want(entry);
 		if (!TimestampDifferenceExceeds(start, GetCurrentTimestamp(), patience))
 			(void) ConditionVariableTimedSleep(&entry->freed, 100, PG_WAIT_EXTENSION);
 		else if (holds_others)
@@ -257,7 +257,7 @@ shared_pool_try(const char *host, int port, bool needed, SharedPoolEntry **taken
 					 ((needed || !is_crowded(entry)) && pool_try(entry, pool_limit()));
 
 	if (!has_place && needed)
-		shared_pool_want(entry);
+		pool_want(entry);
 	*taken = has_place ? entry : NULL;
 	return has_place;
 }
@@ -313,7 +313,7 @@ shared_pool_crowded(SharedPoolEntry *entry)
 	pg_atomic_write_u32(&entry->crowd, Max(pg_atomic_read_u32(&entry->sessions), 1));
 	pg_atomic_write_u32(&entry->crowded_role, GetSessionUserId());
 	pg_atomic_write_u64(&entry->crowded, (uint64) GetCurrentTimestamp());
-	shared_pool_want(entry);
+	pool_want(entry);
 }
 
 /* Nobody tries the node's Unix-domain socket for some time. */

@@ -159,7 +159,6 @@ extern bool shared_pool_try(const char *host, int port, bool needed,
 							SharedPoolEntry **taken);
 extern void shared_pool_leave(SharedPoolEntry *entry);
 extern void shared_pool_crowded(SharedPoolEntry *entry);
-extern void shared_pool_want(SharedPoolEntry *entry);
 extern bool shared_pool_wants_back(SharedPoolEntry *entry, TimestampTz turn_end);
 extern void shared_pool_keep(SharedPoolEntry *entry);
 extern bool shared_pool_asked(void);
