@@ -57,6 +57,7 @@ close_all(int code, Datum arg)
 		shared_pool_leave(session->wire->pool);
 		session->wire->pool = NULL;
 	}
+	shared_pool_end_turn();
 }
 
 /* A session without a connection; on the pool's list, claimed. */
@@ -225,7 +226,6 @@ session_release(Session *session)
 	if (session->state != SESSION_IDLE || session->in_xact || session->failed ||
 		wire->pending != NULL || wire->unsent || session->gid != NULL ||
 		PQtransactionStatus(session->conn) != PQTRANS_IDLE || too_old(session) ||
-		shared_pool_wants_back(wire->pool, wire->turn_end) ||
 		count_idle(&session->address) >= remote_max_cached_sessions)
 	{
 		session_close(session);
@@ -236,26 +236,48 @@ session_release(Session *session)
 	session->wrote = false;
 	session->savepoint_depth = 0;
 	session->claimed = false;
-	shared_pool_keep(wire->pool);
+	shared_pool_keep();
+}
+
+/* Is the turn over of a session that is idle? */
+static bool
+turn_is_over(void)
+{
+	TimestampTz now = GetCurrentTimestamp();
+	dlist_iter iter;
+
+	dlist_foreach (iter, &pool)
+	{
+		Session *session = dlist_container(Session, link, iter.cur);
+
+		if (!session->claimed && now >= session->wire->turn_end)
+			return true;
+	}
+	return false;
 }
 
 void
 session_share_idle(void)
 {
+	bool wanted = shared_pool_turn_wanted();
 	dlist_mutable_iter iter;
 
-	if (!shared_pool_asked())
+	if (!wanted && !shared_pool_asked())
 		return;
+	if (!turn_is_over())
+		wanted = false;
 	dlist_foreach_modify (iter, &pool)
 	{
 		Session *session = dlist_container(Session, link, iter.cur);
+		SessionWire *wire = session->wire;
 
 		if (session->claimed)
 			continue;
-		if (shared_pool_wants_back(session->wire->pool, session->wire->turn_end))
+		if (wanted || (shared_pool_place_wanted(wire->pool) &&
+					   GetCurrentTimestamp() >= wire->turn_end))
 			session_close(session);
 		else
-			shared_pool_keep(session->wire->pool);
+			shared_pool_keep();
 	}
 }
 
@@ -280,6 +302,8 @@ session_close(Session *session)
 		ReleaseExternalFD();
 	shared_pool_leave(wire->pool);
 	MemoryContextDelete(wire->context);
+	if (dlist_is_empty(&pool))
+		shared_pool_end_turn();
 }
 
 void

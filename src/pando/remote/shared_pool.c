@@ -8,10 +8,12 @@
  * limit. A node that had no connection left for us tells the limit, too. A session that
  * would only make a statement faster is not opened while the pool is full.
  *
- * Places go round by turns. Who waits says so, and from then on a session whose turn is
- * over (wire.h) is closed at the end of its transaction. Backends that keep idle sessions
- * in a full pool stand in `keepers`; who waits makes them look at theirs, by a signal on
- * which PostgreSQL has a backend that waits for its client run an empty transaction.
+ * Places go round by *turns*: so many backends as a node has places may hold sessions,
+ * each one to a node that it can't do without. Who waits for a turn says so, and a
+ * backend whose turn is over (connect.c) closes its sessions at the end of its
+ * transaction. Those that keep idle sessions meanwhile stand in `keepers`; who waits
+ * makes them look at theirs, by a signal on which PostgreSQL has a backend that waits for
+ * its client run an empty transaction. A crowded node's places go round in the same way.
  */
 #include "pando/compat/compat.h"
 
@@ -37,6 +39,7 @@
 #define HOLDER_WAIT_MS 1000
 #define ASK_MS 100	   /* keepers are asked that often */
 #define WANTED_MS 1000 /* who waits says so more often */
+#define LINE_MS 500	   /* who waits for a turn looks that often, woken or not */
 
 struct SharedPoolEntry
 {
@@ -46,25 +49,50 @@ struct SharedPoolEntry
 	pg_atomic_uint64 crowded;		 /* when it last had no connection left for us; 0 */
 	pg_atomic_uint32 crowded_role;	 /* for whom: roles have limits of their own */
 	pg_atomic_uint32 crowd;			 /* as many of ours as it had then */
-	pg_atomic_uint64 wanted;		 /* when somebody last waited for a place; 0 */
-	pg_atomic_uint64 asked;			 /* when keepers were last asked for theirs; 0 */
+	pg_atomic_uint64 wanted;		 /* when somebody last waited for it so; 0 */
 	ConditionVariable freed;
 };
 
-static HTAB *pool_table = NULL;
-static LWLock *pool_lock = NULL;
-
-/* By pgprocno: the process, if it keeps idle sessions in a full pool; else 0. */
-static pg_atomic_uint32 *keepers = NULL;
-static bool is_keeper = false; /* this backend stood there, and may have been asked */
-
-static Size
-keepers_size(void)
+typedef struct Turns
 {
-	return mul_size(MaxBackends, sizeof(pg_atomic_uint32));
-}
+	pg_atomic_uint32 taken;
+	pg_atomic_uint64 wanted; /* when somebody last waited for one; 0 */
+	pg_atomic_uint64 asked;	 /* when keepers were last asked for theirs; 0 */
+	ConditionVariable freed;
+	pg_atomic_uint32 keepers[FLEXIBLE_ARRAY_MEMBER]; /* by pgprocno: the process, or 0 */
+} Turns;
+
+static HTAB *pool_table = NULL;
+static Turns *turns = NULL;
+static bool has_turn = false;
+static bool gave_way = false;  /* its last turn ended because others waited */
+static bool is_keeper = false; /* stood in keepers, and may have been asked */
+static LWLock *pool_lock = NULL;
 static shmem_request_hook_type next_request_hook = NULL;
 static shmem_startup_hook_type next_startup_hook = NULL;
+
+static Size
+turns_size(void)
+{
+	return add_size(offsetof(Turns, keepers),
+					mul_size(MaxBackends, sizeof(pg_atomic_uint32)));
+}
+
+static void
+turns_startup(void)
+{
+	bool found;
+
+	turns = ShmemInitStruct("pando session turns", turns_size(), &found);
+	if (found)
+		return;
+	pg_atomic_init_u32(&turns->taken, 0);
+	pg_atomic_init_u64(&turns->wanted, 0);
+	pg_atomic_init_u64(&turns->asked, 0);
+	ConditionVariableInit(&turns->freed);
+	for (int i = 0; i < MaxBackends; i++)
+		pg_atomic_init_u32(&turns->keepers[i], 0);
+}
 
 static void
 pool_request(void)
@@ -73,7 +101,7 @@ pool_request(void)
 		next_request_hook();
 	RequestAddinShmemSpace(
 		add_size(hash_estimate_size(remote_max_nodes_tracked, sizeof(SharedPoolEntry)),
-				 keepers_size()));
+				 turns_size()));
 	RequestNamedLWLockTranche(TRANCHE, 1);
 }
 
@@ -81,16 +109,13 @@ static void
 pool_startup(void)
 {
 	HASHCTL control = {.keysize = sizeof(uint64), .entrysize = sizeof(SharedPoolEntry)};
-	bool found;
 
 	if (next_startup_hook)
 		next_startup_hook();
 	LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
 	pool_table = ShmemInitHash("pando shared pool", 16, remote_max_nodes_tracked,
 							   &control, HASH_ELEM | HASH_BLOBS);
-	keepers = ShmemInitStruct("pando session keepers", keepers_size(), &found);
-	for (int i = 0; !found && i < MaxBackends; i++)
-		pg_atomic_init_u32(&keepers[i], 0);
+	turns_startup();
 	pool_lock = &GetNamedLWLockTranche(TRANCHE)->lock;
 	LWLockRelease(AddinShmemInitLock);
 }
@@ -156,47 +181,31 @@ pool_entry(const char *host, int port)
 		pg_atomic_init_u32(&entry->crowded_role, InvalidOid);
 		pg_atomic_init_u32(&entry->crowd, 0);
 		pg_atomic_init_u64(&entry->wanted, 0);
-		pg_atomic_init_u64(&entry->asked, 0);
 		ConditionVariableInit(&entry->freed);
 	}
 	LWLockRelease(pool_lock);
 	return entry;
 }
 
-/* Takes a place if there is one. */
+/* Adds one, if it stays within the limit; 0: none. */
 static bool
-pool_try(SharedPoolEntry *entry, uint32 limit)
+count_up(pg_atomic_uint32 *counter, uint32 limit)
 {
-	uint32 count = pg_atomic_read_u32(&entry->sessions);
+	uint32 count = pg_atomic_read_u32(counter);
 
 	while (limit == 0 || count < limit)
 	{
-		if (pg_atomic_compare_exchange_u32(&entry->sessions, &count, count + 1))
+		if (pg_atomic_compare_exchange_u32(counter, &count, count + 1))
 			return true;
 	}
 	return false;
 }
 
-/* Somebody waits for a place. */
-static void
-pool_want(SharedPoolEntry *entry)
+/* Takes a place if there is one. */
+static bool
+pool_try(SharedPoolEntry *entry, uint32 limit)
 {
-	TimestampTz now = GetCurrentTimestamp();
-	uint64 asked = pg_atomic_read_u64(&entry->asked);
-
-	pg_atomic_write_u64(&entry->wanted, (uint64) now);
-	if (!TimestampDifferenceExceeds((TimestampTz) asked, now, ASK_MS) ||
-		!pg_atomic_compare_exchange_u64(&entry->asked, &asked, (uint64) now))
-		return;
-	for (int i = 0; i < MaxBackends; i++)
-	{
-		uint32 pid = pg_atomic_exchange_u32(&keepers[i], 0);
-
-		/* It may be gone. */
-		if (pid != 0)
-			(void) SendProcSignal((pid_t) pid, PROCSIG_CATCHUP_INTERRUPT,
-								  InvalidBackendId);
-	}
+	return count_up(&entry->sessions, limit);
 }
 
 static void
@@ -209,6 +218,126 @@ raise_full(const char *host, int port, uint32 limit)
 							  limit, remote_connection_timeout),
 					errhint("Consider raising citus.max_shared_pool_size.")));
 }
+
+/* ------------------------------------------------------------------------------------
+ * Turns.
+ */
+
+/* Says that somebody waits. */
+static void
+want(pg_atomic_uint64 *wanted)
+{
+	TimestampTz now = GetCurrentTimestamp();
+	uint64 asked = pg_atomic_read_u64(&turns->asked);
+
+	pg_atomic_write_u64(wanted, (uint64) now);
+	if (!TimestampDifferenceExceeds((TimestampTz) asked, now, ASK_MS) ||
+		!pg_atomic_compare_exchange_u64(&turns->asked, &asked, (uint64) now))
+		return;
+	for (int i = 0; i < MaxBackends; i++)
+	{
+		uint32 pid = pg_atomic_exchange_u32(&turns->keepers[i], 0);
+
+		/* It may be gone. */
+		if (pid != 0)
+			(void) SendProcSignal((pid_t) pid, PROCSIG_CATCHUP_INTERRUPT,
+								  InvalidBackendId);
+	}
+}
+
+/* Who came first is woken first; now and then all look, should a wake-up be lost. */
+static void
+wait_in_line(void)
+{
+	for (int i = 0; i < LINE_MS / ASK_MS; i++)
+	{
+		want(&turns->wanted);
+		if (!ConditionVariableTimedSleep(&turns->freed, ASK_MS, PG_WAIT_EXTENSION))
+			return;
+	}
+}
+
+/* Waits for this backend's turn, behind those for whom it gave way. */
+static void
+take_turn(const char *host, int port)
+{
+	uint32 limit = pool_limit();
+	bool behind = gave_way;
+	TimestampTz start;
+
+	gave_way = false;
+	if (has_turn || limit == 0)
+		return;
+	has_turn = !behind && count_up(&turns->taken, limit);
+	if (has_turn)
+		return;
+	start = GetCurrentTimestamp();
+	ConditionVariablePrepareToSleep(&turns->freed);
+	do
+	{
+		if (TimestampDifferenceExceeds(start, GetCurrentTimestamp(),
+									   remote_connection_timeout))
+		{
+			ConditionVariableCancelSleep();
+			raise_full(host, port, limit);
+		}
+		wait_in_line();
+	} while (!count_up(&turns->taken, limit));
+	has_turn = true;
+	ConditionVariableCancelSleep();
+}
+
+/* This backend holds no session any more. */
+void
+shared_pool_end_turn(void)
+{
+	if (!has_turn)
+		return;
+	has_turn = false;
+	pg_atomic_fetch_sub_u32(&turns->taken, 1);
+	ConditionVariableSignal(&turns->freed);
+}
+
+/* Does somebody wait for this backend to give up its sessions? */
+bool
+shared_pool_turn_wanted(void)
+{
+	gave_way = has_turn && is_recent(&turns->wanted, WANTED_MS);
+	return gave_way;
+}
+
+/* Does somebody wait because the node is crowded? */
+bool
+shared_pool_place_wanted(SharedPoolEntry *entry)
+{
+	return entry != NULL && is_recent(&entry->wanted, WANTED_MS);
+}
+
+/* This backend keeps an idle session: others may ask for it. */
+void
+shared_pool_keep(void)
+{
+	pg_atomic_uint32 *keeper = &turns->keepers[MyProc->pgprocno];
+
+	if (pg_atomic_read_u32(keeper) != MyProcPid)
+		pg_atomic_write_u32(keeper, MyProcPid);
+	is_keeper = true;
+}
+
+/* Has somebody asked for what this backend keeps? Then shared_pool_keep() is due again.
+ */
+bool
+shared_pool_asked(void)
+{
+	if (!is_keeper || pg_atomic_read_u32(&turns->keepers[MyProc->pgprocno]) == MyProcPid)
+		return false;
+	is_keeper = false;
+	return true;
+}
+
+/* ------------------------------------------------------------------------------------
+ * Places.
+ */
 
 /*
  * Takes a place for one more session to the node, waiting for one if all are taken; who
@@ -225,6 +354,7 @@ shared_pool_enter(const char *host, int port, bool holds_others)
 								: remote_connection_timeout;
 	TimestampTz start;
 
+	take_turn(host, port);
 	if (entry == NULL || pool_try(entry, limit))
 		return entry;
 
@@ -232,7 +362,6 @@ shared_pool_enter(const char *host, int port, bool holds_others)
 	ConditionVariablePrepareToSleep(&entry->freed);
 	while (!pool_try(entry, limit))
 	{
-		pool_want(entry);
 		if (!TimestampDifferenceExceeds(start, GetCurrentTimestamp(), patience))
 			(void) ConditionVariableTimedSleep(&entry->freed, 100, PG_WAIT_EXTENSION);
 		else if (holds_others)
@@ -256,8 +385,6 @@ shared_pool_try(const char *host, int port, bool needed, SharedPoolEntry **taken
 	bool has_place = entry == NULL ||
 					 ((needed || !is_crowded(entry)) && pool_try(entry, pool_limit()));
 
-	if (!has_place && needed)
-		pool_want(entry);
 	*taken = has_place ? entry : NULL;
 	return has_place;
 }
@@ -271,40 +398,7 @@ shared_pool_leave(SharedPoolEntry *entry)
 	ConditionVariableSignal(&entry->freed);
 }
 
-/* Does somebody wait for the place of a session whose turn was over then? */
-bool
-shared_pool_wants_back(SharedPoolEntry *entry, TimestampTz turn_end)
-{
-	return entry != NULL && is_recent(&entry->wanted, WANTED_MS) &&
-		   GetCurrentTimestamp() >= turn_end;
-}
-
-/* This backend keeps an idle session: in a full pool others may ask for it. */
-void
-shared_pool_keep(SharedPoolEntry *entry)
-{
-	uint32 limit = pool_limit();
-
-	if (entry == NULL ||
-		!((limit != 0 && pg_atomic_read_u32(&entry->sessions) >= limit) ||
-		  is_crowded(entry)))
-		return;
-	pg_atomic_write_u32(&keepers[MyProc->pgprocno], MyProcPid);
-	is_keeper = true;
-}
-
-/* Has somebody asked for what this backend keeps? Once true, shared_pool_keep() is due
- * again. */
-bool
-shared_pool_asked(void)
-{
-	if (!is_keeper || pg_atomic_read_u32(&keepers[MyProc->pgprocno]) == MyProcPid)
-		return false;
-	is_keeper = false;
-	return true;
-}
-
-/* The node has no connection left for this role. */
+/* The node has no connection left for this role, and somebody waits for one. */
 void
 shared_pool_crowded(SharedPoolEntry *entry)
 {
@@ -313,7 +407,7 @@ shared_pool_crowded(SharedPoolEntry *entry)
 	pg_atomic_write_u32(&entry->crowd, Max(pg_atomic_read_u32(&entry->sessions), 1));
 	pg_atomic_write_u32(&entry->crowded_role, GetSessionUserId());
 	pg_atomic_write_u64(&entry->crowded, (uint64) GetCurrentTimestamp());
-	pool_want(entry);
+	want(&entry->wanted);
 }
 
 /* Nobody tries the node's Unix-domain socket for some time. */

@@ -66,7 +66,7 @@ struct SessionWire
 	/* Connection. */
 	char *name; /* application_name given */
 	TimestampTz opened;
-	TimestampTz turn_end; /* from then on others may have its place */
+	TimestampTz turn_end; /* from then on others may have the place */
 	bool needed;		  /* not only useful */
 	TimestampTz deadline; /* of SESSION_CONNECTING */
 	TimestampTz retry;	  /* end of a pause */
@@ -159,8 +159,10 @@ extern bool shared_pool_try(const char *host, int port, bool needed,
 							SharedPoolEntry **taken);
 extern void shared_pool_leave(SharedPoolEntry *entry);
 extern void shared_pool_crowded(SharedPoolEntry *entry);
-extern bool shared_pool_wants_back(SharedPoolEntry *entry, TimestampTz turn_end);
-extern void shared_pool_keep(SharedPoolEntry *entry);
+extern void shared_pool_end_turn(void);
+extern bool shared_pool_turn_wanted(void);
+extern bool shared_pool_place_wanted(SharedPoolEntry *entry);
+extern void shared_pool_keep(void);
 extern bool shared_pool_asked(void);
 extern void shared_pool_refuse_socket(SharedPoolEntry *entry);
 extern bool shared_pool_socket_refused(SharedPoolEntry *entry);
