@@ -116,10 +116,12 @@ foreach my $case ([ 'commit-after-record', 0 ], [ 'commit-before-second-phase', 
 
 # A node does not answer COMMIT PREPARED, and who waits for it dies too.
 {
+	my $log_end = $cluster->log_end($cluster->worker(1));
 	$cluster->worker(1)->safe_psql('postgres', "SELECT pando.debug_point_arm('node-before-commit-prepared', 'exit')");
 	my $handle = begin_write($coordinator, 'commit-before-settlement');
 	$coordinator->stop('immediate');
 	eval { $handle->finish };
+	$cluster->await_restart($cluster->worker(1), $log_end);
 	$cluster->worker(1)->safe_psql('postgres', 'SELECT pando.debug_point_clear()');
 	$coordinator->start;
 	ok($coordinator->poll_query_until('postgres', "SELECT count(*) = 2 FROM t WHERE run = $run"), 'both at once: settled');

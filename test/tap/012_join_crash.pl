@@ -15,9 +15,10 @@ $cluster->sql("CREATE TABLE t (k int PRIMARY KEY); SELECT create_distributed_tab
 foreach my $case ([ 'commit-after-prepare', 0 ], [ 'commit-before-second-phase', 1 ])
 {
 	my ($point, $joined) = @$case;
+	my $log_end = $cluster->log_end($coordinator);
 	$coordinator->safe_psql('postgres', "SELECT pando.debug_point_arm('$point', 'exit')");
 	$coordinator->psql('postgres', "SELECT citus_add_node('127.0.0.1', " . $cluster->node_port(2) . ')');
-	$coordinator->poll_query_until('postgres', 'SELECT true');
+	$cluster->await_restart($coordinator, $log_end);
 	is($cluster->sql('SELECT count(*) FROM pg_dist_node WHERE nodeport = ' . $cluster->node_port(2)), $joined,
 		"$point: has it joined?");
 	my ($result, $out, $err) = $coordinator->psql('postgres',

@@ -100,6 +100,16 @@ sub join_worker
 # Runs SQL on the coordinator; dies on an error.
 sub sql { return $_[0]->coordinator->safe_psql('postgres', $_[1]); }
 
+sub log_end { return -s $_[1]->logfile; }
+
+# Waits until a node that lost a backend has started anew; $from: log_end() before that.
+sub await_restart
+{
+	my ($self, $node, $from) = @_;
+	$node->wait_for_log(qr/reinitializing.*database system is ready to accept connections/s, $from);
+	return;
+}
+
 # What several tests change: a distributed table t of 40 rows, and a reference table r of one.
 sub make_tables
 {
