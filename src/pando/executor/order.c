@@ -108,14 +108,14 @@ keys_of_row(const FragmentRun *run)
 typedef bool (*NextRow)(FragmentRun *run, Datum *values, bool *nulls);
 
 static void
-sort_begin(FragmentRun *run, const SortKeys *keys)
+sort_begin(FragmentRun *run, SortKeys keys)
 {
 	ResourceOwner owner = CurrentResourceOwner;
 
 	CurrentResourceOwner = run->owner;
-	run->sort = tuplesort_begin_heap(run->desc, keys->count, keys->columns,
-									 keys->operators, keys->collations, keys->nulls_first,
-									 work_mem, NULL, TUPLESORT_NONE);
+	run->sort = tuplesort_begin_heap(run->desc, keys.count, keys.columns, keys.operators,
+									 keys.collations, keys.nulls_first, work_mem, NULL,
+									 TUPLESORT_NONE);
 	CurrentResourceOwner = owner;
 }
 
@@ -154,7 +154,7 @@ sort_all(FragmentRun *run, SortKeys keys)
 {
 	if (keys.count == 0)
 		return;
-	sort_begin(run, &keys);
+	sort_begin(run, keys);
 	sort_take(run, run_next_unordered);
 	sort_perform(run);
 }
@@ -282,7 +282,6 @@ static void
 merge_start(FragmentRun *run)
 {
 	Merge *merge = run->merge;
-	SortKeys keys = keys_of_fragment(run);
 	List *ready = NIL;
 	int started = 0;
 
@@ -290,7 +289,7 @@ merge_start(FragmentRun *run)
 	{
 		if (run->local_tasks != NIL && run->sort == NULL)
 		{
-			sort_begin(run, &keys);
+			sort_begin(run, keys_of_fragment(run));
 			stream_create(run, NULL);
 		}
 		if (run->local_tasks != NIL)

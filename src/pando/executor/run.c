@@ -180,10 +180,9 @@ typedef struct SpillDest
 static bool
 spill_receive(TupleTableSlot *slot, DestReceiver *self)
 {
-	FragmentRun *run;
+	FragmentRun *run = ((SpillDest *) self)->run;
 
 	slot_getallattrs(slot);
-	run = ((SpillDest *) self)->run;
 	spill_put(run, &run->spill, slot->tts_values, slot->tts_isnull);
 	return true;
 }

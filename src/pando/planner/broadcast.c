@@ -212,22 +212,11 @@ read_query(int number, Query *query)
 	return result;
 }
 
-static bool
-is_simple(Query *query)
-{
-	/* What is locked is what is returned. */
-	return query->rowMarks == NIL && query->setOperations == NULL && !query->hasAggs &&
-		   !query->hasTargetSRFs && query->groupClause == NIL &&
-		   query->groupingSets == NIL && query->havingQual == NULL &&
-		   query->distinctClause == NIL && query->limitCount == NULL &&
-		   query->limitOffset == NULL;
-}
-
 /* Only whether there is a row matters. */
 static void
 reduce_exists(Query *query)
 {
-	if (!is_simple(query))
+	if (!query_is_plain(query))
 		return;
 	query->targetList = list_make1(
 		makeTargetEntry((Expr *) makeConst(INT4OID, -1, InvalidOid, sizeof(int32),
@@ -245,7 +234,7 @@ reduce_any(Query *query)
 {
 	List *distinct = NIL;
 
-	if (!is_simple(query) || query_varies((Node *) query))
+	if (!query_is_plain(query) || query_varies((Node *) query))
 		return;
 	foreach_ptr (TargetEntry, entry, query->targetList)
 	{

@@ -65,7 +65,6 @@ stats_of_shards(HeapTuple shard, double shard_rows, double rows)
 {
 	HeapTuple tuple = heap_copytuple(shard);
 	Form_pg_statistic form = (Form_pg_statistic) GETSTRUCT(tuple);
-
 	double distinct = form->stadistinct;
 
 	/* Below zero it is a part of the rows. */

@@ -81,6 +81,9 @@ extern bool expression_refers_outside(Node *expr);
 /* The same for a whole query; with_queries: WITH queries of a level above count, too. */
 extern bool query_refers_outside(Query *query, bool with_queries);
 
+/* Is each row of FROM that passes WHERE one row of the result, and none locked? */
+extern bool query_is_plain(const Query *query);
+
 /* AND-ed qualifications as one expression or NULL. */
 extern Node *quals_as_node(List *quals);
 

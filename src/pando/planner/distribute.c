@@ -316,24 +316,14 @@ distribute_from(Query *query)
  * Branches of a set operation that takes each row once: no task need send one twice.
  */
 
-static bool
-is_plain(const Query *query)
-{
-	return query->setOperations == NULL && !query->hasAggs && !query->hasWindowFuncs &&
-		   !query->hasTargetSRFs && query->groupClause == NIL &&
-		   query->groupingSets == NIL && query->havingQual == NULL &&
-		   query->distinctClause == NIL && query->sortClause == NIL &&
-		   query->limitCount == NULL && query->limitOffset == NULL &&
-		   query->rowMarks == NIL;
-}
-
 /* Gives the branch a DISTINCT that compares as the set operation does. */
 static bool
 branch_add_distinct(Query *branch, const SetOperationStmt *setop)
 {
 	List *distinct = NIL;
 
-	if (!is_plain(branch) || query_varies((Node *) branch->targetList) ||
+	if (!query_is_plain(branch) || branch->hasWindowFuncs || branch->sortClause != NIL ||
+		query_varies((Node *) branch->targetList) ||
 		list_length(branch->targetList) != list_length(setop->groupClauses))
 		return false;
 	foreach_ptr (TargetEntry, entry, branch->targetList)

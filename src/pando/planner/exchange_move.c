@@ -82,9 +82,8 @@ exchange_move_init(void)
 	DefineCustomEnumVariable(
 		"citus.local_table_join_policy",
 		"Says which rows move where local and distributed tables are joined.",
-		"With \"auto\" their size decides; with \"prefer-local\" those of local tables "
-		"go "
-		"to the shards; else the others come to this node.",
+		"With \"auto\" their size decides, with \"prefer-local\" those of local "
+		"tables go to the shards, else the others come to this node.",
 		&local_policy, LOCAL_AUTO, local_policies, PGC_USERSET, 0, NULL, NULL, NULL);
 	DefineCustomRealVariable(
 		"pando.exchange_cost",

@@ -80,7 +80,7 @@ fragment_order_for(const Fragment *fragment, List *pathkeys, Index relid)
 	List *order = NIL;
 
 	if (fragment->command != CMD_SELECT || fragment->locks || fragment->first_copy ||
-		fragment->restart != 0 || fragment->local != NULL || fragment->order != NIL ||
+		fragment->restart != 0 || fragment->local != NULL ||
 		(fragment->choice != SHARDS_ALL && fragment->choice != SHARDS_BY_KEY))
 		return NIL;
 	foreach_ptr (PathKey, key, pathkeys)

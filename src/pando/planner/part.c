@@ -256,6 +256,16 @@ query_refers_outside(Query *query, bool with_queries)
 }
 
 bool
+query_is_plain(const Query *query)
+{
+	return query->setOperations == NULL && !query->hasAggs && !query->hasTargetSRFs &&
+		   query->groupClause == NIL && query->groupingSets == NIL &&
+		   query->havingQual == NULL && query->distinctClause == NIL &&
+		   query->limitCount == NULL && query->limitOffset == NULL &&
+		   query->rowMarks == NIL;
+}
+
+bool
 level_has_row_security(Query *query)
 {
 	foreach_ptr (RangeTblEntry, rte, query->rtable)

@@ -9,8 +9,8 @@
  * through its Unix-domain socket (local_socket.c), or over TCP where that fails.
  *
  * A node that has no connection left for us is *crowded*: a session that is needed pauses
- * (it has no libpq connection then) and tries again until its deadline. Meanwhile nobody
- * keeps idle sessions there.
+ * (it has no libpq connection then) and tries again until its deadline. Meanwhile who
+ * keeps idle sessions there is asked for them (shared_pool.c).
  */
 #include "pando/compat/compat.h"
 

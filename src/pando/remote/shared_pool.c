@@ -23,10 +23,10 @@
 #include "pgstat.h"
 #include "port/atomics.h"
 #include "postmaster/postmaster.h"
+#include "storage/backendid.h"
 #include "storage/condition_variable.h"
 #include "storage/ipc.h"
 #include "storage/lwlock.h"
-#include "storage/proc.h"
 #include "storage/procsignal.h"
 #include "storage/shmem.h"
 #include "utils/hsearch.h"
@@ -59,13 +59,13 @@ typedef struct Turns
 	pg_atomic_uint64 wanted; /* when somebody last waited for one; 0 */
 	pg_atomic_uint64 asked;	 /* when keepers were last asked for theirs; 0 */
 	ConditionVariable freed;
-	pg_atomic_uint32 keepers[FLEXIBLE_ARRAY_MEMBER]; /* by pgprocno: the process, or 0 */
+	pg_atomic_uint32 keepers[FLEXIBLE_ARRAY_MEMBER]; /* pids by backend id, or 0 */
 } Turns;
 
 static HTAB *pool_table = NULL;
 static Turns *turns = NULL;
 static bool has_turn = false;
-static bool gave_way = false;  /* its last turn ended because others waited */
+static bool gave_way = false;  /* its last turn ended while others waited */
 static bool is_keeper = false; /* stood in keepers, and may have been asked */
 static LWLock *pool_lock = NULL;
 static shmem_request_hook_type next_request_hook = NULL;
@@ -240,8 +240,7 @@ want(pg_atomic_uint64 *wanted)
 
 		/* It may be gone. */
 		if (pid != 0)
-			(void) SendProcSignal((pid_t) pid, PROCSIG_CATCHUP_INTERRUPT,
-								  InvalidBackendId);
+			(void) SendProcSignal((pid_t) pid, PROCSIG_CATCHUP_INTERRUPT, i + 1);
 	}
 }
 
@@ -294,6 +293,7 @@ shared_pool_end_turn(void)
 	if (!has_turn)
 		return;
 	has_turn = false;
+	gave_way = is_recent(&turns->wanted, WANTED_MS);
 	pg_atomic_fetch_sub_u32(&turns->taken, 1);
 	ConditionVariableSignal(&turns->freed);
 }
@@ -302,8 +302,7 @@ shared_pool_end_turn(void)
 bool
 shared_pool_turn_wanted(void)
 {
-	gave_way = has_turn && is_recent(&turns->wanted, WANTED_MS);
-	return gave_way;
+	return has_turn && is_recent(&turns->wanted, WANTED_MS);
 }
 
 /* Does somebody wait because the node is crowded? */
@@ -317,7 +316,7 @@ shared_pool_place_wanted(SharedPoolEntry *entry)
 void
 shared_pool_keep(void)
 {
-	pg_atomic_uint32 *keeper = &turns->keepers[MyProc->pgprocno];
+	pg_atomic_uint32 *keeper = &turns->keepers[MyBackendId - 1];
 
 	if (pg_atomic_read_u32(keeper) != MyProcPid)
 		pg_atomic_write_u32(keeper, MyProcPid);
@@ -329,7 +328,7 @@ shared_pool_keep(void)
 bool
 shared_pool_asked(void)
 {
-	if (!is_keeper || pg_atomic_read_u32(&turns->keepers[MyProc->pgprocno]) == MyProcPid)
+	if (!is_keeper || pg_atomic_read_u32(&turns->keepers[MyBackendId - 1]) == MyProcPid)
 		return false;
 	is_keeper = false;
 	return true;
