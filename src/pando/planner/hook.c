@@ -48,6 +48,7 @@
 #include "pando/planner/shard_choice.h"
 #include "pando/planner/spread.h"
 #include "pando/planner/steps.h"
+#include "pando/planner/union_size.h"
 #include "pando/planner/write.h"
 
 /* Of DECLARE CURSOR: rows may be fetched backward, and after something else has run. */
@@ -356,5 +357,6 @@ planner_init(void)
 	fragment_path_init();
 	column_stats_init();
 	shard_choice_init();
+	union_size_init();
 	local_plan_init();
 }
