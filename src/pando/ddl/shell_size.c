@@ -23,7 +23,6 @@
 #include "utils/timestamp.h"
 
 #include "pando/base/name.h"
-#include "pando/base/sql.h"
 #include "pando/catalog/partition.h"
 #include "pando/ddl/handler.h"
 #include "pando/ddl/shell_size.h"
@@ -98,9 +97,7 @@ shell_sizes(List *relids, ShellSize *sizes)
 	foreach_ptr (const DistNode, node, node_list(NODES_ALL))
 	{
 		char *command = sizes_command(relids, node->group);
-		char *position = node->group == node_local_group()
-							 ? sql_value("%s", command)
-							 : xact_value_for_plan(node, command);
+		char *position = xact_value_for_plan(node, command);
 
 		for (int i = 0; i < count && position != NULL && *position != '\0'; i++)
 		{

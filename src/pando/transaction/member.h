@@ -130,6 +130,7 @@ extern void cluster_snapshot_before(QueryDesc *query, bool renewable);
 /* renew.c */
 extern bool renew_is_possible(const QueryDesc *query);
 extern void renew_snapshot(QueryDesc *query);
+extern char *renew_value_aside(const char *sql);
 
 /* prepared.c */
 extern bool prepared_is_of_node(const char *gid);

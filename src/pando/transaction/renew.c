@@ -14,6 +14,7 @@
 #include "pando/compat/compat.h"
 
 #include "access/xact.h"
+#include "pando/base/sql.h"
 #include "pando/transaction/member.h"
 #include "storage/proc.h"
 #include "utils/memutils.h"
@@ -82,6 +83,20 @@ renew_query_snapshot(QueryDesc *query)
 	newer->curcid = query->snapshot->curcid;
 	UnregisterSnapshot(query->snapshot);
 	query->snapshot = newer;
+}
+
+/*
+ * The value of a query of the extension's own that reads no user's rows, as planning
+ * does: it is not the transaction's first query.
+ */
+char *
+renew_value_aside(const char *sql)
+{
+	LocalTransactionId before = queried;
+	char *value = sql_value("%s", sql);
+
+	queried = before;
+	return value;
 }
 
 /* May the snapshot still be renewed? Asked once for each query before it starts. */

@@ -127,7 +127,9 @@ xact_value_for_plan(const DistNode *node, const char *sql)
 	Session *session;
 	char *value;
 
-	if (is_local(node) || member_has_begun(node->group))
+	if (is_local(node))
+		return renew_value_aside(sql);
+	if (member_has_begun(node->group))
 		return xact_value_from_node(node, sql);
 	session = run_claim_plain(node);
 	value = value_of(session_try(session, sql, PLAN_WAIT_MS));
