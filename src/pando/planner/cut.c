@@ -25,10 +25,13 @@
 #include "pando/plan/row_place.h"
 #include "pando/planner/cut.h"
 #include "pando/planner/cutting.h"
+#include "pando/planner/flatten.h"
 #include "pando/planner/hazard.h"
 #include "pando/planner/join_tree.h"
 #include "pando/planner/local.h"
-#include "parser/parse_relation.h"
+#include "pando/planner/relation_query.h"
+#include "pando/planner/sample.h"
+#include "pando/transaction/access.h"
 #include "parser/parsetree.h"
 #include "rewrite/rewriteManip.h"
 #include "utils/lsyscache.h"
@@ -356,6 +359,17 @@ cut_outer_join(Cutting *cutting, JoinExpr *join, List *above)
 	return (Node *) result;
 }
 
+static void
+refuse_table(const RangeTblEntry *rte, const char *reason)
+{
+	ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+					errmsg("%stable \"%s\" is not supported in this query",
+						   rte->tablesample != NULL ? "TABLESAMPLE of distributed "
+													: "distributed ",
+						   get_rel_name(rte->relid)),
+					errdetail("What can't be evaluated on its shards: %s.", reason)));
+}
+
 /* Here it is an empty shell. */
 static void
 refuse_shell(Cutting *cutting, const CutGroup *group)
@@ -369,13 +383,40 @@ refuse_shell(Cutting *cutting, const CutGroup *group)
 	rte = rt_fetch(((RangeTblRef *) item)->rtindex, cutting->query->rtable);
 	table = rte->rtekind == RTE_RELATION ? dist_table(rte->relid) : NULL;
 	if (table != NULL && dist_table_is_sharded(table))
-		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-						errmsg("%stable \"%s\" is not supported in this query",
-							   rte->tablesample != NULL ? "TABLESAMPLE of distributed "
-														: "distributed ",
-							   get_rel_name(rte->relid)),
-						errdetail("What can't be evaluated on its shards: %s.",
-								  group->distribution.reason)));
+		refuse_table(rte, group->distribution.reason);
+}
+
+bool
+level_put_barrier(Query *query, Index varno)
+{
+	RangeTblEntry *rte = rt_fetch(varno, query->rtable);
+	RangeTblEntry *table;
+	Query *rows;
+
+	if (rte->rtekind != RTE_RELATION || rte->securityQuals == NIL ||
+		access_is_lent(rte) || sample_has_rows(rte))
+		return false;
+	rows = relation_become_subquery(query, varno);
+	rt_fetch(varno, query->rtable)->security_barrier = true;
+	table = linitial(rows->rtable);
+	rows->jointree->quals = quals_as_node(
+		list_concat(table->securityQuals, quals_flat(rows->jointree->quals)));
+	table->securityQuals = NIL;
+	return true;
+}
+
+bool
+policies_are_for_here(Query *query, Index varno)
+{
+	RangeTblRef *ref = makeNode(RangeTblRef);
+	Query *part;
+
+	if (rt_fetch(varno, query->rtable)->securityQuals == NIL)
+		return false;
+	ref->rtindex = varno;
+	part = part_make(query, list_make1(ref), NIL);
+	part->rowMarks = NIL;
+	return distribution_of_query(part).kind == DIST_COORDINATOR;
 }
 
 static Node *
@@ -393,7 +434,9 @@ cut_item(Cutting *cutting, CutGroup *group, List *quals)
 		return cutting_cut(cutting, group, quals);
 	if (IsA(item, JoinExpr))
 		return cut_outer_join(cutting, (JoinExpr *) item, quals);
-	refuse_shell(cutting, group);
+	if (!IsA(item, RangeTblRef) ||
+		!level_put_barrier(cutting->query, ((RangeTblRef *) item)->rtindex))
+		refuse_shell(cutting, group);
 	return copyObject(item);
 }
 
@@ -517,26 +560,17 @@ static Node *
 whole_row(Cutting *cutting, Cut *cut, Var *var)
 {
 	RangeTblEntry *rte = rt_fetch(var->varno, cut->part->rtable);
-	RowExpr *row = makeNode(RowExpr);
-	List *names;
-	List *vars;
+	RowExpr *row = whole_row_of_columns(rte, var, 0);
 	ListCell *cell;
 
-	/* As the core does it when it pulls up a subquery. */
-	expandRTE(rte, var->varno, 0, -1, var->vartype != RECORDOID, &names, &vars);
-	foreach (cell, vars)
+	foreach (cell, row->args)
 	{
 		Node *field = lfirst(cell);
 
 		if (IsA(field, Var))
-			field = (Node *) fragment_var(cutting, cut, field,
-										  column_name(rte, ((Var *) field)->varattno));
-		row->args = lappend(row->args, field);
+			lfirst(cell) = fragment_var(cutting, cut, field,
+										column_name(rte, ((Var *) field)->varattno));
 	}
-	row->row_typeid = var->vartype;
-	row->row_format = COERCE_IMPLICIT_CAST;
-	row->colnames = var->vartype == RECORDOID ? names : NIL;
-	row->location = -1;
 	return where_present(cutting, cut, var->varno, (Node *) row);
 }
 
@@ -688,6 +722,37 @@ level_cut_from(Query *query)
 	tree = cut_from(&cutting, list_make1(query->jointree), NIL);
 	if (cutting.cuts != NIL)
 		cutting_finish(&cutting, tree);
+}
+
+void
+level_cut_table(Query *query, Index varno)
+{
+	Cutting cutting = {0};
+	RangeTblRef *ref = makeNode(RangeTblRef);
+	List *marks = query->rowMarks;
+	List *items = NIL;
+	List *all = NIL;
+	List *quals = NIL;
+	CutGroup *group;
+
+	ref->rtindex = varno;
+	/* Whoever asks for this sees to the locks. */
+	query->rowMarks = NIL;
+	cutting_start(&cutting, query);
+	if (!cutting.outer_joins)
+		join_tree_flatten((Node *) query->jointree, &items, &all);
+	/* They stay where they are: what varies must not be evaluated twice. */
+	foreach_ptr (Node, qual, all)
+	{
+		if (!expression_varies(qual))
+			quals = lappend(quals, qual);
+	}
+	group = cutting_group(&cutting, (Node *) ref, quals);
+	if (group->distribution.kind == DIST_COORDINATOR)
+		refuse_table(rt_fetch(varno, query->rtable), group->distribution.reason);
+	cutting_cut(&cutting, group, quals);
+	cutting_finish(&cutting, (Node *) query->jointree);
+	query->rowMarks = marks;
 }
 
 void

@@ -52,6 +52,21 @@ extern void level_become_scan(Query *query, RangeTblEntry *fragment_rte);
  */
 extern void level_cut_from(Query *query);
 
+/*
+ * Makes a fragment of one table of the level, as it is on another node; all references to
+ * it are redirected, places of its rows included. WHERE stays whole.
+ */
+extern void level_cut_table(Query *query, Index varno);
+
+/* Are there policies of the table that nodes can't evaluate? */
+extern bool policies_are_for_here(Query *query, Index varno);
+
+/*
+ * A table with policies becomes a subquery that filters by them, a security barrier, so
+ * that it can be cut inside; false if it can't be, or has none.
+ */
+extern bool level_put_barrier(Query *query, Index varno);
+
 /* Makes one fragment of all of the level's FROM and WHERE, which must be fit for it. */
 extern void level_cut_whole(Query *query);
 

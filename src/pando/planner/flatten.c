@@ -7,10 +7,14 @@
  */
 #include "pando/compat/compat.h"
 
+#include "access/sysattr.h"
+#include "catalog/pg_type.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
+#include "pando/metadata/table.h"
 #include "pando/planner/flatten.h"
+#include "pando/planner/join_tree.h"
 #include "parser/parse_relation.h"
 #include "parser/parsetree.h"
 
@@ -98,6 +102,90 @@ query_without_join_columns(Query *query)
 	return query;
 }
 
+RowExpr *
+whole_row_of_columns(RangeTblEntry *rte, const Var *var, int levels_up)
+{
+	RowExpr *row = makeNode(RowExpr);
+	List *names;
+
+	expandRTE(rte, var->varno, levels_up, -1, var->vartype != RECORDOID, &names,
+			  &row->args);
+	row->row_typeid = var->vartype;
+	row->row_format = COERCE_IMPLICIT_CAST;
+	row->colnames = var->vartype == RECORDOID ? names : NIL;
+	row->location = -1;
+	return row;
+}
+
+/* The value, NULL where an outer join left the variable's table out. */
+static Node *
+where_joined(const Var *var, Node *value)
+{
+	NullTest *joined = makeNode(NullTest);
+	CaseWhen *when = makeNode(CaseWhen);
+	CaseExpr *choice = makeNode(CaseExpr);
+
+	joined->arg = (Expr *) makeVar(var->varno, SelfItemPointerAttributeNumber, TIDOID, -1,
+								   InvalidOid, var->varlevelsup);
+	joined->nulltesttype = IS_NOT_NULL;
+	joined->location = -1;
+	when->expr = (Expr *) joined;
+	when->result = (Expr *) value;
+	when->location = -1;
+	choice->casetype = exprType(value);
+	choice->args = list_make1(when);
+	choice->defresult = (Expr *) makeNullConst(choice->casetype, -1, InvalidOid);
+	choice->location = -1;
+	return (Node *) choice;
+}
+
+typedef struct WholeRows
+{
+	RangeTblEntry *rte;
+	bool outer_joins;
+	int varno;
+	int depth;
+} WholeRows;
+
+static Node *
+whole_row_mutator(Node *node, void *context)
+{
+	WholeRows *rows = context;
+	Var *var = (Var *) node;
+
+	if (node == NULL)
+		return NULL;
+	if (IsA(node, Var) && var->varno == rows->varno &&
+		(int) var->varlevelsup == rows->depth && var->varattno == InvalidAttrNumber)
+	{
+		Node *row = (Node *) whole_row_of_columns(rows->rte, var, rows->depth);
+
+		return rows->outer_joins ? where_joined(var, row) : row;
+	}
+	if (IsA(node, Query))
+	{
+		Query *result;
+
+		rows->depth++;
+		result = query_tree_mutator((Query *) node, whole_row_mutator, context,
+									QTW_IGNORE_JOINALIASES);
+		rows->depth--;
+		return (Node *) result;
+	}
+	return expression_tree_mutator(node, whole_row_mutator, context);
+}
+
+void
+level_fix_whole_rows(Query *query, Index varno)
+{
+	WholeRows rows = {.rte = rt_fetch(varno, query->rtable), .varno = varno};
+
+	rows.outer_joins = rows.rte->rtekind == RTE_RELATION &&
+					   join_tree_has_outer((Node *) query->jointree);
+	query_tree_mutator(query, whole_row_mutator, &rows,
+					   QTW_DONT_COPY_QUERY | QTW_IGNORE_JOINALIASES);
+}
+
 /* The columns of a FROM item, as Vars; joins get their lists. */
 static void
 list_columns(Query *query, Node *item, List **names, List **vars)
@@ -148,4 +236,88 @@ level_join_columns_refresh(Query *query)
 
 	foreach_ptr (Node, item, query->jointree->fromlist)
 		list_columns(query, item, &names, &vars);
+}
+
+/* ------------------------------------------------------------------------------------
+ * tableoid
+ */
+
+typedef struct Levels
+{
+	Query *query; /* the innermost */
+	struct Levels *outer;
+} Levels;
+
+/* The level whose reference table has this tableoid; NULL: it is something else. */
+static Query *
+level_of_tableoid(Node *node, const Levels *levels)
+{
+	const Var *var = (const Var *) node;
+	const RangeTblEntry *rte;
+	const DistTable *table;
+
+	if (!IsA(node, Var) || var->varattno != TableOidAttributeNumber)
+		return NULL;
+	for (Index up = var->varlevelsup; up > 0 && levels != NULL; up--)
+		levels = levels->outer;
+	if (levels == NULL)
+		return NULL;
+	rte = rt_fetch(var->varno, levels->query->rtable);
+	table = rte->rtekind == RTE_RELATION ? dist_table(rte->relid) : NULL;
+	return table != NULL && table->kind == TABLE_REFERENCE ? levels->query : NULL;
+}
+
+static Node *
+shell_oid(Query *level, const Var *var)
+{
+	Oid relid = rt_fetch(var->varno, level->rtable)->relid;
+	Node *oid = (Node *) makeConst(OIDOID, -1, InvalidOid, sizeof(Oid),
+								   ObjectIdGetDatum(relid), false, true);
+
+	return join_tree_has_outer((Node *) level->jointree) ? where_joined(var, oid) : oid;
+}
+
+static bool
+tableoid_walker(Node *node, Levels *levels)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, Query))
+	{
+		Levels inner = {.query = (Query *) node, .outer = levels};
+
+		return query_tree_walker((Query *) node, tableoid_walker, &inner,
+								 QTW_IGNORE_JOINALIASES);
+	}
+	return level_of_tableoid(node, levels) != NULL ||
+		   expression_tree_walker(node, tableoid_walker, levels);
+}
+
+static Node *
+tableoid_mutator(Node *node, Levels *levels)
+{
+	Query *level;
+
+	if (node == NULL)
+		return NULL;
+	if (IsA(node, Query))
+	{
+		Levels inner = {.query = (Query *) node, .outer = levels};
+
+		return (Node *) query_tree_mutator((Query *) node, tableoid_mutator, &inner,
+										   QTW_IGNORE_JOINALIASES);
+	}
+	level = level_of_tableoid(node, levels);
+	return level != NULL ? shell_oid(level, (Var *) node)
+						 : expression_tree_mutator(node, tableoid_mutator, levels);
+}
+
+void
+query_give_shell_oids(Query *query)
+{
+	Levels levels = {.query = query};
+
+	if (tableoid_walker((Node *) query, NULL))
+		query_tree_mutator(query, tableoid_mutator, &levels,
+						   QTW_DONT_COPY_QUERY | QTW_IGNORE_JOINALIASES);
 }

@@ -14,6 +14,22 @@
 extern Query *query_without_join_columns(Query *query);
 
 /*
+ * tableoid of a reference table becomes the shell table's Oid, in place. For queries that
+ * are evaluated here: nodes know the table by another Oid.
+ */
+extern void query_give_shell_oids(Query *query);
+
+/* As the core does it when it pulls up a subquery. A NULL row becomes a row of NULLs. */
+extern RowExpr *whole_row_of_columns(RangeTblEntry *rte, const Var *var, int levels_up);
+
+/*
+ * Whole rows of a FROM item become rows of the columns that it has now, in place: it is
+ * about to get more of them. It is a table, or no outer join may leave it out. The range
+ * table gets new entries.
+ */
+extern void level_fix_whole_rows(Query *query, Index varno);
+
+/*
  * Lists the columns of the level's joins anew, after items below them got more of them.
  * No reference to a join's own columns may be there any more.
  */

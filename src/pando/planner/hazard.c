@@ -13,6 +13,7 @@
 #include "access/htup_details.h"
 #include "access/sysattr.h"
 #include "access/transam.h"
+#include "catalog/pg_class.h"
 #include "catalog/pg_language.h"
 #include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
@@ -140,6 +141,16 @@ has_field_names(const RowExpr *row)
 	return false;
 }
 
+/* Nodes know no views. */
+static bool
+is_of_view(const RowExpr *row)
+{
+	Oid relid =
+		row->row_typeid != RECORDOID ? get_typ_typrelid(row->row_typeid) : InvalidOid;
+
+	return OidIsValid(relid) && get_rel_relkind(relid) == RELKIND_VIEW;
+}
+
 static bool
 hazard_walker(Node *node, void *context)
 {
@@ -164,6 +175,11 @@ hazard_walker(Node *node, void *context)
 			if (hazard_in_paths == 0 && has_field_names((RowExpr *) node))
 			{
 				scan->reason = "a row with field names";
+				return true;
+			}
+			if (is_of_view((RowExpr *) node))
+			{
+				scan->reason = "a row of a view";
 				return true;
 			}
 			break;

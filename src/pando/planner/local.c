@@ -12,8 +12,8 @@
  */
 #include "pando/compat/compat.h"
 
-#include "access/transam.h"
 #include "access/htup_details.h"
+#include "access/transam.h"
 #include "catalog/pg_language.h"
 #include "catalog/pg_proc.h"
 #include "nodes/makefuncs.h"
@@ -25,6 +25,7 @@
 
 #include "pando/metadata/node.h"
 #include "pando/metadata/shard_relation.h"
+#include "pando/planner/flatten.h"
 #include "pando/planner/local.h"
 #include "pando/planner/sample.h"
 
@@ -188,6 +189,7 @@ query_use_local_copies(Query *query)
 {
 	LocalShards shards = {.all = true};
 
+	query_give_shell_oids(query);
 	use_local_walker((Node *) query, &shards);
 	return shards.all;
 }

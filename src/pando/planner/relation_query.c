@@ -3,12 +3,15 @@
  */
 #include "pando/compat/compat.h"
 
+#include "access/sysattr.h"
+#include "catalog/heap.h"
 #include "catalog/pg_type.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/clauses.h"
 #include "optimizer/optimizer.h"
 #include "pando/planner/cut.h"
+#include "pando/planner/flatten.h"
 #include "pando/planner/from_item.h"
 #include "pando/planner/hazard.h"
 #include "pando/planner/join_tree.h"
@@ -22,7 +25,7 @@ typedef struct ColumnUse
 	Index varno;
 	Index depth;
 	bool whole_row;
-	bool system;
+	Bitmapset *system; /* numbers of system columns, without their sign */
 	Bitmapset *columns;
 } ColumnUse;
 
@@ -42,7 +45,7 @@ use_walker(Node *node, void *context)
 		if (var->varattno == InvalidAttrNumber)
 			use->whole_row = true;
 		else if (var->varattno < 0)
-			use->system = true;
+			use->system = bms_add_member(use->system, -var->varattno);
 		else
 			use->columns = bms_add_member(use->columns, var->varattno);
 		return false;
@@ -92,10 +95,18 @@ column_or_null(Node *column, const ColumnUse *use)
 	return (Node *) makeNullConst(INT4OID, -1, InvalidOid);
 }
 
-Query *
-relation_as_query(Query *level, Index varno)
+static ColumnUse
+use_of_columns(Query *level, Index varno)
 {
 	ColumnUse use = {.varno = varno};
+
+	query_tree_walker(level, use_walker, &use, QTW_IGNORE_JOINALIASES);
+	return use;
+}
+
+static Query *
+query_of_use(Query *level, Index varno, const ColumnUse *use)
+{
 	RangeTblEntry *rte = copyObject(rt_fetch(varno, level->rtable));
 	Query *query = query_from_rte(rte);
 	List *names;
@@ -103,9 +114,6 @@ relation_as_query(Query *level, Index varno)
 	ListCell *name;
 	ListCell *column;
 
-	query_tree_walker(level, use_walker, &use, QTW_IGNORE_JOINALIASES);
-	if (use.system)
-		return NULL;
 	query->hasRowSecurity = level->hasRowSecurity;
 	query->jointree->quals =
 		quals_as_node(own_quals(level, varno, rte->securityQuals != NIL));
@@ -116,10 +124,109 @@ relation_as_query(Query *level, Index varno)
 
 		query->targetList =
 			lappend(query->targetList,
-					makeTargetEntry((Expr *) column_or_null(lfirst(column), &use), number,
+					makeTargetEntry((Expr *) column_or_null(lfirst(column), use), number,
 									pstrdup(strVal(lfirst(name))), false));
 	}
 	ChangeVarNodes((Node *) rte->securityQuals, varno, 1, 0);
 	query->hasSubLinks = checkExprHasSubLink((Node *) query);
 	return query;
+}
+
+Query *
+relation_as_query(Query *level, Index varno)
+{
+	ColumnUse use = use_of_columns(level, varno);
+
+	return use.system == NULL ? query_of_use(level, varno, &use) : NULL;
+}
+
+/* ------------------------------------------------------------------------------------
+ * The table becomes a subquery where it stands.
+ */
+
+typedef struct SystemColumns
+{
+	Index varno;
+	Index depth;
+	AttrNumber column[1 - FirstLowInvalidHeapAttributeNumber]; /* by number, unsigned */
+} SystemColumns;
+
+static bool
+redirect_walker(Node *node, void *context)
+{
+	SystemColumns *system = context;
+	Var *var = (Var *) node;
+
+	if (node == NULL)
+		return false;
+	if (IsA(node, Var))
+	{
+		if (var->varno == system->varno && var->varlevelsup == system->depth &&
+			var->varattno < 0)
+			var->varattno = var->varattnosyn = system->column[-var->varattno];
+		return false;
+	}
+	if (IsA(node, Query))
+	{
+		system->depth++;
+		query_tree_walker((Query *) node, redirect_walker, context,
+						  QTW_IGNORE_JOINALIASES);
+		system->depth--;
+		return false;
+	}
+	return expression_tree_walker(node, redirect_walker, context);
+}
+
+/* System columns that the level uses become columns of the query. */
+static void
+add_system_columns(Query *level, Index varno, Query *rows, const ColumnUse *use)
+{
+	RangeTblEntry *rte = rt_fetch(varno, level->rtable);
+	SystemColumns system = {.varno = varno};
+	int number = 0;
+
+	if (use->whole_row)
+		level_fix_whole_rows(level, varno);
+	rte = rt_fetch(varno, level->rtable);
+	while ((number = bms_next_member(use->system, number)) >= 0)
+	{
+		const FormData_pg_attribute *column = SystemAttributeDefinition(-number);
+		char *name = pstrdup(NameStr(column->attname));
+
+		system.column[number] = list_length(rows->targetList) + 1;
+		rows->targetList =
+			lappend(rows->targetList,
+					makeTargetEntry((Expr *) makeVar(1, -number, column->atttypid, -1,
+													 column->attcollation, 0),
+									system.column[number], name, false));
+		rte->eref->colnames = lappend(rte->eref->colnames, makeString(name));
+	}
+	query_tree_walker(level, redirect_walker, &system, QTW_IGNORE_JOINALIASES);
+}
+
+Query *
+relation_become_subquery(Query *level, Index varno)
+{
+	ColumnUse use = use_of_columns(level, varno);
+	RowMarkClause *mark = get_parse_rowmark(level, varno);
+	RangeTblEntry *rte;
+	Query *rows;
+
+	/* It tells whether an outer join left the table out. */
+	if (use.system != NULL && use.whole_row)
+		use.system = bms_add_member(use.system, -SelfItemPointerAttributeNumber);
+	rows = query_of_use(level, varno, &use);
+	if (use.system != NULL)
+		add_system_columns(level, varno, rows, &use);
+	if (mark != NULL)
+	{
+		mark = copyObject(mark);
+		mark->rti = 1;
+		mark->pushedDown = true;
+		rows->rowMarks = list_make1(mark);
+	}
+	rte = rt_fetch(varno, level->rtable);
+	rte_become_subquery(rte, rows);
+	rte->lateral = contain_vars_of_level((Node *) rows, 1);
+	return rows;
 }

@@ -16,4 +16,10 @@
  */
 extern Query *relation_as_query(Query *level, Index varno);
 
+/*
+ * The table, in place, becomes such a subquery, which is returned and takes a copy of its
+ * lock. System columns are columns of it.
+ */
+extern Query *relation_become_subquery(Query *level, Index varno);
+
 #endif

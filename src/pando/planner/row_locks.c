@@ -21,8 +21,6 @@
  */
 #include "pando/compat/compat.h"
 
-#include "catalog/pg_collation.h"
-#include "catalog/pg_type.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/clauses.h"
@@ -37,12 +35,12 @@
 #include "pando/metadata/table.h"
 #include "pando/plan/fragment.h"
 #include "pando/plan/row_place.h"
+#include "pando/planner/cut.h"
 #include "pando/planner/flatten.h"
 #include "pando/planner/fragment_make.h"
 #include "pando/planner/fragment_path.h"
 #include "pando/planner/join_tree.h"
 #include "pando/planner/local.h"
-#include "pando/planner/relation_query.h"
 #include "pando/planner/row_locks.h"
 #include "pando/transaction/access.h"
 
@@ -180,24 +178,17 @@ is_pulled_up(Query *query)
 
 /* A reference table whose first copy is on another node becomes a scan of that. */
 static Node *
-read_first_copy(Query *query, Index varno, const DistTable *table)
+read_first_copy(Query *query, Index varno)
 {
-	RangeTblEntry *rte = rt_fetch(varno, query->rtable);
-	Query *rows = relation_as_query(query, varno);
-	Distribution distribution = {.kind = DIST_ANYWHERE, .anchor = table->relid};
-	AttrNumber number;
+	TargetEntry *place;
 
-	if (rows == NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("system columns of a reference table whose rows are locked are "
-						"only supported on the coordinator")));
-	number = list_length(rows->targetList) + 1;
-	rows->targetList =
-		lappend(rows->targetList, makeTargetEntry((Expr *) row_place_call(1), number,
-												  pstrdup(PLACE_NAME), false));
-	*rte = *fragment_rte(fragment_from_query(rows, &distribution));
-	return (Node *) makeVar(varno, number, TEXTOID, -1, DEFAULT_COLLATION_OID, 0);
+	query->targetList =
+		lappend(query->targetList, makeTargetEntry((Expr *) row_place_call(varno), 0,
+												   pstrdup(PLACE_NAME), true));
+	level_cut_table(query, varno);
+	place = llast(query->targetList);
+	query->targetList = list_delete_last(query->targetList);
+	return (Node *) place->expr;
 }
 
 static List *take_marks(Query *query, List **kept);
@@ -208,13 +199,28 @@ places_of_item(Query *query, RowMarkClause *mark, bool *kept)
 {
 	RangeTblEntry *rte = rt_fetch(mark->rti, query->rtable);
 	const DistTable *table = distributed_table(rte);
+	bool is_here =
+		table == NULL || (table->kind == TABLE_REFERENCE && first_copy_is_here(table));
 	List *result = NIL;
 	List *inner_kept = NIL;
 
 	*kept = false;
+	if (!is_here && policies_are_for_here(query, mark->rti) &&
+		level_put_barrier(query, mark->rti))
+		rte = rt_fetch(mark->rti, query->rtable);
 	if (rte->rtekind == RTE_SUBQUERY && is_pulled_up(rte->subquery))
 	{
-		foreach_ptr (TargetEntry, place, take_marks(rte->subquery, &inner_kept))
+		List *places = take_marks(rte->subquery, &inner_kept);
+
+		if (places != NIL)
+		{
+			level_fix_whole_rows(query, mark->rti);
+			rte = rt_fetch(mark->rti, query->rtable);
+			/* Its rows are no longer those of a view or a function. */
+			rte->relid = InvalidOid;
+			rte->functions = NIL;
+		}
+		foreach_ptr (TargetEntry, place, places)
 		{
 			place->resno = list_length(rte->subquery->targetList) + 1;
 			rte->subquery->targetList = lappend(rte->subquery->targetList, place);
@@ -235,19 +241,18 @@ places_of_item(Query *query, RowMarkClause *mark, bool *kept)
 		rte->subquery->hasForUpdate = rte->subquery->rowMarks != NIL;
 		return NIL;
 	}
-	if (table == NULL || (table->kind == TABLE_REFERENCE && first_copy_is_here(table)))
+	if (is_here)
 	{
 		*kept = rte->rtekind == RTE_RELATION;
 		return NIL;
 	}
-	return list_make1(
-		makeTargetEntry((Expr *) (table->kind == TABLE_REFERENCE
-									  ? read_first_copy(query, mark->rti, table)
-									  : row_place_call(mark->rti)),
-						0,
-						psprintf(PLACE_NAME " %d %d %u", mark->strength, mark->waitPolicy,
-								 access_is_lent(rte) ? rte->checkAsUser : InvalidOid),
-						false));
+	return list_make1(makeTargetEntry(
+		(Expr *) (table->kind == TABLE_REFERENCE ? read_first_copy(query, mark->rti)
+												 : row_place_call(mark->rti)),
+		0,
+		psprintf(PLACE_NAME " %d %d %u", mark->strength, mark->waitPolicy,
+				 access_is_lent(rte) ? rte->checkAsUser : InvalidOid),
+		false));
 }
 
 /* Target entries for the places of all that is marked; what stays marked in *kept. */

@@ -29,7 +29,6 @@
 
 #include "pando/metadata/table.h"
 #include "pando/planner/flatten.h"
-#include "pando/planner/from_item.h"
 #include "pando/planner/relation_query.h"
 #include "pando/planner/sample.h"
 
@@ -129,18 +128,14 @@ pick_by_chance(Query *level, Index varno)
 	Query *rows;
 
 	if (table == NULL || !sample_has_rows(rte) || !is_by_chance(rte->tablesample) ||
-		(int) varno == level->resultRelation || get_parse_rowmark(level, varno) != NULL)
+		(int) varno == level->resultRelation)
 		return;
 	picked = chance(rte->tablesample, table);
-	rows = relation_as_query(level, varno);
-	if (rows == NULL)
-		return;
-	linitial_node(RangeTblEntry, rows->rtable)->tablesample = NULL;
+	rte->tablesample = NULL;
+	rows = relation_become_subquery(level, varno);
 	rows->jointree->quals = make_and_qual(rows->jointree->quals, picked);
 	rows->hasSubLinks |= checkExprHasSubLink(picked);
-
-	rte_become_subquery(rte, rows);
-	rte->lateral = contain_vars_of_level((Node *) rows, 1);
+	rt_fetch(varno, level->rtable)->lateral = contain_vars_of_level((Node *) rows, 1);
 }
 
 static bool
