@@ -8,6 +8,7 @@
 #include "pando/compat/compat.h"
 
 #include "access/sysattr.h"
+#include "catalog/pg_inherits.h"
 #include "catalog/pg_type.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
@@ -245,10 +246,18 @@ level_join_columns_refresh(Query *query)
 typedef struct Levels
 {
 	Query *query; /* the innermost */
+	bool given;	  /* is looked at, not only passed through */
+	bool all;	  /* tables of all kinds */
 	struct Levels *outer;
 } Levels;
 
-/* The level whose reference table has this tableoid; NULL: it is something else. */
+static Levels
+inner_level(Query *query, Levels *outer)
+{
+	return (Levels){.query = query, .given = outer->given && !outer->all, .outer = outer};
+}
+
+/* The level whose table has this tableoid; NULL: it is something else, or stays. */
 static Query *
 level_of_tableoid(Node *node, const Levels *levels)
 {
@@ -260,13 +269,18 @@ level_of_tableoid(Node *node, const Levels *levels)
 		return NULL;
 	for (Index up = var->varlevelsup; up > 0 && levels != NULL; up--)
 		levels = levels->outer;
-	if (levels == NULL)
+	if (levels == NULL || !levels->given)
 		return NULL;
 	rte = rt_fetch(var->varno, levels->query->rtable);
-	table = rte->rtekind == RTE_RELATION ? dist_table(rte->relid) : NULL;
-	return table != NULL && table->kind == TABLE_REFERENCE ? levels->query : NULL;
+	if (rte->rtekind != RTE_RELATION || (levels->all && has_subclass(rte->relid)))
+		return NULL;
+	table = dist_table(rte->relid);
+	return levels->all || (table != NULL && table->kind == TABLE_REFERENCE)
+			   ? levels->query
+			   : NULL;
 }
 
+/* The table's Oid, NULL where an outer join left the table out. */
 static Node *
 shell_oid(Query *level, const Var *var)
 {
@@ -284,7 +298,7 @@ tableoid_walker(Node *node, Levels *levels)
 		return false;
 	if (IsA(node, Query))
 	{
-		Levels inner = {.query = (Query *) node, .outer = levels};
+		Levels inner = inner_level((Query *) node, levels);
 
 		return query_tree_walker((Query *) node, tableoid_walker, &inner,
 								 QTW_IGNORE_JOINALIASES);
@@ -302,7 +316,7 @@ tableoid_mutator(Node *node, Levels *levels)
 		return NULL;
 	if (IsA(node, Query))
 	{
-		Levels inner = {.query = (Query *) node, .outer = levels};
+		Levels inner = inner_level((Query *) node, levels);
 
 		return (Node *) query_tree_mutator((Query *) node, tableoid_mutator, &inner,
 										   QTW_IGNORE_JOINALIASES);
@@ -315,9 +329,17 @@ tableoid_mutator(Node *node, Levels *levels)
 void
 query_give_shell_oids(Query *query)
 {
-	Levels levels = {.query = query};
+	Levels levels = {.query = query, .given = true};
 
-	if (tableoid_walker((Node *) query, NULL))
+	if (query_tree_walker(query, tableoid_walker, &levels, QTW_IGNORE_JOINALIASES))
 		query_tree_mutator(query, tableoid_mutator, &levels,
 						   QTW_DONT_COPY_QUERY | QTW_IGNORE_JOINALIASES);
+}
+
+Node *
+expression_with_shell_oids(Node *expr, Query *level)
+{
+	Levels levels = {.query = level, .given = true, .all = true};
+
+	return tableoid_mutator(expr, &levels);
 }

@@ -19,6 +19,12 @@ extern Query *query_without_join_columns(Query *query);
  */
 extern void query_give_shell_oids(Query *query);
 
+/*
+ * The same for an expression of a level, and for all tables without children, but not in
+ * the queries of sublinks.
+ */
+extern Node *expression_with_shell_oids(Node *expr, Query *level);
+
 /* As the core does it when it pulls up a subquery. A NULL row becomes a row of NULLs. */
 extern RowExpr *whole_row_of_columns(RangeTblEntry *rte, const Var *var, int levels_up);
 

@@ -6,6 +6,7 @@
  */
 #include "pando/compat/compat.h"
 
+#include "access/sysattr.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
@@ -13,6 +14,7 @@
 #include "rewrite/rewriteManip.h"
 
 #include "pando/metadata/table.h"
+#include "pando/planner/flatten.h"
 #include "pando/planner/from_item.h"
 #include "pando/planner/hazard.h"
 #include "pando/planner/returning.h"
@@ -121,10 +123,19 @@ columns_of_vars(List *vars)
 Query *
 returning_split(Query *write, const char *name, CommonTableExpr **cte, Index up)
 {
-	List *returning = query_with_rows_written_out(write)->returningList;
+	List *returning = (List *) expression_with_shell_oids(
+		(Node *) query_with_rows_written_out(write)->returningList, write);
 	Returned returned = {.vars = distinct_vars(returning)};
 	Query *select;
 
+	/* As a column it would be computed here again. */
+	foreach_ptr (Var, var, returned.vars)
+	{
+		if (var->varattno == TableOidAttributeNumber)
+			ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+							errmsg("RETURNING tableoid of a table with children is not "
+								   "supported in a change of a distributed table")));
+	}
 	write->returningList = columns_of_vars(returned.vars);
 	write->canSetTag = false;
 	*cte = makeNode(CommonTableExpr);

@@ -203,6 +203,22 @@ DELETE FROM loc WHERE id IN (SELECT k FROM b);
 DELETE FROM d;
 $$);
 
+-- tableoid is the shell table's.
+SELECT public.compare_writes($$
+INSERT INTO a (k, id) VALUES (1, 1001), (2, 1002) RETURNING k, tableoid = 'a'::regclass;
+INSERT INTO r VALUES (100, 1) RETURNING id, tableoid = 'r'::regclass;
+INSERT INTO s1 VALUES (100, 1) RETURNING id, tableoid = 's1'::regclass;
+INSERT INTO c SELECT k, id, x FROM a RETURNING k, tableoid = 'c'::regclass;
+UPDATE a SET x = 1 WHERE k = 3 RETURNING id, tableoid = 'a'::regclass, a, ctid IS NULL;
+UPDATE a SET x = 1 RETURNING id, tableoid = 'a'::regclass;
+UPDATE a SET x = b.x FROM b WHERE a.k = b.k AND a.id = b.id RETURNING a.id, a.tableoid = 'a'::regclass, b.tableoid = 'b'::regclass;
+UPDATE a SET x = b.x FROM r LEFT JOIN b ON b.k = r.id WHERE a.k = 3 AND b.k = 3 AND a.id = b.id RETURNING a.id, r.tableoid = 'r'::regclass, b.tableoid = 'b'::regclass;
+UPDATE r SET x = 1 WHERE id < 5 RETURNING id, tableoid = 'r'::regclass;
+DELETE FROM a RETURNING id, tableoid = 'a'::regclass, (SELECT count(*) FROM b WHERE b.id = a.id AND b.tableoid = 'b'::regclass);
+DELETE FROM r WHERE id < 3 RETURNING *, tableoid = 'r'::regclass;
+WITH q AS (DELETE FROM a WHERE k = 3 RETURNING tableoid = 'a'::regclass AS t, id) SELECT * FROM q;
+$$);
+
 -- What is read elsewhere runs first
 SELECT public.compare_writes($$
 UPDATE a SET x = loc.x FROM loc WHERE loc.id = a.id;
