@@ -394,7 +394,7 @@ level_put_barrier(Query *query, Index varno)
 	Query *rows;
 
 	if (rte->rtekind != RTE_RELATION || rte->securityQuals == NIL ||
-		access_is_lent(rte) || sample_has_rows(rte))
+		access_is_lent(rte) || sample_is_for_here(rte))
 		return false;
 	rows = relation_become_subquery(query, varno);
 	rt_fetch(varno, query->rtable)->security_barrier = true;

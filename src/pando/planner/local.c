@@ -47,7 +47,7 @@ look_at_relation(const RangeTblEntry *rte, bool target, DistRelations *found)
 		found->sharded = true;
 	if (target)
 		found->modified = true;
-	if (rte->tablesample != NULL && sample_has_rows(rte))
+	if (rte->tablesample != NULL && sample_is_for_here(rte))
 		found->samples = true;
 }
 

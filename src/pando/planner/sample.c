@@ -1,10 +1,12 @@
 /*
- * sample.c: TABLESAMPLE with arguments that shards don't know.
+ * sample.c: TABLESAMPLE with arguments that shards don't know, or would each compute for
+ * itself.
  *
- *     FROM t, a TABLESAMPLE BERNOULLI (t.percent)
+ *     FROM t, LATERAL (SELECT * FROM a TABLESAMPLE BERNOULLI (t.percent))
  *
  * is the same as LATERAL (SELECT * FROM a WHERE random() * 100 < t.percent), and that can
- * be cut like any other query: so it is written. SYSTEM picks whole pages to save reading
+ * be cut like any other query: so it is written. A volatile function is called once, in a
+ * subquery. SYSTEM picks whole pages to save reading
  * the others; where all rows come here anyway it is done row by row as well. With
  * REPEATABLE a hash of the seed, the row's place and its key takes the place of random():
  * the same rows as long as none is changed. Other methods stay, and are refused later.
@@ -19,6 +21,7 @@
 #include "fmgr.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
+#include "optimizer/clauses.h"
 #include "optimizer/optimizer.h"
 #include "parser/parse_func.h"
 #include "parser/parsetree.h"
@@ -45,10 +48,48 @@ has_rows_walker(Node *node, void *context)
 	return expression_tree_walker(node, has_rows_walker, context);
 }
 
-bool
-sample_has_rows(const RangeTblEntry *rte)
+static bool
+varies_itself(Node *argument)
 {
-	return has_rows_walker((Node *) rte->tablesample, NULL);
+	return !has_rows_walker(argument, NULL) && contain_volatile_functions(argument);
+}
+
+static bool
+varies_walker(Node *node, void *context)
+{
+	return node != NULL && varies_itself(node);
+}
+
+bool
+sample_is_for_here(const RangeTblEntry *rte)
+{
+	return has_rows_walker((Node *) rte->tablesample, NULL) ||
+		   expression_tree_walker((Node *) rte->tablesample, varies_walker, NULL);
+}
+
+/* An argument has one value for all rows. */
+static Node *
+argument_for_rows(const void *argument)
+{
+	Node *expr = copyObject((Node *) argument);
+	SubLink *once;
+	Query *query;
+
+	IncrementVarSublevelsUp(expr, 1, 0);
+	if (!varies_itself(expr))
+		return expr;
+	query = makeNode(Query);
+	query->commandType = CMD_SELECT;
+	query->querySource = QSRC_ORIGINAL;
+	query->canSetTag = true;
+	query->jointree = makeFromExpr(NIL, NULL);
+	query->targetList =
+		list_make1(makeTargetEntry((Expr *) expr, 1, pstrdup("argument"), false));
+	once = makeNode(SubLink);
+	once->subLinkType = EXPR_SUBLINK;
+	once->subselect = (Node *) query;
+	once->location = -1;
+	return (Node *) once;
 }
 
 static Node *
@@ -100,16 +141,14 @@ static Node *
 chance(const TableSampleClause *sample, const DistTable *table)
 {
 	const Oid types[] = {FLOAT4OID, FLOAT8OID, INT8OID};
-	Node *percent = copyObject(linitial(sample->args));
-	Node *seed = (Node *) copyObject(sample->repeatable);
+	Node *percent = argument_for_rows(linitial(sample->args));
 
-	IncrementVarSublevelsUp(percent, 1, 0);
-	if (seed == NULL)
+	if (sample->repeatable == NULL)
 		return call_of_pando("sampled", types,
 							 list_make2(percent, call_of(F_RANDOM, FLOAT8OID, NIL)));
-	IncrementVarSublevelsUp(seed, 1, 0);
-	return call_of_pando("sampled_again", types,
-						 list_make3(percent, seed, hash_of_row(table)));
+	return call_of_pando(
+		"sampled_again", types,
+		list_make3(percent, argument_for_rows(sample->repeatable), hash_of_row(table)));
 }
 
 static bool
@@ -127,7 +166,7 @@ pick_by_chance(Query *level, Index varno)
 	Node *picked;
 	Query *rows;
 
-	if (table == NULL || !sample_has_rows(rte) || !is_by_chance(rte->tablesample) ||
+	if (table == NULL || !sample_is_for_here(rte) || !is_by_chance(rte->tablesample) ||
 		(int) varno == level->resultRelation)
 		return;
 	picked = chance(rte->tablesample, table);

@@ -9,8 +9,8 @@
 #include "pando/compat/compat.h"
 #include "nodes/parsenodes.h"
 
-/* Are columns or subqueries among the arguments of the table's sample? */
-extern bool sample_has_rows(const RangeTblEntry *rte);
+/* Are columns, subqueries or volatile functions among the arguments of its sample? */
+extern bool sample_is_for_here(const RangeTblEntry *rte);
 
 /*
  * A copy of the query in which such samples of distributed tables are subqueries that

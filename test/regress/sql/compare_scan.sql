@@ -106,8 +106,14 @@ SELECT FROM a WHERE k = 1;
 SELECT count(*) FROM a, LATERAL (SELECT 1) one;
 $$);
 
--- A sample's size and seed may come from an outer row or a subquery.
+-- A sample's size and seed may come from an outer row, a subquery or a volatile function, which
+-- is called once.
+CREATE FUNCTION public.all_or_nothing(boolean) RETURNS real VOLATILE LANGUAGE plpgsql AS $$ BEGIN RETURN CASE WHEN $1 THEN 100 ELSE 0 END; END $$;
 SELECT public.compare($$
+SELECT count(*) IN (0, 150) FROM a TABLESAMPLE bernoulli (100 * (random() < 0.5)::int);
+SELECT count(*) IN (0, 150) FROM a TABLESAMPLE bernoulli (all_or_nothing(random() < 0.5)) JOIN r ON r.id = 1;
+SELECT count(*) FROM a TABLESAMPLE bernoulli (all_or_nothing(true)) JOIN r TABLESAMPLE system (all_or_nothing(true)) ON r.id = a.x;
+SELECT count(*) FROM a TABLESAMPLE bernoulli (100) REPEATABLE (all_or_nothing(true));
 SELECT pct, count(s.id) FROM (VALUES (0), (100)) v(pct), LATERAL (SELECT * FROM a TABLESAMPLE bernoulli (pct)) s GROUP BY pct;
 SELECT pct, count(s.id), count(s) FROM (VALUES (0), (100)) v(pct) LEFT JOIN LATERAL (SELECT * FROM a TABLESAMPLE system (pct) WHERE k > pct / 50) s ON true GROUP BY pct;
 SELECT pct, (SELECT count(*) FROM a TABLESAMPLE bernoulli (pct)) FROM (VALUES (0), (100)) v(pct);
