@@ -10,8 +10,10 @@
 
 #include "catalog/pg_type.h"
 #include "fmgr.h"
+#include "utils/builtins.h"
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
+#include "utils/memutils.h"
 
 #include "pando/base/literal.h"
 
@@ -106,4 +108,34 @@ literal_text(Datum value, bool isnull, Oid type)
 	if (level != 0)
 		AtEOXact_GUC(true, level);
 	return text;
+}
+
+char *
+literal_quote(const char *text)
+{
+	size_t length = strlen(text);
+	size_t quoted = length + 4;
+	char *literal;
+	char *end;
+
+	if (length < MaxAllocSize / 4)
+		return quote_literal_cstr(text);
+	for (const char *p = text; *p != '\0'; p++)
+		quoted += SQL_STR_DOUBLE(*p, true);
+	if (!AllocSizeIsValid(quoted))
+		ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+						errmsg("value is too long for the text of a statement"),
+						errdetail("It takes %zu bytes there.", quoted)));
+	literal = end = palloc(quoted);
+	*end++ = ESCAPE_STRING_SYNTAX;
+	*end++ = '\'';
+	for (const char *p = text; *p != '\0'; p++)
+	{
+		if (SQL_STR_DOUBLE(*p, true))
+			*end++ = *p;
+		*end++ = *p;
+	}
+	*end++ = '\'';
+	*end = '\0';
+	return literal;
 }

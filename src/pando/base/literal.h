@@ -12,4 +12,7 @@
  */
 extern char *literal_text(Datum value, bool isnull, Oid type);
 
+/* quote_literal_cstr() for long texts, too, which it takes twice the room for. */
+extern char *literal_quote(const char *text);
+
 #endif

@@ -191,6 +191,8 @@ extern void run_prepare_tasks(FragmentRun *run);
 extern Datum run_value(FragmentRun *run, Expr *expr, bool *isnull);
 extern const char *value_literal(const RunValues *values, int i);
 extern void values_texts(RunValues *values);
+extern void values_bind(RunValues *values, const char **bound, int *lengths);
+extern bool values_are_bulky(const RunValues *values);
 extern char *task_text(FragmentRun *run, Task *task, bool inline_values);
 extern List *tasks_of_node(List *tasks, const DistNode *node, List **rest);
 extern List *tasks_as_unions(FragmentRun *run, List *tasks);

@@ -128,20 +128,16 @@ send_params(Flight *flight, Task *task)
 	RunValues *row = task->rows != NIL ? linitial(task->rows) : NULL;
 	int count = run->params.count + (row ? row->count : 0);
 	const char **values = palloc(sizeof(char *) * (count + 1));
+	int *lengths = palloc(sizeof(int) * (count + 1));
 
-	values_texts(&run->params);
-	if (run->params.count > 0)
-		memcpy(values, run->params.texts, sizeof(char *) * run->params.count);
+	values_bind(&run->params, values, lengths);
 	if (row != NULL)
-	{
-		values_texts(row);
-		memcpy(values + run->params.count, row->texts, sizeof(char *) * row->count);
-	}
+		values_bind(row, values + run->params.count, lengths + run->params.count);
 	add_step(flight, STEP_TASK, task);
 	session_send_params(flight->session,
 						count > 0 ? reusable_text(run, task)
 								  : task_text(run, task, false),
-						count, NULL, values, run->binary, count > 0);
+						count, values, lengths, run->binary, count > 0);
 }
 
 static void

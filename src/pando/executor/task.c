@@ -6,12 +6,15 @@
  */
 #include "pando/compat/compat.h"
 
+#include "access/detoast.h"
+#include "catalog/pg_type.h"
 #include "executor/executor.h"
 #include "miscadmin.h"
 #include "nodes/bitmapset.h"
 #include "nodes/nodeFuncs.h"
 #include "utils/builtins.h"
 #include "utils/acl.h"
+#include "utils/lsyscache.h"
 #include "utils/memutils.h"
 
 #include "pando/base/literal.h"
@@ -20,6 +23,8 @@
 #include "pando/executor/lost_copy.h"
 #include "pando/executor/run.h"
 #include "pando/transaction/xact.h"
+
+#define BULKY_VALUES (64 * 1024 * 1024)
 
 /* ------------------------------------------------------------------------------------
  * Values.
@@ -85,11 +90,48 @@ values_texts(RunValues *values)
 						 values->types[i] == UNKNOWNOID ? TEXTOID : values->types[i]);
 }
 
+/* As parameters: a bytea goes as its bytes, for twice the length might be too long. */
+void
+values_bind(RunValues *values, const char **bound, int *lengths)
+{
+	for (int i = 0; i < values->count; i++)
+	{
+		lengths[i] = 0;
+		if (values->types[i] == BYTEAOID && !values->nulls[i])
+		{
+			bytea *bytes = DatumGetByteaPP(values->values[i]);
+
+			lengths[i] = VARSIZE_ANY_EXHDR(bytes);
+			bound[i] = lengths[i] > 0 ? VARDATA_ANY(bytes) : "";
+		}
+		else if (values->texts != NULL)
+			bound[i] = values->texts[i];
+		else
+			bound[i] =
+				literal_text(values->values[i], values->nulls[i],
+							 values->types[i] == UNKNOWNOID ? TEXTOID : values->types[i]);
+	}
+}
+
+/* Are the values so long that a statement should have them once at most? */
+bool
+values_are_bulky(const RunValues *values)
+{
+	Size length = 0;
+
+	for (int i = 0; i < values->count; i++)
+	{
+		if (!values->nulls[i] && get_typlen(values->types[i]) == -1)
+			length += toast_raw_datum_size(values->values[i]);
+	}
+	return length > BULKY_VALUES;
+}
+
 /* As an untyped SQL literal: what surrounds it in the template gives it its type. */
 const char *
 value_literal(const RunValues *values, int i)
 {
-	return values->texts[i] == NULL ? "NULL" : quote_literal_cstr(values->texts[i]);
+	return values->texts[i] == NULL ? "NULL" : literal_quote(values->texts[i]);
 }
 
 static void

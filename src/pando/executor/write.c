@@ -144,9 +144,24 @@ finish_flights(FragmentRun *run)
 	pfree(nulls);
 }
 
+/* Does each of a node's tasks go by itself, with its long values as parameters? */
+static bool
+one_by_one(const FragmentRun *run)
+{
+	if (values_are_bulky(&run->params))
+		return true;
+	foreach_ptr (Task, task, run->tasks)
+	{
+		if (list_length(task->rows) == 1 && values_are_bulky(linitial(task->rows)))
+			return true;
+	}
+	return false;
+}
+
 static void
 run_round(FragmentRun *run, List *copies)
 {
+	bool alone = one_by_one(run);
 	List *remote = NIL;
 	List *local = NIL;
 
@@ -165,13 +180,13 @@ run_round(FragmentRun *run, List *copies)
 
 		foreach_ptr (Copy, copy, remote)
 		{
-			if (copy->node->group == node->group)
+			if (copy->node->group == node->group && !(alone && tasks != NIL))
 				tasks = lappend(tasks, copy->task);
 			else
 				others = lappend(others, copy);
 		}
 		(void) flight_start(run, node, tasks, true);
-		if (executor_sequential_writes)
+		if (executor_sequential_writes || alone)
 			finish_flights(run);
 		remote = others;
 	}

@@ -17,6 +17,9 @@
 
 #define MAX_PREPARED 128
 
+/* What is longer leaves in flush_bulk()'s way. */
+#define BULK_BYTES (4 * 1024 * 1024)
+
 /*
  * Takes the next statement of a preamble, which ends at a semicolon outside of quotes.
  * Returns false at the end. Preambles are made by this extension: '...' (E'' when there
@@ -256,7 +259,7 @@ send_statement(Session *session, const Flight *flight, const Prepared *prepared)
 		return PQsendQueryPrepared(session->conn, prepared->name, flight->nparams,
 								   flight->values, flight->lengths, formats,
 								   flight->binary_results) == 1;
-	return PQsendQueryParams(session->conn, flight->sql, flight->nparams, flight->types,
+	return PQsendQueryParams(session->conn, flight->sql, flight->nparams, NULL,
 							 flight->values, flight->lengths, formats,
 							 flight->binary_results) == 1;
 }
@@ -294,11 +297,27 @@ launch_params(Session *session, const Flight *flight)
 		wire->preparing = prepared;
 		wire->swallow++;
 		if (PQsendPrepare(session->conn, prepared->name, flight->sql, flight->nparams,
-						  flight->types) != 1)
+						  NULL) != 1)
 			return false;
 	}
 	return send_statement(session, flight, prepared) &&
 		   PQpipelineSync(session->conn) == 1;
+}
+
+/* Is what is to be sent so long that libpq's buffer should not be moved often? */
+static bool
+is_bulk(const Flight *flight)
+{
+	size_t length = strlen(flight->sql);
+
+	for (int i = 0; i < flight->nparams; i++)
+	{
+		if (flight->lengths != NULL && flight->lengths[i] > 0)
+			length += flight->lengths[i];
+		else if (flight->values[i] != NULL)
+			length += strlen(flight->values[i]);
+	}
+	return length > BULK_BYTES;
 }
 
 /* Sends wire->queued over a connection that is ready. A failure makes the session dead.
@@ -320,6 +339,7 @@ flight_launch(Session *session)
 
 	ok = flight->kind == FLIGHT_SIMPLE ? launch_simple(session, flight)
 									   : launch_params(session, flight);
+	wire->bulk = is_bulk(flight);
 	wire->queued.kind = FLIGHT_NONE;
 	if (!ok)
 	{
@@ -340,7 +360,6 @@ flight_copy(Flight *flight)
 	if (flight->nparams > 0)
 	{
 		const char **values = palloc(sizeof(char *) * flight->nparams);
-		Oid *types = palloc0(sizeof(Oid) * flight->nparams);
 
 		for (int i = 0; i < flight->nparams; i++)
 		{
@@ -353,10 +372,7 @@ flight_copy(Flight *flight)
 		if (flight->lengths != NULL)
 			flight->lengths = memcpy(palloc(sizeof(int) * flight->nparams),
 									 flight->lengths, sizeof(int) * flight->nparams);
-		if (flight->types != NULL)
-			memcpy(types, flight->types, sizeof(Oid) * flight->nparams);
 		flight->values = values;
-		flight->types = types;
 	}
 }
 
@@ -403,14 +419,15 @@ session_send_simple(Session *session, const char *sql)
 }
 
 void
-session_send_params(Session *session, const char *sql, int nparams, const Oid *types,
-					const char *const *values, bool binary_results, bool reuse)
+session_send_params(Session *session, const char *sql, int nparams,
+					const char *const *values, const int *lengths, bool binary_results,
+					bool reuse)
 {
 	Flight flight = {.kind = FLIGHT_PARAMS,
 					 .sql = sql,
 					 .nparams = nparams,
-					 .types = types,
 					 .values = values,
+					 .lengths = lengths,
 					 .binary_results = binary_results,
 					 .reuse = reuse && !session->pooled};
 

@@ -121,11 +121,13 @@ extern void session_send_simple(Session *session, const char *sql);
 /*
  * Starts a flight: preamble (if any) and one parameterised statement, pipelined. With
  * `reuse` it is a named prepared statement on the node from its first use on (a bounded
- * LRU per session). Values are text; a NULL pointer is an SQL NULL. A type of InvalidOid
- * lets the node infer. Results come in binary if asked.
+ * LRU per session). A NULL pointer is an SQL NULL; a value with a length > 0 is bytes in
+ * its type's binary form, others are text (lengths may be NULL). The node infers the
+ * types. Results come in binary if asked. Bytes are copied unless the session is
+ * connected.
  */
 extern void session_send_params(Session *session, const char *sql, int nparams,
-								const Oid *types, const char *const *values,
+								const char *const *values, const int *lengths,
 								bool binary_results, bool reuse);
 
 /*

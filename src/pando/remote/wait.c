@@ -12,6 +12,7 @@
 #include "pando/compat/compat.h"
 
 #include <poll.h>
+#include <sys/socket.h>
 
 #include "miscadmin.h"
 #include "pando/base/counter.h"
@@ -24,6 +25,7 @@
 #include "utils/wait_event.h"
 
 #define MAX_KEPT_SOCKETS 64
+#define BULK_PATIENCE_US 100000
 
 static void (*interrupt_check)(void) = NULL;
 
@@ -249,14 +251,41 @@ wire_read(Session *session)
 		wire_lost(session, PQerrorMessage(session->conn));
 }
 
+/*
+ * libpq moves all that is left to the front of its buffer each time the socket takes a
+ * part, so that a statement of hundreds of MB would take time by the square of its length
+ * if it left by a socket's buffer at a time. Here the kernel waits for the node to read,
+ * for a moment that any signal ends. TLS gives one record at a time to the socket, and
+ * gains nothing.
+ */
+static int
+flush_bulk(PGconn *conn)
+{
+	const struct timeval patience = {.tv_usec = BULK_PATIENCE_US};
+	const struct timeval glance = {.tv_usec = 1};
+	int fd = PQsocket(conn);
+	int rc;
+
+	if (fd < 0 || PQsslInUse(conn) ||
+		setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience)) < 0 ||
+		setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &glance, sizeof(glance)) < 0 ||
+		!pg_set_block(fd))
+		return PQflush(conn);
+	rc = PQflush(conn);
+	pg_set_noblock(fd);
+	return rc;
+}
+
 /* Sends what libpq holds; notes whether the socket took it all. */
 void
 wire_flush(Session *session)
 {
-	int rc = PQflush(session->conn);
+	SessionWire *wire = session->wire;
+	int rc = wire->bulk ? flush_bulk(session->conn) : PQflush(session->conn);
 
 	/* On failure reading tells what happened: the node may have said why. */
-	session->wire->unsent = rc > 0;
+	wire->unsent = rc > 0;
+	wire->bulk &= wire->unsent;
 }
 
 /* Has the caller something to do about this session? */

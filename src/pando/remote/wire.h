@@ -38,7 +38,6 @@ typedef struct Flight
 	const char *preamble; /* may be empty */
 	const char *sql;
 	int nparams;
-	const Oid *types;
 	const char *const *values;
 	const int *lengths; /* of values that are bytes in binary format, 0 elsewhere; or NULL
 						 */
@@ -85,6 +84,7 @@ struct SessionWire
 	int swallow;
 	bool stream;
 	bool unsent;   /* libpq has bytes that the socket did not take */
+	bool bulk;	   /* they are many */
 	bool reported; /* the end, loss or COPY readiness was handed over */
 	PGresult *pending;
 	List *notices;		 /* Notice *, to be passed on outside of libpq */
