@@ -64,6 +64,12 @@ broadcast_enter(void)
 	return outer;
 }
 
+List *
+broadcast_scope(void)
+{
+	return results;
+}
+
 void
 broadcast_leave(List *outer)
 {

@@ -12,10 +12,11 @@
 #include "pando/plan/fragment.h"
 
 /*
- * A scope for the results of one residual: what enter returns is given to leave. An error
- * needs no leave.
+ * A scope for the results of one residual: what enter returns is given to leave. The scope
+ * that planning starts in is to be left to after an error.
  */
 extern List *broadcast_enter(void);
+extern List *broadcast_scope(void);
 extern void broadcast_leave(List *outer);
 
 /*

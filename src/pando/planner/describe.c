@@ -9,6 +9,7 @@
 #include "nodes/print.h"
 #include "pando/base/name.h"
 #include "pando/plan/fragment.h"
+#include "pando/planner/broadcast.h"
 #include "pando/planner/distribute.h"
 #include "pando/planner/distribution.h"
 #include "pando/planner/fragment_path.h"
@@ -126,6 +127,7 @@ query_fragments(PG_FUNCTION_ARGS)
 {
 	Query *query = analysed(text_to_cstring(PG_GETARG_TEXT_PP(0)));
 	List *outer = fragment_scope_enter();
+	List *outer_results = broadcast_scope();
 	StringInfoData text;
 
 	initStringInfo(&text);
@@ -137,6 +139,7 @@ query_fragments(PG_FUNCTION_ARGS)
 	PG_FINALLY();
 	{
 		fragment_scope_leave(outer);
+		broadcast_leave(outer_results);
 	}
 	PG_END_TRY();
 	PG_RETURN_TEXT_P(cstring_to_text_with_len(text.data, text.len));

@@ -27,6 +27,7 @@
 
 #include "pando/base/counter.h"
 #include "pando/metadata/table.h"
+#include "pando/planner/broadcast.h"
 #include "pando/planner/all_here.h"
 #include "pando/planner/column_stats.h"
 #include "pando/planner/cut.h"
@@ -191,6 +192,7 @@ plan_query(Query *query, const char *source, int cursor_options, ParamListInfo p
 {
 	PlannedStmt *stmt;
 	List *outer = fragment_scope_enter();
+	List *outer_results = broadcast_scope();
 	bool outer_writes = spread_statement_begin();
 
 	PG_TRY();
@@ -201,6 +203,7 @@ plan_query(Query *query, const char *source, int cursor_options, ParamListInfo p
 	PG_FINALLY();
 	{
 		fragment_scope_leave(outer);
+		broadcast_leave(outer_results);
 		spread_statement_end(outer_writes);
 	}
 	PG_END_TRY();

@@ -296,3 +296,9 @@ $$);
 -- Copies that could take different rows
 SET search_path = dist, public;
 UPDATE r SET x = a.id FROM a WHERE a.k = r.id;
+
+-- A refused change leaves nothing to the statement after it.
+DELETE FROM r2 WHERE EXISTS (SELECT r2.id FROM c WHERE c.x = (SELECT max(x) FROM e) LIMIT 121);
+SELECT count(*) FROM regexp_split_to_table('a b', ' ');
+UPDATE a SET k = (SELECT max(x) FROM e);
+SELECT count(*) FROM regexp_split_to_table('a b', ' ');
