@@ -27,8 +27,8 @@
 
 #include "pando/base/counter.h"
 #include "pando/metadata/table.h"
-#include "pando/planner/broadcast.h"
 #include "pando/planner/all_here.h"
+#include "pando/planner/broadcast.h"
 #include "pando/planner/column_stats.h"
 #include "pando/planner/cut.h"
 #include "pando/planner/distribute.h"
