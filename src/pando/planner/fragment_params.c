@@ -4,8 +4,9 @@
  * PostgreSQL evaluates a stable function of constants once per statement, or so that it
  * can't be told. Many nodes would each evaluate their own: now() would differ, and
  * current_setting() would read another server's settings. So these are evaluated here,
- * once per execution, and sent as values. For the same reason a template's text never
- * depends on them, and can stay prepared on the nodes.
+ * once per execution, and sent as values; so are casts between an object's name and its
+ * Oid, which is another on each node. For the same reason a template's text never depends
+ * on them, and can stay prepared on the nodes.
  *
  * An expression is taken as a whole where it is *closed*: it refers to no column,
  * aggregate, sublink or set, and calls no volatile function. Immutable expressions of
@@ -22,6 +23,7 @@
 #include "utils/lsyscache.h"
 
 #include "pando/planner/fragment_params.h"
+#include "pando/planner/hazard.h"
 
 /* What a walk over an expression finds. */
 typedef struct Closure
@@ -90,6 +92,11 @@ open_walker(Node *node, Closure *closure)
 		case T_XmlExpr:
 			/* May depend on the xmloption setting. */
 			closure->has_stable = true;
+			break;
+		case T_RelabelType:
+		case T_FuncExpr:
+			if (cast_looks_up_object(node))
+				closure->has_stable = true;
 			break;
 		case T_CaseExpr:
 			if (((CaseExpr *) node)->arg)

@@ -20,6 +20,7 @@
 #include "nodes/nodeFuncs.h"
 #include "nodes/parsenodes.h"
 #include "pando/base/type.h"
+#include "pando/metadata/table.h"
 #include "pando/plan/row_place.h"
 #include "pando/planner/fragment_params.h"
 #include "pando/planner/hazard.h"
@@ -152,6 +153,43 @@ is_of_view(const RowExpr *row)
 }
 
 static bool
+names_relation_of_here(const Const *constant)
+{
+	Oid relid = constant->consttype == REGCLASSOID && !constant->constisnull
+					? DatumGetObjectId(constant->constvalue)
+					: InvalidOid;
+
+	return relid >= FirstNormalObjectId && dist_table(relid) == NULL;
+}
+
+bool
+cast_looks_up_object(const Node *node)
+{
+	CoercionForm form;
+	const Node *from;
+
+	if (IsA(node, CoerceViaIO))
+		return type_is_object_name(((const CoerceViaIO *) node)->resulttype);
+	if (IsA(node, RelabelType))
+	{
+		form = ((const RelabelType *) node)->relabelformat;
+		from = (const Node *) ((const RelabelType *) node)->arg;
+	}
+	else if (IsA(node, FuncExpr) && list_length(((const FuncExpr *) node)->args) == 1)
+	{
+		form = ((const FuncExpr *) node)->funcformat;
+		from = linitial(((const FuncExpr *) node)->args);
+	}
+	else
+		return false;
+	if (form != COERCE_EXPLICIT_CAST && form != COERCE_IMPLICIT_CAST)
+		return false;
+	if (type_is_object_name(exprType(from)))
+		return form == COERCE_EXPLICIT_CAST && !type_is_object_name(exprType(node));
+	return type_is_object_name(exprType(node));
+}
+
+static bool
 hazard_walker(Node *node, void *context)
 {
 	HazardScan *scan = context;
@@ -183,6 +221,13 @@ hazard_walker(Node *node, void *context)
 				return true;
 			}
 			break;
+		case T_Const:
+			if (names_relation_of_here((Const *) node))
+			{
+				scan->reason = "the name of a table that other nodes may not have";
+				return true;
+			}
+			break;
 		case T_Param:
 			if (((Param *) node)->paramkind == PARAM_EXTERN &&
 				!value_can_be_sent(((Param *) node)->paramtype))
@@ -196,18 +241,11 @@ hazard_walker(Node *node, void *context)
 			scan->reason = "WHERE CURRENT OF";
 			return true;
 		case T_CoerceViaIO:
-			if (type_is_object_name(((CoerceViaIO *) node)->resulttype) &&
-				depends_on_rows(node))
-			{
-				scan->reason = "cast to a catalog name type";
-				return true;
-			}
-			break;
 		case T_RelabelType:
-			if (type_is_object_name(((RelabelType *) node)->resulttype) &&
-				depends_on_rows(node))
+		case T_FuncExpr:
+			if (cast_looks_up_object(node) && depends_on_rows(node))
 			{
-				scan->reason = "cast to a catalog name type";
+				scan->reason = "cast from or to a catalog name type";
 				return true;
 			}
 			break;

@@ -13,6 +13,12 @@
  */
 extern const char *expression_hazard(Node *node);
 
+/*
+ * Is it a cast from an object's Oid, or text, to its name (regclass and the like), or one
+ * that somebody wrote from the name to the Oid? Oids are each node's own.
+ */
+extern bool cast_looks_up_object(const Node *node);
+
 /* Above zero: within a WITH query to which SEARCH DEPTH FIRST or CYCLE added a path. */
 extern int hazard_in_paths;
 
