@@ -140,6 +140,7 @@ sub start_at
 	  or BAIL_OUT("$point is not reached on node $there");
 	return $run;
 }
+
 # Waits for its end, and notes what the client was told.
 sub finish
 {

@@ -78,6 +78,13 @@ run_value(FragmentRun *run, Expr *expr, bool *isnull)
 	return value;
 }
 
+static char *
+text_of_value(const RunValues *values, int i)
+{
+	return literal_text(values->values[i], values->nulls[i],
+						values->types[i] == UNKNOWNOID ? TEXTOID : values->types[i]);
+}
+
 void
 values_texts(RunValues *values)
 {
@@ -85,9 +92,7 @@ values_texts(RunValues *values)
 		return;
 	values->texts = palloc0(sizeof(char *) * (values->count + 1));
 	for (int i = 0; i < values->count; i++)
-		values->texts[i] =
-			literal_text(values->values[i], values->nulls[i],
-						 values->types[i] == UNKNOWNOID ? TEXTOID : values->types[i]);
+		values->texts[i] = text_of_value(values, i);
 }
 
 /* As parameters: a bytea goes as its bytes, for twice the length might be too long. */
@@ -104,12 +109,9 @@ values_bind(RunValues *values, const char **bound, int *lengths)
 			lengths[i] = VARSIZE_ANY_EXHDR(bytes);
 			bound[i] = lengths[i] > 0 ? VARDATA_ANY(bytes) : "";
 		}
-		else if (values->texts != NULL)
-			bound[i] = values->texts[i];
 		else
 			bound[i] =
-				literal_text(values->values[i], values->nulls[i],
-							 values->types[i] == UNKNOWNOID ? TEXTOID : values->types[i]);
+				values->texts != NULL ? values->texts[i] : text_of_value(values, i);
 	}
 }
 

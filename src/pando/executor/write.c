@@ -161,7 +161,7 @@ one_by_one(const FragmentRun *run)
 static void
 run_round(FragmentRun *run, List *copies)
 {
-	bool alone = one_by_one(run);
+	bool alone = list_length(copies) > 1 && one_by_one(run);
 	List *remote = NIL;
 	List *local = NIL;
 

@@ -40,6 +40,7 @@
 #include "utils/rel.h"
 #include "utils/ruleutils.h"
 
+#include "pando/base/expr.h"
 #include "pando/metadata/table.h"
 #include "pando/plan/deparse.h"
 #include "pando/plan/row_place.h"
@@ -590,9 +591,7 @@ whole_row(const Var *var, const RangeTblEntry *rte)
 	Relation relation = table_open(rte->relid, NoLock);
 	TupleDesc desc = RelationGetDescr(relation);
 	RowExpr *row = makeNode(RowExpr);
-	NullTest *present = makeNode(NullTest);
-	CaseExpr *result = makeNode(CaseExpr);
-	CaseWhen *when = makeNode(CaseWhen);
+	Var *tableoid;
 
 	for (int i = 0; i < desc->natts; i++)
 	{
@@ -613,18 +612,9 @@ whole_row(const Var *var, const RangeTblEntry *rte)
 	table_close(relation, NoLock);
 
 	/* Any row of a table has a tableoid. */
-	present->arg = (Expr *) makeVar(var->varno, TableOidAttributeNumber, OIDOID, -1,
-									InvalidOid, var->varlevelsup);
-	present->nulltesttype = IS_NOT_NULL;
-	present->location = -1;
-	when->expr = (Expr *) present;
-	when->result = (Expr *) row;
-	when->location = -1;
-	result->casetype = var->vartype;
-	result->args = list_make1(when);
-	result->defresult = (Expr *) makeNullConst(var->vartype, -1, InvalidOid);
-	result->location = -1;
-	return (Node *) result;
+	tableoid = makeVar(var->varno, TableOidAttributeNumber, OIDOID, -1, InvalidOid,
+					   var->varlevelsup);
+	return expr_if(expr_is_not_null((Node *) tableoid), (Node *) row);
 }
 
 /* Replaces references to the shell table's row type and OID. */

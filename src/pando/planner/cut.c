@@ -21,6 +21,7 @@
 #include "optimizer/clauses.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/prep.h"
+#include "pando/base/expr.h"
 #include "pando/metadata/table.h"
 #include "pando/plan/row_place.h"
 #include "pando/planner/cut.h"
@@ -541,19 +542,7 @@ presence(Cutting *cutting, Cut *cut, Index varno)
 static Node *
 where_present(Cutting *cutting, Cut *cut, Index varno, Node *value)
 {
-	CaseExpr *choice = makeNode(CaseExpr);
-	CaseWhen *when = makeNode(CaseWhen);
-
-	if (!cutting->outer_joins)
-		return value;
-	when->expr = (Expr *) presence(cutting, cut, varno);
-	when->result = (Expr *) value;
-	when->location = -1;
-	choice->casetype = exprType(value);
-	choice->args = list_make1(when);
-	choice->defresult = (Expr *) makeNullConst(exprType(value), -1, InvalidOid);
-	choice->location = -1;
-	return (Node *) choice;
+	return cutting->outer_joins ? expr_if(presence(cutting, cut, varno), value) : value;
 }
 
 static Node *

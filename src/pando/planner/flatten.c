@@ -13,6 +13,7 @@
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
+#include "pando/base/expr.h"
 #include "pando/metadata/table.h"
 #include "pando/planner/flatten.h"
 #include "pando/planner/join_tree.h"
@@ -122,22 +123,10 @@ whole_row_of_columns(RangeTblEntry *rte, const Var *var, int levels_up)
 static Node *
 where_joined(const Var *var, Node *value)
 {
-	NullTest *joined = makeNode(NullTest);
-	CaseWhen *when = makeNode(CaseWhen);
-	CaseExpr *choice = makeNode(CaseExpr);
+	Var *place = makeVar(var->varno, SelfItemPointerAttributeNumber, TIDOID, -1,
+						 InvalidOid, var->varlevelsup);
 
-	joined->arg = (Expr *) makeVar(var->varno, SelfItemPointerAttributeNumber, TIDOID, -1,
-								   InvalidOid, var->varlevelsup);
-	joined->nulltesttype = IS_NOT_NULL;
-	joined->location = -1;
-	when->expr = (Expr *) joined;
-	when->result = (Expr *) value;
-	when->location = -1;
-	choice->casetype = exprType(value);
-	choice->args = list_make1(when);
-	choice->defresult = (Expr *) makeNullConst(choice->casetype, -1, InvalidOid);
-	choice->location = -1;
-	return (Node *) choice;
+	return expr_if(expr_is_not_null((Node *) place), value);
 }
 
 typedef struct WholeRows

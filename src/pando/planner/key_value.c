@@ -12,6 +12,7 @@
 #include "nodes/nodeFuncs.h"
 #include "optimizer/clauses.h"
 #include "optimizer/optimizer.h"
+#include "pando/base/expr.h"
 #include "pando/planner/key_value.h"
 #include "parser/parse_coerce.h"
 #include "utils/array.h"
@@ -89,20 +90,12 @@ integer_widened(Node *expr, Oid type)
 static Node *
 integer_narrowed(Node *expr, Oid type, int64 min, int64 max)
 {
-	CaseExpr *choice = makeNode(CaseExpr);
-	CaseWhen *when = makeNode(CaseWhen);
+	Expr *fits =
+		make_andclause(list_make2(int8_compare(F_INT8GE, copyObject(expr), min),
+								  int8_compare(F_INT8LE, copyObject(expr), max)));
 
-	when->expr = (Expr *) make_andclause(
-		list_make2(int8_compare(F_INT8GE, copyObject(expr), min),
-				   int8_compare(F_INT8LE, copyObject(expr), max)));
-	when->result =
-		(Expr *) integer_cast(expr, type == INT2OID ? F_INT2_INT8 : F_INT4_INT8, type);
-	when->location = -1;
-	choice->casetype = type;
-	choice->args = list_make1(when);
-	choice->defresult = (Expr *) makeNullConst(type, -1, InvalidOid);
-	choice->location = -1;
-	return (Node *) choice;
+	return expr_if((Node *) fits,
+				   integer_cast(expr, type == INT2OID ? F_INT2_INT8 : F_INT4_INT8, type));
 }
 
 static Node *

@@ -181,8 +181,8 @@ redirect_walker(Node *node, void *context)
 static void
 add_system_columns(Query *level, Index varno, Query *rows, const ColumnUse *use)
 {
-	RangeTblEntry *rte = rt_fetch(varno, level->rtable);
 	SystemColumns system = {.varno = varno};
+	RangeTblEntry *rte;
 	int number = 0;
 
 	if (use->whole_row)

@@ -12,6 +12,7 @@
 #include "optimizer/optimizer.h"
 #include "parser/parsetree.h"
 #include "rewrite/rewriteManip.h"
+#include "utils/lsyscache.h"
 
 #include "pando/metadata/table.h"
 #include "pando/planner/flatten.h"
@@ -132,9 +133,11 @@ returning_split(Query *write, const char *name, CommonTableExpr **cte, Index up)
 	foreach_ptr (Var, var, returned.vars)
 	{
 		if (var->varattno == TableOidAttributeNumber)
-			ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-							errmsg("RETURNING tableoid of a table with children is not "
-								   "supported in a change of a distributed table")));
+			ereport(ERROR,
+					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+					 errmsg("RETURNING tableoid of table \"%s\", which has children, "
+							"is not supported in a change of a distributed table",
+							get_rel_name(rt_fetch(var->varno, write->rtable)->relid))));
 	}
 	write->returningList = columns_of_vars(returned.vars);
 	write->canSetTag = false;

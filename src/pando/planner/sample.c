@@ -6,10 +6,10 @@
  *
  * is the same as LATERAL (SELECT * FROM a WHERE random() * 100 < t.percent), and that can
  * be cut like any other query: so it is written. A volatile function is called once, in a
- * subquery. SYSTEM picks whole pages to save reading
- * the others; where all rows come here anyway it is done row by row as well. With
- * REPEATABLE a hash of the seed, the row's place and its key takes the place of random():
- * the same rows as long as none is changed. Other methods stay, and are refused later.
+ * subquery. SYSTEM picks whole pages to save reading the others; where all rows come here
+ * anyway it is done row by row as well. With REPEATABLE a hash of the seed, the row's
+ * place and its key takes the place of random(): the same rows as long as none is
+ * changed. Other methods stay, and are refused later.
  */
 #include "pando/compat/compat.h"
 
