@@ -19,6 +19,7 @@
 #include "optimizer/prep.h"
 #include "pando/plan/fragment.h"
 #include "pando/planner/broadcast.h"
+#include "pando/planner/column_stats.h"
 #include "pando/planner/cte_use.h"
 #include "pando/planner/cut.h"
 #include "pando/planner/distribution.h"
@@ -212,8 +213,8 @@ read_query(int number, Query *query)
 		names = lappend(names, makeString(entry->resname ? entry->resname : "column"));
 	}
 	become_read(rte, number, query);
-	rte->eref = makeAlias("intermediate_result", names);
-	rte->alias = makeAlias("intermediate_result", NIL);
+	rte->eref = makeAlias(SUBLINK_ROWS, names);
+	rte->alias = makeAlias(SUBLINK_ROWS, NIL);
 	rte->inFromCl = true;
 	return result;
 }

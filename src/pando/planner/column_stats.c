@@ -5,7 +5,9 @@
  * columns'. A UNION ALL of shards (of all_here.c, or in the text of merged tasks) is an
  * Append of which the core knows the size only: its columns have the shell table's, or
  * what the largest shard says of all of them. Of what tasks compute from rows a node
- * that groups them (per_node.c) knows how many values there are.
+ * that groups them (per_node.c) knows how many values there are. The rows that stand for
+ * a sublink (broadcast.c) are a set: without that knowledge the core counts 200 values,
+ * and looks each of 20,000 up in the index of each shard.
  */
 #include "pando/compat/compat.h"
 
@@ -183,13 +185,24 @@ fragment_stats(RangeTblEntry *rte, AttrNumber column, VariableStatData *variable
 	return true;
 }
 
+/* value IN (SELECT ... FROM read_intermediate_result(...)): each value is there once. */
+static bool
+sublink_stats(RangeTblEntry *rte, VariableStatData *variable)
+{
+	if (rte->rtekind != RTE_FUNCTION || list_length(rte->eref->colnames) != 1 ||
+		strcmp(rte->eref->aliasname, SUBLINK_ROWS) != 0)
+		return false;
+	variable->isunique = true;
+	return true;
+}
+
 static bool
 column_stats(PlannerInfo *root, RangeTblEntry *rte, AttrNumber column,
 			 VariableStatData *variable)
 {
 	return fragment_stats(rte, column, variable) ||
 		   union_stats(root, rte, column, variable) ||
-		   task_rows_stats(root, rte, column, variable) ||
+		   task_rows_stats(root, rte, column, variable) || sublink_stats(rte, variable) ||
 		   (next_stats_hook != NULL && next_stats_hook(root, rte, column, variable));
 }
 

@@ -9,6 +9,9 @@
 /* The name of the WITH query of per_node.c, by which nodes know such statements. */
 #define TASK_ROWS "task_rows"
 
+/* The name of the rows that stand for a sublink of a fragment's query (broadcast.c). */
+#define SUBLINK_ROWS "intermediate_result"
+
 /* Installs get_relation_stats_hook. */
 extern void column_stats_init(void);
 

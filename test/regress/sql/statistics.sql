@@ -77,6 +77,21 @@ SELECT success, result::int < 200 AS known FROM run_command_on_workers($$CREATE 
 	END $f$;
 	SELECT pg_temp.groups()$$);
 
+-- What is sent for a sublink is a set: its thousands of values are not looked up in each shard one by one.
+CREATE TABLE keyed (id int, k int, filler text);
+SELECT create_distributed_table('keyed', 'id');
+INSERT INTO keyed SELECT i, i, repeat('x', 50) FROM generate_series(1, 40000) i;
+CREATE INDEX ON keyed (k);
+VACUUM ANALYZE keyed;
+CREATE FUNCTION joins(query text) RETURNS SETOF text LANGUAGE plpgsql AS $$
+DECLARE line text;
+BEGIN
+	FOR line IN EXECUTE 'EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) ' || query LOOP
+		IF line ~ 'Join|Nested Loop' THEN RETURN NEXT substring(line FROM '-> *(.*) \('); END IF;
+	END LOOP;
+END $$;
+SELECT joins('SELECT count(*) FROM keyed WHERE k IN (SELECT k + 5 FROM keyed WHERE k % 5 = 0 LIMIT 100000)');
+
 -- In a transaction, and what a reader may not see.
 TRUNCATE dist;
 INSERT INTO dist SELECT i, 1 FROM generate_series(1, 100) i;
