@@ -8,6 +8,10 @@ CREATE OR REPLACE FUNCTION pando.fragment(number int) RETURNS SETOF record
 	LANGUAGE c STABLE STRICT PARALLEL UNSAFE
 	SUPPORT pando.fragment_support
 	AS 'MODULE_PATHNAME', 'fragment';
+CREATE OR REPLACE FUNCTION pando.fragment(number int, VARIADIC arguments "any") RETURNS SETOF record
+	LANGUAGE c STABLE PARALLEL UNSAFE
+	SUPPORT pando.fragment_support
+	AS 'MODULE_PATHNAME', 'fragment';
 
 -- Added to an UPDATE ... FROM of a table with several copies: fails where it is called.
 CREATE OR REPLACE FUNCTION pando.refuse_several_sources(bigint, text)

@@ -398,6 +398,7 @@ collect(LockRowsScan *scan)
 		int64 count = scan->wanted < 0 ? BATCH : Min(BATCH, scan->wanted - kept);
 		MemoryContext old = MemoryContextSwitchTo(scan->batch_context);
 		List *candidates = read_candidates(scan, count);
+		bool exhausted = list_length(candidates) < count;
 
 		seen += list_length(candidates);
 		lock_candidates(scan, candidates);
@@ -417,7 +418,7 @@ collect(LockRowsScan *scan)
 		MemoryContextReset(scan->batch_context);
 		if (changed)
 			return false;
-		if (list_length(candidates) < count)
+		if (exhausted)
 		{
 			/* Some task may have had more to offer. */
 			if (scan->wanted < 0 || seen / reach < scan->wanted)

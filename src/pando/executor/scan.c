@@ -28,6 +28,7 @@ typedef struct FragmentScan
 	bool keep;		  /* rows may be asked for again */
 	bool standalone;  /* the transaction ends with the statement */
 	bool exhausted;	  /* the run has no more rows */
+	List *arguments;  /* ExprState *: values that the fragment is sent */
 	Tuplestorestate *store;
 	TupleTableSlot *store_slot;
 } FragmentScan;
@@ -59,8 +60,8 @@ starts_early(const FragmentScan *scan, int eflags)
 	const EState *estate = scan->css.ss.ps.state;
 
 	return scan->fragment->early && scan->fragment->command == CMD_SELECT &&
-		   !scan->fragment->locks && (eflags & EXEC_FLAG_EXPLAIN_ONLY) == 0 &&
-		   estate->es_epq_active == NULL &&
+		   !scan->fragment->locks && scan->arguments == NIL &&
+		   (eflags & EXEC_FLAG_EXPLAIN_ONLY) == 0 && estate->es_epq_active == NULL &&
 		   !plan_is_kind(estate->es_plannedstmt->planTree, PLAN_STEPS);
 }
 
@@ -76,6 +77,7 @@ scan_begin(CustomScanState *node, EState *estate, int eflags)
 	scan->standalone = (eflags & EXEC_FLAG_EXPLAIN_ONLY) == 0 && !xact_must_join();
 	scan->keep = scan->fragment->command == CMD_SELECT &&
 				 (scan->fragment->store || (eflags & EXEC_FLAG_REWIND) != 0);
+	scan->arguments = ExecInitExprList(plan->custom_exprs, &node->ss.ps);
 	foreach_ptr (Plan, source, plan->custom_plans)
 		node->custom_ps = lappend(node->custom_ps, ExecInitNode(source, estate, 0));
 	if (starts_early(scan, eflags))
@@ -86,6 +88,15 @@ bool
 scan_tasks_are_free(PlanState *planstate)
 {
 	return ((FragmentScan *) planstate)->fragment->template->roles == NIL;
+}
+
+Datum
+scan_argument(PlanState *planstate, int number, bool *isnull)
+{
+	FragmentScan *scan = (FragmentScan *) planstate;
+
+	return ExecEvalExpr((ExprState *) list_nth(scan->arguments, number),
+						planstate->ps_ExprContext, isnull);
 }
 
 FragmentRun *
@@ -216,8 +227,18 @@ scan_end(CustomScanState *node)
 	scan->store = NULL;
 }
 
-/* A fragment depends on nothing that changes during the statement: the rows are the same.
- */
+/* Must the tasks run anew? Only arguments change during the statement. */
+static bool
+is_outdated(const FragmentScan *scan)
+{
+	const Bitmapset *changed = scan->css.ss.ps.chgParam;
+
+	return scan->arguments != NIL
+			   ? changed != NULL
+			   : scan->fragment->restart > 0 &&
+					 bms_is_member(scan->fragment->restart - 1, changed);
+}
+
 static void
 scan_rescan(CustomScanState *node)
 {
@@ -228,8 +249,7 @@ scan_rescan(CustomScanState *node)
 		return;
 	if (scan->fragment->command != CMD_SELECT)
 		elog(ERROR, "a write can't be repeated");
-	if (scan->fragment->restart > 0 &&
-		bms_is_member(scan->fragment->restart - 1, node->ss.ps.chgParam))
+	if (is_outdated(scan))
 	{
 		end_run(scan, false);
 		if (scan->store != NULL)

@@ -14,6 +14,9 @@
  */
 extern FragmentRun *scan_prepare_run(PlanState *planstate);
 
+/* The value of one of the node's custom_exprs, by number from 0. */
+extern Datum scan_argument(PlanState *planstate, int number, bool *isnull);
+
 /* May others send its tasks, in texts of their own? Signed ones stay as they are. */
 extern bool scan_tasks_are_free(PlanState *planstate);
 

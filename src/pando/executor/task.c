@@ -14,6 +14,7 @@
 #include "nodes/nodeFuncs.h"
 #include "utils/builtins.h"
 #include "utils/acl.h"
+#include "utils/datum.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 
@@ -22,6 +23,7 @@
 #include "pando/executor/exchange.h"
 #include "pando/executor/lost_copy.h"
 #include "pando/executor/run.h"
+#include "pando/executor/scan.h"
 #include "pando/transaction/xact.h"
 
 #define BULKY_VALUES (64 * 1024 * 1024)
@@ -56,11 +58,26 @@ extern_param_value(FragmentRun *run, const Param *param, bool *isnull)
 	return value->value;
 }
 
+/* A value that the scan is given; nothing is when only the plan is shown. */
+static Datum
+argument_value(FragmentRun *run, const Param *param, bool *isnull)
+{
+	int16 length;
+	bool byval;
+	Datum value;
+
+	*isnull = true;
+	if (run->explain_only)
+		return (Datum) 0;
+	value = scan_argument(run->planstate, param->paramid, isnull);
+	get_typlenbyval(param->paramtype, &length, &byval);
+	return *isnull ? (Datum) 0 : datumCopy(value, byval, length);
+}
+
 /* Value of an expression without Vars; it lives as long as the run. */
 Datum
 run_value(FragmentRun *run, Expr *expr, bool *isnull)
 {
-	ExprState *state;
 	MemoryContext old;
 	Datum value;
 
@@ -72,8 +89,11 @@ run_value(FragmentRun *run, Expr *expr, bool *isnull)
 	if (IsA(expr, Param) && ((Param *) expr)->paramkind == PARAM_EXTERN)
 		return extern_param_value(run, (Param *) expr, isnull);
 	old = MemoryContextSwitchTo(run->context);
-	state = ExecInitExpr(expr, run->planstate);
-	value = ExecEvalExpr(state, run->planstate->ps_ExprContext, isnull);
+	if (IsA(expr, Param))
+		value = argument_value(run, (Param *) expr, isnull);
+	else
+		value = ExecEvalExpr(ExecInitExpr(expr, run->planstate),
+							 run->planstate->ps_ExprContext, isnull);
 	MemoryContextSwitchTo(old);
 	return value;
 }

@@ -61,7 +61,9 @@ typedef struct Fragment
 					  * row, and the filter on the key keeps other rows out */
 	List *relations; /* Oids: distributed tables by slot number of the template */
 	Template *template;
-	List *params; /* Exprs, evaluated once per execution; $1.. of the template */
+	List *params; /* Exprs, evaluated once per execution; $1.. of the template. A
+				   * PARAM_EXEC Param is the expression with that number, from 0, among
+				   * custom_exprs of the plan node */
 
 	/* What comes out (SELECT, RETURNING); all lists empty when nothing does. */
 	List *column_names; /* String */

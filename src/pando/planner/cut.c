@@ -27,6 +27,7 @@
 #include "pando/planner/cut.h"
 #include "pando/planner/cutting.h"
 #include "pando/planner/flatten.h"
+#include "pando/planner/fragment_make.h"
 #include "pando/planner/hazard.h"
 #include "pando/planner/join_tree.h"
 #include "pando/planner/local.h"
@@ -295,13 +296,45 @@ is_left_whole(Query *query, const CutGroup *group)
 		   (rte->rtekind == RTE_SUBQUERY && rte->subquery->sortClause != NIL);
 }
 
+/* Does this node have all that the group reads? */
+static bool
+is_read_here(Cutting *cutting, const CutGroup *group)
+{
+	return query_use_local_copies(part_make(cutting->query, group->items, NIL));
+}
+
 /* Does the group read reference tables of which this node has no copy? */
 static bool
 needs_other_node(Cutting *cutting, const CutGroup *group)
 {
 	return group->distribution.kind == DIST_ANYWHERE &&
-		   OidIsValid(group->distribution.anchor) &&
-		   !query_use_local_copies(part_make(cutting->query, group->items, NIL));
+		   OidIsValid(group->distribution.anchor) && !is_read_here(cutting, group);
+}
+
+/*
+ * A table whose sample has arguments that are known only here, and each time anew, as a
+ * part that is sent their values; false if that doesn't make it fit for the nodes.
+ */
+static bool
+group_take_arguments(Cutting *cutting, CutGroup *group, List *quals)
+{
+	Node *item = linitial(group->items);
+	TableSampleClause *sample;
+	RangeTblEntry *rte;
+
+	if (!IsA(item, RangeTblRef))
+		return false;
+	rte = rt_fetch(((RangeTblRef *) item)->rtindex, cutting->query->rtable);
+	if (rte->rtekind != RTE_RELATION || rte->tablesample == NULL)
+		return false;
+	sample = rte->tablesample;
+	rte->tablesample = sample_of_arguments(sample, &group->arguments);
+	judge_group(cutting, group, quals);
+	if (group->distribution.kind != DIST_COORDINATOR)
+		return true;
+	rte->tablesample = sample;
+	group->arguments = NIL;
+	return false;
 }
 
 /* The residual's FROM item for a group that becomes a fragment. */
@@ -394,8 +427,7 @@ level_put_barrier(Query *query, Index varno)
 	RangeTblEntry *table;
 	Query *rows;
 
-	if (rte->rtekind != RTE_RELATION || rte->securityQuals == NIL ||
-		access_is_lent(rte) || sample_is_for_here(rte))
+	if (rte->rtekind != RTE_RELATION || rte->securityQuals == NIL || access_is_lent(rte))
 		return false;
 	rows = relation_become_subquery(query, varno);
 	rt_fetch(varno, query->rtable)->security_barrier = true;
@@ -432,6 +464,8 @@ cut_item(Cutting *cutting, CutGroup *group, List *quals)
 		return cutting_cut(cutting, group, quals);
 	}
 	if (needs_other_node(cutting, group))
+		return cutting_cut(cutting, group, quals);
+	if (!is_read_here(cutting, group) && group_take_arguments(cutting, group, quals))
 		return cutting_cut(cutting, group, quals);
 	if (IsA(item, JoinExpr))
 		return cut_outer_join(cutting, (JoinExpr *) item, quals);
@@ -671,8 +705,10 @@ static RangeTblEntry *
 fragment_of_cut(Cut *cut)
 {
 	Distribution distribution = distribution_of_query(cut->part);
+	RangeTblEntry *rte = part_fragment(cut->part, &distribution);
 
-	return part_fragment(cut->part, &distribution);
+	fragment_rte_give(rte, cut->group->arguments);
+	return rte;
 }
 
 /* Puts the new join tree in place and makes the fragments. */
@@ -737,7 +773,8 @@ level_cut_table(Query *query, Index varno)
 			quals = lappend(quals, qual);
 	}
 	group = cutting_group(&cutting, (Node *) ref, quals);
-	if (group->distribution.kind == DIST_COORDINATOR)
+	if (group->distribution.kind == DIST_COORDINATOR &&
+		!group_take_arguments(&cutting, group, quals))
 		refuse_table(rt_fetch(varno, query->rtable), group->distribution.reason);
 	cutting_cut(&cutting, group, quals);
 	cutting_finish(&cutting, (Node *) query->jointree);

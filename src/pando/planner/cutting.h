@@ -20,8 +20,9 @@ typedef struct CutGroup
 {
 	List *items;
 	Relids relids;
-	Relids lateral; /* FROM items that the group's items refer to sideways */
-	List *quals;	/* those with sublinks that were found to fit */
+	Relids lateral;	 /* FROM items that the group's items refer to sideways */
+	List *quals;	 /* those with sublinks that were found to fit */
+	List *arguments; /* values of outer rows and the like that its fragment is sent */
 	Distribution distribution;
 	bool secured; /* row-level security: other filters must not leak */
 } CutGroup;

@@ -34,6 +34,12 @@ extern PlannedStmt *fragment_planned_stmt(Query *original, Fragment *fragment);
 extern RangeTblEntry *fragment_rte(Fragment *fragment);
 
 /*
+ * Gives the fragment of such an entry arguments: expressions of the level that the entry
+ * is in. They are the values of the fragment's params that are PARAM_EXEC Params.
+ */
+extern void fragment_rte_give(RangeTblEntry *rte, List *arguments);
+
+/*
  * Plans a residual query (whose fragment RTEs came from fragment_rte) with
  * standard_planner; adds the relations of `original` to the plan for locks, permission
  * checks and invalidation.

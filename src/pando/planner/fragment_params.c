@@ -199,7 +199,8 @@ extract_mutator(Node *node, List **params)
 									format_type_be(((Param *) node)->paramtype))));
 				return param_for(node, params);
 			}
-			return copyObject(node);
+			return ((Param *) node)->paramkind == PARAM_EXEC ? param_for(node, params)
+															 : copyObject(node);
 		case T_TargetEntry:
 		case T_FromExpr:
 		case T_JoinExpr:

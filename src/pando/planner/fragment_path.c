@@ -9,7 +9,9 @@
  * references mean what they should: PostgreSQL expands them when it pulls the subquery
  * up. The function's support function tells the planner the number of rows; then
  * set_rel_pathlist_hook replaces the function scan by a CustomPath. The function itself
- * is never called.
+ * is never called. More arguments than n are values that the fragment is sent: of outer
+ * rows, of subqueries, of volatile functions. PostgreSQL plans them like those of any
+ * function; the scan evaluates them when it starts, and starts anew when they change.
  *
  * A scope lasts for one call of the planner hook. Planning can call itself (a function is
  * evaluated that plans a query), so scopes nest.
@@ -28,6 +30,7 @@
 #include "optimizer/paths.h"
 #include "optimizer/restrictinfo.h"
 #include "parser/parse_func.h"
+#include "rewrite/rewriteManip.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/selfuncs.h"
@@ -65,16 +68,17 @@ fragment_scope(void)
 	return scope;
 }
 
-/* Oid of pando.fragment(); a scope that isn't empty has looked it up. */
+/* Oids of pando.fragment(), with arguments and without, once they were looked up. */
 static Oid fragment_oid;
+static Oid fragment_given_oid;
 
 static Oid
-fragment_function(void)
+fragment_function(int nargs)
 {
-	Oid argument = INT4OID;
+	Oid arguments[] = {INT4OID, ANYOID};
 
-	return LookupFuncName(list_make2(makeString("pando"), makeString("fragment")), 1,
-						  &argument, false);
+	return LookupFuncName(list_make2(makeString("pando"), makeString("fragment")), nargs,
+						  arguments, false);
 }
 
 Fragment *
@@ -83,10 +87,8 @@ fragment_of_call(Node *call)
 	FuncExpr *function = (FuncExpr *) call;
 	Const *number;
 
-	if (scope == NIL || !IsA(call, FuncExpr) || list_length(function->args) != 1 ||
-		function->funcresulttype != RECORDOID)
-		return NULL;
-	if (function->funcid != fragment_oid)
+	if (scope == NIL || !IsA(call, FuncExpr) || function->funcresulttype != RECORDOID ||
+		(function->funcid != fragment_oid && function->funcid != fragment_given_oid))
 		return NULL;
 	number = linitial_node(Const, function->args);
 	if (DatumGetInt32(number->constvalue) < 1 ||
@@ -105,7 +107,7 @@ call_rte(const Fragment *fragment, int number)
 								Int32GetDatum(number), false, true);
 	FuncExpr *call;
 
-	fragment_oid = fragment_function();
+	fragment_oid = fragment_function(1);
 	call = makeFuncExpr(fragment_oid, RECORDOID, list_make1(argument), InvalidOid,
 						InvalidOid, COERCE_EXPLICIT_CALL);
 	call->funcretset = true;
@@ -139,6 +141,23 @@ fragment_rte(Fragment *fragment)
 	rte->eref = makeAlias("remote_scan", copyObject(fragment->column_names));
 	rte->inFromCl = true;
 	return rte;
+}
+
+void
+fragment_rte_give(RangeTblEntry *rte, List *arguments)
+{
+	Query *query = rte->subquery;
+	RangeTblEntry *inner = linitial(query->rtable);
+	FuncExpr *call =
+		(FuncExpr *) linitial_node(RangeTblFunction, inner->functions)->funcexpr;
+
+	if (arguments == NIL)
+		return;
+	arguments = copyObject(arguments);
+	IncrementVarSublevelsUp((Node *) arguments, 1, 0);
+	call->funcid = fragment_given_oid = fragment_function(2);
+	call->args = list_concat(call->args, arguments);
+	query->hasSubLinks = checkExprHasSubLink((Node *) arguments);
 }
 
 /* ------------------------------------------------------------------------------------
@@ -208,6 +227,7 @@ plan_fragment_path(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *t
 	scan->scan.plan.targetlist = tlist;
 	scan->scan.plan.qual = extract_actual_clauses(clauses, false);
 	scan->custom_scan_tlist = fragment_column_vars(fragment, rel->relid);
+	scan->custom_exprs = lsecond(path->custom_private);
 	/* A level that locks or changes rows keeps the whole row for a second look. */
 	if (root->rowMarks != NIL)
 		scan->custom_scan_tlist = lappend(
@@ -223,7 +243,7 @@ static const CustomPathMethods path_methods = {
 };
 
 static CustomPath *
-fragment_path(PlannerInfo *root, RelOptInfo *rel, Fragment *fragment)
+fragment_path(PlannerInfo *root, RelOptInfo *rel, Fragment *fragment, List *arguments)
 {
 	CustomPath *path = makeNode(CustomPath);
 
@@ -238,13 +258,13 @@ fragment_path(PlannerInfo *root, RelOptInfo *rel, Fragment *fragment)
 	path->path.total_cost +=
 		rel->baserestrictcost.startup + rel->baserestrictcost.per_tuple * fragment->rows;
 	path->flags = CUSTOMPATH_SUPPORT_PROJECTION;
-	path->custom_private = list_make1(fragment);
+	path->custom_private = list_make2(fragment, arguments);
 	path->methods = &path_methods;
 	return path;
 }
 
 static void
-use_fragment_path(PlannerInfo *root, RelOptInfo *rel, Fragment *fragment)
+use_fragment_path(PlannerInfo *root, RelOptInfo *rel, Fragment *fragment, List *arguments)
 {
 	List *order = fragment_order_for(fragment, root->query_pathkeys, rel->relid);
 
@@ -252,10 +272,11 @@ use_fragment_path(PlannerInfo *root, RelOptInfo *rel, Fragment *fragment)
 	rel->reltarget->width = Min(rel->reltarget->width, fragment->width);
 	rel->pathlist = NIL;
 	rel->partial_pathlist = NIL;
-	add_path(rel, &fragment_path(root, rel, fragment)->path);
+	add_path(rel, &fragment_path(root, rel, fragment, arguments)->path);
 	if (order != NIL)
 	{
-		CustomPath *sorted = fragment_path(root, rel, fragment_ordered(fragment, order));
+		CustomPath *sorted =
+			fragment_path(root, rel, fragment_ordered(fragment, order), arguments);
 
 		sorted->path.pathkeys = root->query_pathkeys;
 		fragment_order_cost(fragment, root, sorted);
@@ -293,7 +314,8 @@ fragment_pathlist(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *
 		double rows = broadcast_read_rows(function->funcexpr);
 
 		if (fragment)
-			use_fragment_path(root, rel, fragment);
+			use_fragment_path(root, rel, fragment,
+							  list_copy_tail(((FuncExpr *) function->funcexpr)->args, 1));
 		else if (rows >= 0)
 			take_rows(rel, rows);
 	}

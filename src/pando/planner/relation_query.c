@@ -128,6 +128,7 @@ query_of_use(Query *level, Index varno, const ColumnUse *use)
 									pstrdup(strVal(lfirst(name))), false));
 	}
 	ChangeVarNodes((Node *) rte->securityQuals, varno, 1, 0);
+	IncrementVarSublevelsUp((Node *) rte->tablesample, 1, 0);
 	query->hasSubLinks = checkExprHasSubLink((Node *) query);
 	return query;
 }

@@ -128,8 +128,9 @@ can_be_kept(const PlannedStmt *stmt)
 	const CustomScan *scan = (const CustomScan *) stmt->planTree;
 
 	return IsA(scan, CustomScan) && scan->methods == plan_scan_methods(PLAN_FRAGMENT) &&
-		   scan->custom_plans == NIL && stmt->subplans == NIL && !stmt->transientPlan &&
-		   computes_nothing(scan) && fragment_packed_is_routed(scan->custom_private);
+		   scan->custom_plans == NIL && scan->custom_exprs == NIL &&
+		   stmt->subplans == NIL && !stmt->transientPlan && computes_nothing(scan) &&
+		   fragment_packed_is_routed(scan->custom_private);
 }
 
 PlannedStmt *

@@ -5,7 +5,7 @@
  * that stands where the executor may start over keeps its rows: below the inner side of
  * a nested loop, in the repeated part of a recursive union, in a subplan that is
  * evaluated per row. What PostgreSQL puts in between to keep rows (Material, Sort, Hash)
- * is enough in itself unless parameters change, which a fragment's rows don't depend on.
+ * is enough in itself unless parameters change, which few fragments' rows depend on.
  */
 #include "pando/compat/compat.h"
 

@@ -9,7 +9,8 @@
  * subquery. SYSTEM picks whole pages to save reading the others; where all rows come here
  * anyway it is done row by row as well. With REPEATABLE a hash of the seed, the row's
  * place and its key takes the place of random(): the same rows as long as none is
- * changed. Other methods stay, and are refused later.
+ * changed. Only nodes know what other methods do: they are sent the arguments' values, by
+ * a fragment of the table alone that is run anew for other values (cut.c).
  */
 #include "pando/compat/compat.h"
 
@@ -65,6 +66,38 @@ sample_is_for_here(const RangeTblEntry *rte)
 {
 	return has_rows_walker((Node *) rte->tablesample, NULL) ||
 		   expression_tree_walker((Node *) rte->tablesample, varies_walker, NULL);
+}
+
+/* The argument, or what stands for it. */
+static Expr *
+sent_argument(Expr *argument, List **arguments)
+{
+	Param *param;
+
+	if (argument == NULL ||
+		(!has_rows_walker((Node *) argument, NULL) && !varies_itself((Node *) argument)))
+		return argument;
+	param = makeNode(Param);
+	param->paramkind = PARAM_EXEC;
+	param->paramid = list_length(*arguments);
+	param->paramtype = exprType((Node *) argument);
+	param->paramtypmod = -1;
+	param->paramcollid = exprCollation((Node *) argument);
+	param->location = -1;
+	*arguments = lappend(*arguments, argument);
+	return (Expr *) param;
+}
+
+TableSampleClause *
+sample_of_arguments(const TableSampleClause *sample, List **arguments)
+{
+	TableSampleClause *result = copyObject((TableSampleClause *) sample);
+	ListCell *cell;
+
+	foreach (cell, result->args)
+		lfirst(cell) = sent_argument(lfirst(cell), arguments);
+	result->repeatable = sent_argument(result->repeatable, arguments);
+	return result;
 }
 
 /* An argument has one value for all rows. */

@@ -13,6 +13,13 @@
 extern bool sample_is_for_here(const RangeTblEntry *rte);
 
 /*
+ * The sample with a Param in place of each argument that is for here: PARAM_EXEC, whose
+ * number is the argument's position in *arguments, to which they are added.
+ */
+extern TableSampleClause *sample_of_arguments(const TableSampleClause *sample,
+											  List **arguments);
+
+/*
  * A copy of the query in which such samples of distributed tables are subqueries that
  * pick rows by chance.
  */

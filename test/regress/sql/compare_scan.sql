@@ -145,3 +145,42 @@ ROLLBACK;
 SELECT count(*) FROM a TABLESAMPLE bernoulli ((SELECT 50)) REPEATABLE ((SELECT NULL::float8));
 RESET search_path;
 \set VERBOSITY default
+
+-- By methods of extensions, too: each shard is sampled by itself.
+CREATE EXTENSION tsm_system_rows SCHEMA public;
+SELECT public.compare($$
+SELECT count(*) FROM a TABLESAMPLE system_rows ((SELECT 1000));
+SELECT count(*), count(x) FROM a TABLESAMPLE system_rows ((SELECT 10 * count(*) FROM b)) WHERE k < 5;
+SELECT count(*) FROM a TABLESAMPLE system_rows ((1000 + random())::bigint);
+SELECT n, (SELECT count(*) FROM a TABLESAMPLE system_rows (n)) FROM (VALUES (0), (1000), (0), (2000)) v(n);
+SELECT n, count(s.id), count(s) FROM (VALUES (0), (1000)) v(n) LEFT JOIN LATERAL (SELECT * FROM a TABLESAMPLE system_rows (n) WHERE x < n) s ON true GROUP BY n;
+SELECT id, s.c FROM loc LEFT JOIN LATERAL (SELECT count(*) AS c, id AS n FROM a TABLESAMPLE system_rows (1000 * (loc.id % 2)) WHERE x = loc.x GROUP BY id) s ON s.n < 20;
+SELECT n, count(*) FROM (VALUES (0), (1000)) v(n), LATERAL (SELECT a.id FROM a TABLESAMPLE system_rows (n) JOIN b ON a.k = b.k) s GROUP BY n;
+SELECT n, count(*) FROM (VALUES (0), (1000)) v(n), LATERAL (SELECT a.id FROM a TABLESAMPLE system_rows (n) JOIN r TABLESAMPLE system_rows (n) ON a.x = r.id) s GROUP BY n;
+SELECT r.id, (SELECT sum(b.id) FROM b TABLESAMPLE system_rows (CASE WHEN r.x = 1 THEN 1000 ELSE 0 END) WHERE b.k = r.id) FROM r;
+SELECT max(k), (SELECT count(*) FROM b TABLESAMPLE system_rows (1000 * max(a.k))) FROM a;
+WITH w AS MATERIALIZED (SELECT 1000 AS n) SELECT count(*) FROM a TABLESAMPLE system_rows ((SELECT n FROM w));
+SELECT n, s.a, s.c, s.t FROM (VALUES (0), (1000)) v(n) LEFT JOIN LATERAL (SELECT a, ctid IS NULL AS c, tableoid = 'a'::regclass AS t FROM a TABLESAMPLE system_rows (n) WHERE id < 7) s ON true;
+SELECT s.a FROM loc, LATERAL (SELECT a FROM a TABLESAMPLE system_rows (1000 * loc.id) WHERE id < 7) s FOR UPDATE OF s;
+SELECT id FROM a TABLESAMPLE system_rows ((SELECT 1000)) ORDER BY id LIMIT 5 FOR SHARE;
+$$);
+SET search_path = dist, public;
+\set VERBOSITY terse
+SELECT count(*) FROM a TABLESAMPLE system_rows ((SELECT -1));
+BEGIN;
+UPDATE a SET x = 0 FROM b TABLESAMPLE system_rows ((SELECT 1000 + 0 * count(*) FROM b)) WHERE a.k = b.k AND a.k = 2;
+ROLLBACK;
+PREPARE sampled(int) AS SELECT count(*) FROM a TABLESAMPLE system_rows ((SELECT $1 + 0 * count(*) FROM r));
+EXECUTE sampled(0);
+EXECUTE sampled(1000);
+SET plan_cache_mode = force_generic_plan;
+EXECUTE sampled(0);
+EXECUTE sampled(1000);
+DEALLOCATE sampled;
+RESET plan_cache_mode;
+-- A plan that is only shown, or a part of it that is never executed, has no values.
+EXPLAIN SELECT * FROM loc, LATERAL (SELECT * FROM a TABLESAMPLE system_rows (loc.id)) s \g /dev/null
+EXPLAIN ANALYZE SELECT * FROM loc, LATERAL (SELECT * FROM a TABLESAMPLE system_rows (loc.id)) s WHERE loc.id < 0 \g /dev/null
+RESET search_path;
+\set VERBOSITY default
+DROP EXTENSION tsm_system_rows;
