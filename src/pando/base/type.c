@@ -128,3 +128,30 @@ type_travels_binary(Oid type)
 			return true;
 	}
 }
+
+bool
+type_hash_is_portable(Oid type)
+{
+	Oid inner;
+
+	check_stack_depth();
+	type = getBaseType(type);
+	if (type_is_object_name(type) || get_typtype(type) == TYPTYPE_ENUM)
+		return false;
+	if (OidIsValid(inner = get_element_type(type)) ||
+		OidIsValid(inner = get_range_subtype(type)) ||
+		OidIsValid(inner = get_multirange_range(type)))
+		return type_hash_is_portable(inner);
+	if (get_typtype(type) == TYPTYPE_COMPOSITE)
+	{
+		TupleDesc desc = lookup_rowtype_tupdesc_copy(type, -1);
+
+		for (int i = 0; i < desc->natts; i++)
+		{
+			if (!TupleDescAttr(desc, i)->attisdropped &&
+				!type_hash_is_portable(TupleDescAttr(desc, i)->atttypid))
+				return false;
+		}
+	}
+	return true;
+}

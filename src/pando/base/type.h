@@ -19,4 +19,10 @@ extern bool type_is_basic(Oid type);
  */
 extern bool type_travels_binary(Oid type);
 
+/*
+ * Is the hash of a value the same on every node? Not where it is made from OIDs, which
+ * differ: labels of an enum, objects in the reg* types, and whatever contains them.
+ */
+extern bool type_hash_is_portable(Oid type);
+
 #endif

@@ -17,7 +17,6 @@
 #include "catalog/pg_constraint.h"
 #include "catalog/pg_inherits.h"
 #include "catalog/pg_namespace.h"
-#include "catalog/pg_type.h"
 #include "commands/trigger.h"
 #include "lib/stringinfo.h"
 #include "miscadmin.h"
@@ -34,6 +33,7 @@
 
 #include "pando/base/name.h"
 #include "pando/base/sql.h"
+#include "pando/base/type.h"
 #include "pando/cluster/table_check.h"
 
 /* ------------------------------------------------------------------------------------
@@ -154,52 +154,6 @@ table_check_relation(Relation rel)
  * Distribution column
  */
 
-/*
- * Is the hash of a value the same on every node? Not where it is made from OIDs, which
- * differ: labels of an enum, objects in the reg* types, and whatever contains them.
- */
-static bool
-hash_is_portable(Oid type)
-{
-	Oid inner;
-
-	check_stack_depth();
-	type = getBaseType(type);
-	switch (type)
-	{
-		case REGCLASSOID:
-		case REGCOLLATIONOID:
-		case REGCONFIGOID:
-		case REGDICTIONARYOID:
-		case REGNAMESPACEOID:
-		case REGOPEROID:
-		case REGOPERATOROID:
-		case REGPROCOID:
-		case REGPROCEDUREOID:
-		case REGROLEOID:
-		case REGTYPEOID:
-			return false;
-	}
-	if (get_typtype(type) == TYPTYPE_ENUM)
-		return false;
-	if (OidIsValid(inner = get_element_type(type)) ||
-		OidIsValid(inner = get_range_subtype(type)) ||
-		OidIsValid(inner = get_multirange_range(type)))
-		return hash_is_portable(inner);
-	if (get_typtype(type) == TYPTYPE_COMPOSITE)
-	{
-		TupleDesc desc = lookup_rowtype_tupdesc_copy(type, -1);
-
-		for (int i = 0; i < desc->natts; i++)
-		{
-			if (!TupleDescAttr(desc, i)->attisdropped &&
-				!hash_is_portable(TupleDescAttr(desc, i)->atttypid))
-				return false;
-		}
-	}
-	return true;
-}
-
 void
 table_check_key(Relation rel, const char *column, TableSpec *spec)
 {
@@ -228,7 +182,7 @@ table_check_key(Relation rel, const char *column, TableSpec *spec)
 			 errdetail("Rows are distributed by the hash of the distribution column."),
 			 errhint("Choose another distribution column, or create a default hash "
 					 "operator class for the type.")));
-	if (!hash_is_portable(attribute->atttypid))
+	if (!type_hash_is_portable(attribute->atttypid))
 		ereport(
 			ERROR,
 			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),

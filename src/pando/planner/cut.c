@@ -34,6 +34,7 @@
 #include "pando/planner/relation_query.h"
 #include "pando/planner/sample.h"
 #include "pando/transaction/access.h"
+#include "parser/parse_relation.h"
 #include "parser/parsetree.h"
 #include "rewrite/rewriteManip.h"
 #include "utils/lsyscache.h"
@@ -104,9 +105,31 @@ cutting_quals(const CutGroup *group, List *quals)
 
 typedef struct RecordSearch
 {
+	Query *query;
 	Relids relids;
 	int depth;
 } RecordSearch;
+
+static bool
+is_record(const Var *column)
+{
+	return column->vartype == RECORDOID || column->vartype == RECORDARRAYOID;
+}
+
+/* Is there one among the columns of a FROM item? */
+static bool
+item_has_records(Query *query, Index varno)
+{
+	List *columns;
+
+	expandRTE(rt_fetch(varno, query->rtable), varno, 0, -1, false, NULL, &columns);
+	foreach_ptr (Var, column, columns)
+	{
+		if (is_record(column))
+			return true;
+	}
+	return false;
+}
 
 static bool
 record_walker(Node *node, void *context)
@@ -119,9 +142,12 @@ record_walker(Node *node, void *context)
 	{
 		Var *var = (Var *) node;
 
-		return (int) var->varlevelsup == search->depth && var->varattno > 0 &&
-			   (var->vartype == RECORDOID || var->vartype == RECORDARRAYOID) &&
-			   bms_is_member(var->varno, search->relids);
+		if ((int) var->varlevelsup != search->depth ||
+			!bms_is_member(var->varno, search->relids))
+			return false;
+		return var->varattno > 0 ? is_record(var)
+								 : var->varattno == InvalidAttrNumber &&
+									   item_has_records(search->query, var->varno);
 	}
 	if (IsA(node, Query))
 	{
@@ -140,7 +166,7 @@ record_walker(Node *node, void *context)
 static bool
 yields_records(Query *query, const CutGroup *group)
 {
-	RecordSearch search = {.relids = group->relids};
+	RecordSearch search = {.query = query, .relids = group->relids};
 
 	return query_tree_walker(query, record_walker, &search, QTW_IGNORE_JOINALIASES);
 }

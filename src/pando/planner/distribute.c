@@ -254,7 +254,7 @@ level_peel(Query *query, bool skips)
 	Distribution distribution;
 	Query *part;
 
-	if (has_record_columns(query->targetList, true))
+	if (has_record_columns(query->targetList, true) || level_orders_names(query))
 		return false;
 	distribution = distribution_of_query(query);
 	if (distribution_has_shards(&distribution))

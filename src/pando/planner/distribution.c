@@ -704,6 +704,8 @@ level_analyse(Query *query, Level *parent)
 	level.parent = parent;
 	if (query->utilityStmt != NULL)
 		return output_coordinator("a utility statement");
+	if (level_orders_names(query))
+		return output_coordinator("an order of catalog names");
 	if (query->commandType != CMD_SELECT)
 		result = level_analyse_write(&level);
 	else if (query->setOperations != NULL)

@@ -22,6 +22,7 @@
 #include "rewrite/rewriteManip.h"
 #include "utils/guc.h"
 
+#include "pando/base/type.h"
 #include "pando/metadata/table.h"
 #include "pando/planner/cut.h"
 #include "pando/planner/equality.h"
@@ -277,7 +278,8 @@ offer_to_key(Pair *pair, CutGroup *moving, double bytes, CutGroup *staying, bool
 						 .place = place};
 
 			if (is_inside(member, moving) &&
-				hash_family_of_type(exprType(member)) == place->key_family)
+				hash_family_of_type(exprType(member)) == place->key_family &&
+				type_hash_is_portable(exprType(member)))
 			{
 				offer(pair, bytes + fixed_cost * 1024, &move, NULL);
 				return;
@@ -361,7 +363,9 @@ offer_both(Pair *pair)
 		}
 		if (!OidIsValid(family) || !is_inside(left, pair->a) ||
 			!is_inside(right, pair->b) || hash_family_of_type(exprType(left)) != family ||
-			hash_family_of_type(exprType(right)) != family)
+			hash_family_of_type(exprType(right)) != family ||
+			!type_hash_is_portable(exprType(left)) ||
+			!type_hash_is_portable(exprType(right)))
 			continue;
 		moves[0].column = left;
 		moves[1].column = right;

@@ -66,6 +66,15 @@ open_walker(Node *node, Closure *closure)
 {
 	if (node == NULL)
 		return false;
+	if (compares_names(node))
+	{
+		foreach_ptr (Node, argument, compared_names(node))
+		{
+			if (open_walker((Node *) *compared_name(argument), closure))
+				return true;
+		}
+		return false;
+	}
 	switch (nodeTag(node))
 	{
 		case T_Var:
@@ -103,6 +112,8 @@ open_walker(Node *node, Closure *closure)
 				return binding_walker(node, (Node *) ((CaseExpr *) node)->arg, closure);
 			break;
 		case T_ArrayCoerceExpr:
+			if (cast_looks_up_object(node))
+				closure->has_stable = true;
 			return binding_walker(node, (Node *) ((ArrayCoerceExpr *) node)->arg,
 								  closure);
 		default:
@@ -160,11 +171,29 @@ param_for(Node *expr, List **params)
 	return (Node *) cast;
 }
 
+static Node *extract_mutator(Node *node, List **params);
+
+/* Names are sent as names. */
+static Node *
+extract_from_names(Node *node, List **params)
+{
+	node = copyObject(node);
+	foreach_ptr (Node, argument, compared_names(node))
+	{
+		Expr **name = compared_name(argument);
+
+		*name = (Expr *) extract_mutator((Node *) *name, params);
+	}
+	return node;
+}
+
 static Node *
 extract_mutator(Node *node, List **params)
 {
 	if (node == NULL)
 		return NULL;
+	if (compares_names(node))
+		return extract_from_names(node, params);
 	switch (nodeTag(node))
 	{
 		case T_Query:

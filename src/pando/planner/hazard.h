@@ -5,7 +5,7 @@
 #define PANDO_PLANNER_HAZARD_H
 
 #include "pando/compat/compat.h"
-#include "nodes/primnodes.h"
+#include "nodes/parsenodes.h"
 
 /*
  * Why the expression must be evaluated by the client's backend, in words for a user; NULL
@@ -14,10 +14,26 @@
 extern const char *expression_hazard(Node *node);
 
 /*
- * Is it a cast from an object's Oid, or text, to its name (regclass and the like), or one
- * that somebody wrote from the name to the Oid? Oids are each node's own.
+ * Is it a cast from an object's Oid, or text, to its name (regclass and the like), or
+ * from the name to the Oid, of a value or an array? Oids are each node's own.
  */
 extern bool cast_looks_up_object(const Node *node);
+
+/*
+ * Is it `name = name`, <>, IS DISTINCT FROM or = ANY of names of objects of one kind?
+ * Nodes agree on that, though they compare Oids: each argument is a cast to Oids, that
+ * has to be one for all names or none.
+ */
+extern bool compares_names(const Node *node);
+
+/* The arguments of such a comparison, to look at or to change. */
+extern List *compared_names(Node *node);
+
+/* What such an argument is a cast of, to look at or to change. */
+extern Expr **compared_name(Node *argument);
+
+/* Is a level's order one of names of objects? Sorted by Oids, it is each node's own. */
+extern bool level_orders_names(const Query *query);
 
 /* Above zero: within a WITH query to which SEARCH DEPTH FIRST or CYCLE added a path. */
 extern int hazard_in_paths;
