@@ -20,6 +20,7 @@
 #include "pando/executor/scan.h"
 #include "pando/executor/split.h"
 #include "pando/metadata/table.h"
+#include "pando/plan/exchange_argument.h"
 #include "pando/transaction/xact.h"
 
 /* ------------------------------------------------------------------------------------
@@ -294,15 +295,32 @@ exchange_run(FragmentRun *run, const SubResult *sub, QueryDesc *query, SubRun *r
  * Reading.
  */
 
-char *
-exchange_files(const SubResult *sub, const SubRun *ran, const char *name, List *tasks)
+/* Values of each column in some of the parts, to which those of the key are divided. */
+static List *
+distinct_values(const SubResult *sub, int some, int all)
 {
+	List *distinct = list_copy(sub->distinct);
+
+	if (sub->column > 0 && sub->column <= list_length(distinct))
+	{
+		ListCell *key = list_nth_cell(distinct, sub->column - 1);
+
+		if (lfirst_int(key) > 0)
+			lfirst_int(key) = Max((int64) lfirst_int(key) * some / all, 1);
+	}
+	return distinct;
+}
+
+char *
+exchange_files(const FragmentRun *run, const SubResult *sub, const SubRun *ran,
+			   const char *name, List *tasks)
+{
+	ExchangeArgument argument = {.result = name, .files = ""};
 	StringInfoData files;
 
-	initStringInfo(&files);
-	appendStringInfo(&files, "%s:%c:", name, ran && ran->binary ? 'b' : 't');
 	if (ran == NULL)
-		return files.data;
+		return exchange_argument_text(&argument);
+	initStringInfo(&files);
 	foreach_ptr (Task, task, tasks)
 	{
 		int part = sub->column > 0 ? task->shard_index : 0;
@@ -312,5 +330,8 @@ exchange_files(const SubResult *sub, const SubRun *ran, const char *name, List *
 		if (sub->column == 0)
 			break;
 	}
-	return files.data;
+	argument.binary = ran->binary;
+	argument.files = files.data;
+	argument.distinct = distinct_values(sub, list_length(tasks), run->anchor->nshards);
+	return exchange_argument_text(&argument);
 }

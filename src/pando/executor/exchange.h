@@ -13,11 +13,10 @@ extern void exchange_run(FragmentRun *run, const SubResult *sub, QueryDesc *quer
 						 SubRun *ran);
 
 /*
- * The argument of pando.exchange_rows() for tasks that run on one node together:
- * "<result>:<b or t, the values' format>:<part>_<group>,..."; ran is NULL before the
- * exchange has run, for EXPLAIN.
+ * The argument of pando.exchange_rows() for tasks that run on one node together, as text;
+ * ran is NULL before the exchange has run, for EXPLAIN.
  */
-extern char *exchange_files(const SubResult *sub, const SubRun *ran, const char *name,
-							List *tasks);
+extern char *exchange_files(const FragmentRun *run, const SubResult *sub,
+							const SubRun *ran, const char *name, List *tasks);
 
 #endif

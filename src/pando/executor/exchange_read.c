@@ -13,37 +13,36 @@
 
 #include "pando/executor/decode.h"
 #include "pando/executor/intermediate.h"
+#include "pando/plan/exchange_argument.h"
 
 PG_FUNCTION_INFO_V1(exchange_rows);
 PG_FUNCTION_INFO_V1(exchange_rows_support);
 
-/* Taken apart: the result's name, whether values are binary, and the files' endings. */
-static char *
-parse_files(char *argument, bool *binary, char **endings)
+/* Taken apart; the text is changed. */
+static ExchangeArgument
+parse_argument(char *text)
 {
-	char *format = strchr(argument, ':');
-	char *list = format != NULL ? strchr(format + 1, ':') : NULL;
+	ExchangeArgument argument;
+	char *copy = pstrdup(text);
 
-	if (list == NULL)
+	if (!exchange_argument_parse(text, &argument))
 		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-						errmsg("\"%s\" does not name an exchange", argument)));
-	*format = '\0';
-	*binary = format[1] == 'b';
-	*endings = list + 1;
+						errmsg("\"%s\" does not name an exchange", copy)));
+	pfree(copy);
 	return argument;
 }
 
 /* The name of the next file, NULL after the last. */
 static char *
-next_file(const char *name, char **endings)
+next_file(ExchangeArgument *argument)
 {
-	int length = strcspn(*endings, ",");
+	int length = strcspn(argument->files, ",");
 	char *file;
 
 	if (length == 0)
 		return NULL;
-	file = psprintf("%s_%.*s", name, length, *endings);
-	*endings += length + ((*endings)[length] == ',');
+	file = psprintf("%s_%.*s", argument->result, length, argument->files);
+	argument->files += length + (argument->files[length] == ',');
 	return file;
 }
 
@@ -71,24 +70,22 @@ read_file(const char *name, RowDecoder *decoder, ReturnSetInfo *rsinfo,
 	result_reader_close(reader);
 }
 
-/* pando.exchange_rows(files text): see exchange_files(). */
+/* pando.exchange_rows(files text): the rows of the files of an ExchangeArgument. */
 Datum
 exchange_rows(PG_FUNCTION_ARGS)
 {
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 	MemoryContext row_context;
 	RowDecoder *decoder;
-	char *endings;
-	char *name;
+	ExchangeArgument argument;
 	char *file;
-	bool binary;
 
 	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
-	name = parse_files(text_to_cstring(PG_GETARG_TEXT_PP(0)), &binary, &endings);
-	decoder = decoder_create(rsinfo->setDesc, binary);
+	argument = parse_argument(text_to_cstring(PG_GETARG_TEXT_PP(0)));
+	decoder = decoder_create(rsinfo->setDesc, argument.binary);
 	row_context = AllocSetContextCreate(CurrentMemoryContext, "exchanged row",
 										ALLOCSET_DEFAULT_SIZES);
-	while ((file = next_file(name, &endings)) != NULL)
+	while ((file = next_file(&argument)) != NULL)
 		read_file(file, decoder, rsinfo, row_context);
 	MemoryContextDelete(row_context);
 	PG_RETURN_NULL();
@@ -96,16 +93,14 @@ exchange_rows(PG_FUNCTION_ARGS)
 
 /* About how many rows the files have, from their sizes and one row. */
 static double
-estimate_rows(char *argument)
+estimate_rows(char *text)
 {
 	double rows = 0;
 	double length = 0;
-	char *endings;
-	bool binary;
-	char *name = parse_files(argument, &binary, &endings);
+	ExchangeArgument argument = parse_argument(text);
 	char *file;
 
-	while ((file = next_file(name, &endings)) != NULL)
+	while ((file = next_file(&argument)) != NULL)
 	{
 		ResultReader *reader = result_reader_open(file);
 		int row_length;

@@ -409,7 +409,7 @@ result_arguments(FragmentRun *run, List *tasks)
 				ran = candidate;
 		}
 		if (sub->exchange)
-			name = exchange_files(sub, ran, name, tasks);
+			name = exchange_files(run, sub, ran, name, tasks);
 		while (list_length(arguments) < sub->number)
 			arguments = lappend(arguments, NULL);
 		list_nth_cell(arguments, sub->number - 1)->ptr_value = name;

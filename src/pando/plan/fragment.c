@@ -77,7 +77,7 @@ subplans_pack(const List *subplans)
 		List *numbers = list_make5_int(sub->number, sub->exchange, sub->column,
 									   sub->keep_nulls, sub->from_nodes);
 
-		packed = lappend(packed, list_make2(numbers, sub->plan));
+		packed = lappend(packed, list_make3(numbers, sub->distinct, sub->plan));
 	}
 	return packed;
 }
@@ -87,17 +87,18 @@ subplans_unpack(const List *packed)
 {
 	List *subplans = NIL;
 
-	foreach_ptr (List, pair, packed)
+	foreach_ptr (List, triple, packed)
 	{
 		SubResult *sub = palloc(sizeof(SubResult));
-		List *numbers = linitial(pair);
+		List *numbers = linitial(triple);
 
 		sub->number = list_nth_int(numbers, 0);
 		sub->exchange = list_nth_int(numbers, 1) != 0;
 		sub->column = list_nth_int(numbers, 2);
 		sub->keep_nulls = list_nth_int(numbers, 3) != 0;
 		sub->from_nodes = list_nth_int(numbers, 4) != 0;
-		sub->plan = lsecond_node(PlannedStmt, pair);
+		sub->distinct = lsecond(triple);
+		sub->plan = lthird_node(PlannedStmt, triple);
 		subplans = lappend(subplans, sub);
 	}
 	return subplans;

@@ -117,6 +117,8 @@ typedef struct SubResult
 	bool keep_nulls; /* of column; else rows without a value are left out */
 	bool
 		from_nodes; /* exchange: the plan is nothing but one fragment, whose nodes send */
+	List *distinct;	 /* exchange: int list, about how many values each column has; 0 or no
+					  * such member: not known */
 	PlannedStmt *plan;
 } SubResult;
 

@@ -5,7 +5,8 @@
  * columns'. A UNION ALL of shards (of all_here.c, or in the text of merged tasks) is an
  * Append of which the core knows the size only: its columns have the shell table's, or
  * what the largest shard says of all of them. Of what tasks compute from rows a node
- * that groups them (per_node.c) knows how many values there are. The rows that stand for
+ * that groups them (per_node.c) knows how many values there are, and of rows that came
+ * from other nodes it is told how many were expected. The rows that stand for
  * a sublink (broadcast.c) are a set: without that knowledge the core counts 200 values,
  * and looks each of 20,000 up in the index of each shard.
  */
@@ -23,6 +24,7 @@
 #include "utils/syscache.h"
 
 #include "pando/metadata/shard_relation.h"
+#include "pando/plan/exchange_argument.h"
 #include "pando/planner/column_stats.h"
 #include "pando/planner/estimate.h"
 #include "pando/planner/fragment_path.h"
@@ -196,6 +198,23 @@ sublink_stats(RangeTblEntry *rte, VariableStatData *variable)
 	return true;
 }
 
+/* What a node was told of rows that came from others. */
+static bool
+exchange_stats(RangeTblEntry *rte, AttrNumber column, VariableStatData *variable)
+{
+	int distinct = 0;
+
+	if (rte->rtekind == RTE_FUNCTION && list_length(rte->functions) == 1)
+		distinct = exchange_call_distinct(
+			linitial_node(RangeTblFunction, rte->functions)->funcexpr, column);
+	if (distinct == 0)
+		return false;
+	variable->statsTuple = estimate_column_stats(distinct);
+	variable->freefunc = keep_stats;
+	variable->acl_ok = true;
+	return true;
+}
+
 static bool
 column_stats(PlannerInfo *root, RangeTblEntry *rte, AttrNumber column,
 			 VariableStatData *variable)
@@ -203,6 +222,7 @@ column_stats(PlannerInfo *root, RangeTblEntry *rte, AttrNumber column,
 	return fragment_stats(rte, column, variable) ||
 		   union_stats(root, rte, column, variable) ||
 		   task_rows_stats(root, rte, column, variable) || sublink_stats(rte, variable) ||
+		   exchange_stats(rte, column, variable) ||
 		   (next_stats_hook != NULL && next_stats_hook(root, rte, column, variable));
 }
 

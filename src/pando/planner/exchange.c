@@ -11,6 +11,8 @@
  */
 #include "pando/compat/compat.h"
 
+#include "access/htup_details.h"
+#include "catalog/pg_statistic.h"
 #include "catalog/pg_type.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
@@ -164,6 +166,21 @@ exchange_of_cut(Cut *cut)
 	return read_rte(exchange);
 }
 
+static List *
+distinct_values(List *column_stats)
+{
+	List *distinct = NIL;
+
+	foreach_ptr (HeapTupleData, tuple, column_stats)
+	{
+		double values =
+			tuple != NULL ? ((Form_pg_statistic) GETSTRUCT(tuple))->stadistinct : 0;
+
+		distinct = lappend_int(distinct, (int) Min(Max(values, 0), INT_MAX));
+	}
+	return distinct;
+}
+
 static void
 plan_exchange(Exchange *exchange)
 {
@@ -174,7 +191,8 @@ plan_exchange(Exchange *exchange)
 		Fragment *fragment = fragment_from_query(exchange->query, &distribution);
 
 		fragment->subplans = broadcast_results_of(exchange->query);
-		fragment_take_estimate(fragment, estimate_query(exchange->query));
+		fragment_take_estimate(fragment, estimate_per_task(exchange->query, 1));
+		exchange->result.distinct = distinct_values(fragment->column_stats);
 		exchange->result.plan = fragment_planned_stmt(exchange->query, fragment);
 		exchange->result.from_nodes = true;
 	}

@@ -83,14 +83,30 @@ SELECT create_distributed_table('keyed', 'id');
 INSERT INTO keyed SELECT i, i, repeat('x', 50) FROM generate_series(1, 40000) i;
 CREATE INDEX ON keyed (k);
 VACUUM ANALYZE keyed;
-CREATE FUNCTION joins(query text) RETURNS SETOF text LANGUAGE plpgsql AS $$
+CREATE FUNCTION joins(query text) RETURNS TABLE (kind text, rows_expected_of_1 numeric) LANGUAGE plpgsql AS $$
 DECLARE line text;
 BEGIN
-	FOR line IN EXECUTE 'EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) ' || query LOOP
-		IF line ~ 'Join|Nested Loop' THEN RETURN NEXT substring(line FROM '-> *(.*) \('); END IF;
+	FOR line IN EXECUTE 'EXPLAIN (ANALYZE, TIMING OFF) ' || query LOOP
+		IF line ~ 'Join|Nested Loop' THEN
+			kind = substring(line FROM '-> *([[:alpha:] ]*[[:alpha:]])');
+			rows_expected_of_1 = round(substring(line FROM 'rows=(\d+) w')::numeric / substring(line FROM 'actual rows=(\d+)')::numeric);
+			RETURN NEXT;
+		END IF;
 	END LOOP;
 END $$;
-SELECT joins('SELECT count(*) FROM keyed WHERE k IN (SELECT k + 5 FROM keyed WHERE k % 5 = 0 LIMIT 100000)');
+SELECT kind FROM joins('SELECT count(*) FROM keyed WHERE k IN (SELECT k + 5 FROM keyed WHERE k % 5 = 0 LIMIT 100000)');
+
+-- Nodes are told how many values the columns of rows that come from others have, and how many of them are one shard's.
+CREATE TABLE few (id int, k int);
+SELECT create_distributed_table('few', 'id');
+INSERT INTO few SELECT i, i % 5 FROM generate_series(1, 1000) i;
+ANALYZE few;
+SELECT * FROM joins('SELECT count(*) FROM spread JOIN few USING (k)');
+CREATE TABLE many (id int, k int, filler text);
+SELECT create_distributed_table('many', 'id');
+INSERT INTO many SELECT i, i / 4, repeat('x', 50) FROM generate_series(1, 40000) i;
+ANALYZE many;
+SELECT * FROM joins('SELECT count(*), min(keyed.filler), min(many.filler) FROM many JOIN keyed ON many.k = keyed.id');
 
 -- In a transaction, and what a reader may not see.
 TRUNCATE dist;
