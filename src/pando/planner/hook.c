@@ -52,9 +52,6 @@
 #include "pando/planner/union_size.h"
 #include "pando/planner/write.h"
 
-/* Of DECLARE CURSOR: rows may be fetched backward, and after something else has run. */
-#define CURSOR_OPTS (CURSOR_OPT_SCROLL | CURSOR_OPT_FAST_PLAN)
-
 static planner_hook_type next_planner;
 bool plan_shells = false;
 
@@ -301,10 +298,10 @@ plan_found(Query *query, const char *source, int cursor_options, ParamListInfo p
 		if (stmt != NULL)
 			return stmt;
 	}
-	if (!found.sharded || (cursor_options & CURSOR_OPTS) != 0)
+	if (!found.sharded)
 		return plan_query(query, source, cursor_options, params);
 
-	stmt = repeat_plan(query, &repeat);
+	stmt = repeat_plan(query, cursor_options, REPEAT_FRAGMENT, &repeat);
 	if (stmt != NULL)
 		return stmt;
 	if (repeat.query == NULL)

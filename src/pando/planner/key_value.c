@@ -112,12 +112,49 @@ integer_value(Node *expr, Oid from, Oid to)
 	return value;
 }
 
+static int64
+integer_of_const(const Const *constant)
+{
+	switch (constant->consttype)
+	{
+		case INT2OID:
+			return DatumGetInt16(constant->constvalue);
+		case INT4OID:
+			return DatumGetInt32(constant->constvalue);
+		default:
+			return DatumGetInt64(constant->constvalue);
+	}
+}
+
+/* What integer_value() comes to for a constant that is not NULL. */
+static Node *
+integer_const(const Const *constant, Oid type)
+{
+	int64 value = integer_of_const(constant);
+
+	if (type == INT8OID)
+		return int8_const(value);
+	if (type == INT4OID && value >= PG_INT32_MIN && value <= PG_INT32_MAX)
+		return (Node *) makeConst(INT4OID, -1, InvalidOid, sizeof(int32),
+								  Int32GetDatum((int32) value), false, true);
+	if (type == INT2OID && value >= PG_INT16_MIN && value <= PG_INT16_MAX)
+		return (Node *) makeConst(INT2OID, -1, InvalidOid, sizeof(int16),
+								  Int16GetDatum((int16) value), false, true);
+	return (Node *) makeNullConst(type, -1, InvalidOid);
+}
+
 Node *
 key_value(Node *expr, Oid key_type)
 {
 	Oid from;
-	Oid to = getBaseType(key_type);
+	Oid to;
 
+	/* Most keys of the simple protocol: an int4 for an int8 column. */
+	if (IsA(expr, Const) && !((Const *) expr)->constisnull && is_integer(key_type) &&
+		is_integer(((Const *) expr)->consttype))
+		return integer_const((Const *) expr, key_type);
+
+	to = getBaseType(key_type);
 	if (depends_walker(expr, NULL) || contain_volatile_functions(expr))
 		return NULL;
 	from = getBaseType(exprType(expr));

@@ -15,7 +15,6 @@
 #include "common/hashfn.h"
 #include "executor/executor.h"
 #include "nodes/nodeFuncs.h"
-#include "storage/lmgr.h"
 #include "utils/memutils.h"
 
 #include "pando/base/counter.h"
@@ -26,6 +25,7 @@
 #include "pando/planner/local.h"
 #include "pando/planner/local_plan.h"
 #include "pando/planner/plan_store.h"
+#include "pando/planner/repeat.h"
 
 #define STORE_CAPACITY 1024
 
@@ -124,17 +124,43 @@ plan_on_shards(Query *query, const DistTable *anchor, int index, const char *sou
 	return stmt;
 }
 
+/* Plans for the shard; keeps the plan if repeat->query says that it is worth it. */
+static PlannedStmt *
+plan_point_anew(Query *query, const DistTable *table, Repeat *repeat, int index,
+				const char *source, int cursor_options, ParamListInfo params)
+{
+	bool possible = !assigns_key(query, table) && may_stand_on_shards(query);
+	PlannedStmt *stmt = NULL;
+
+	if (repeat->query != NULL)
+	{
+		if (possible)
+			stmt =
+				plan_on_shards(repeat->query, table, index, source, cursor_options, NULL);
+		stmt = repeat_planned(repeat, stmt);
+	}
+	if (stmt == NULL && possible)
+		stmt = plan_on_shards(query, table, index, source, cursor_options, params);
+	return stmt;
+}
+
 PlannedStmt *
 plan_point_here(Query *query, const Point *point, const char *source, int cursor_options,
 				ParamListInfo params)
 {
 	int index = point_shard(point, params);
-	PlannedStmt *stmt;
+	PlannedStmt *stmt = NULL;
+	Repeat repeat;
 
-	if (!is_only_here(point->table, index) || assigns_key(query, point->table) ||
-		!may_stand_on_shards(query))
+	if (!is_only_here(point->table, index))
 		return NULL;
-	stmt = plan_on_shards(query, point->table, index, source, cursor_options, params);
+	repeat.query = NULL;
+	/* Where values are given to plan with, the plan cache decides if they are used. */
+	if (params == NULL)
+		stmt = repeat_plan(query, cursor_options, index, &repeat);
+	if (stmt == NULL)
+		stmt = plan_point_anew(query, point->table, &repeat, index, source,
+							   cursor_options, params);
 	if (stmt != NULL)
 		counter_add(COUNTER_QUERY_SINGLE);
 	return stmt;
@@ -271,19 +297,9 @@ make_local_plan(const FragmentLocal *local, const DistTable *anchor, int index)
 	return (LocalPlan *) stored;
 }
 
-/* Locks what the plan uses, as for a plan from PostgreSQL's own cache. */
-static void
-lock_relations(const PlannedStmt *stmt)
-{
-	foreach_ptr (RangeTblEntry, rte, stmt->rtable)
-	{
-		if (rte->rtekind == RTE_RELATION)
-			LockRelationOid(rte->relid, rte->rellockmode);
-	}
-}
-
 static LocalPlan *
-local_plan_for(const FragmentLocal *local, const DistTable *anchor, int index)
+local_plan_for(const FragmentLocal *local, const DistTable *anchor, int index,
+			   List *rtable)
 {
 	uint64 hash = hash_bytes_uint32_extended((uint32) index, local->id);
 	LocalPlan *plan;
@@ -291,13 +307,9 @@ local_plan_for(const FragmentLocal *local, const DistTable *anchor, int index)
 	if (local_plans == NULL)
 		local_plans = plan_store_create("pando local plans", STORE_CAPACITY);
 	plan = (LocalPlan *) plan_store_find(local_plans, hash);
-	if (plan != NULL && plan->fragment == local->id && plan->index == index)
-	{
-		lock_relations(plan->stored.stmt);
-		/* Waiting for a lock may have shown that it is out of date. */
-		if (plan->stored.valid)
-			return plan;
-	}
+	if (plan != NULL && plan->fragment == local->id && plan->index == index &&
+		plan_store_lock(&plan->stored, rtable))
+		return plan;
 	plan = make_local_plan(local, anchor, index);
 	if (plan != NULL)
 		plan_store_keep(local_plans, &plan->stored, hash);
@@ -325,7 +337,8 @@ plan_instead(QueryDesc *query)
 	if (anchor == NULL)
 		return NULL;
 	index = shard_here(&local, anchor, query->params);
-	return index < 0 ? NULL : local_plan_for(&local, anchor, index);
+	return index < 0 ? NULL
+					 : local_plan_for(&local, anchor, index, query->plannedstmt->rtable);
 }
 
 static void

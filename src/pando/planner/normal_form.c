@@ -371,3 +371,9 @@ normal_form_fill(List *expressions, const void *form)
 	}
 	return filled;
 }
+
+List *
+normal_form_values(List *expressions, const NormalForm *form)
+{
+	return (List *) fill_mutator((Node *) expressions, form);
+}

@@ -31,8 +31,11 @@ extern bool normal_form_take(Query *query, NormalForm *form);
 /* The constants are back. */
 extern void normal_form_restore(Query *query, const NormalForm *form);
 
-/* A copy of the expressions (a List, maybe of Lists) with the constants for parameters.
- */
+/* A copy of the expressions (a List, maybe of Lists) with the constants for parameters,
+ * evaluated as far as that is possible now. */
 extern List *normal_form_fill(List *expressions, const void *form);
+
+/* The same without evaluating anything. */
+extern List *normal_form_values(List *expressions, const NormalForm *form);
 
 #endif

@@ -6,6 +6,7 @@
  */
 #include "pando/compat/compat.h"
 
+#include "storage/lmgr.h"
 #include "utils/hsearch.h"
 #include "utils/inval.h"
 #include "utils/memutils.h"
@@ -144,6 +145,28 @@ plan_store_keep(PlanStore *store, StoredPlan *plan, uint64 hash)
 	plan->listed = true;
 	dlist_push_head(&store->plans, &plan->link);
 	store->count++;
+}
+
+static bool
+is_in_rtable(Oid relid, List *rtable)
+{
+	foreach_ptr (RangeTblEntry, rte, rtable)
+	{
+		if (rte->rtekind == RTE_RELATION && rte->relid == relid)
+			return true;
+	}
+	return false;
+}
+
+bool
+plan_store_lock(const StoredPlan *plan, List *rtable)
+{
+	foreach_ptr (RangeTblEntry, rte, plan->stmt->rtable)
+	{
+		if (rte->rtekind == RTE_RELATION && !is_in_rtable(rte->relid, rtable))
+			LockRelationOid(rte->relid, rte->rellockmode);
+	}
+	return plan->valid;
 }
 
 void

@@ -47,6 +47,12 @@ extern StoredPlan *plan_store_new(Size size);
  */
 extern void plan_store_keep(PlanStore *store, StoredPlan *plan, uint64 hash);
 
+/*
+ * Locks what the plan uses, as for a plan from PostgreSQL's own cache, but for relations
+ * of `rtable`, whose locks are held. False: waiting has shown that it is out of date.
+ */
+extern bool plan_store_lock(const StoredPlan *plan, List *rtable);
+
 extern void plan_store_pin(StoredPlan *plan);
 extern void plan_store_unpin(StoredPlan *plan);
 

@@ -3,30 +3,42 @@
  *
  * A client of the simple protocol sends its values as constants. From the second time on,
  * a statement's constants are taken out (normal_form.c) and it is planned as with
- * parameters; that plan, one fragment, is kept. Each further statement of this form gets
- * a shallow copy of it with its own constants as values. On the nodes it is a named
- * prepared statement then, like one with parameters.
+ * parameters; that plan is kept. Each further statement of this form gets a shallow copy
+ * of it with its own constants as values. What is kept is
+ *
+ * - one fragment, which on the nodes is a named prepared statement then, like one with
+ *   parameters;
+ * - for a shard that is here, PostgreSQL's plan, if it is one for a single row
+ *   (lookup_plan.c): any other might have been better with this statement's values.
  *
  * Statements that come only once keep their constants, and nothing is kept of them.
  */
 #include "pando/compat/compat.h"
 
 #include "catalog/namespace.h"
+#include "common/hashfn.h"
 #include "nodes/plannodes.h"
 #include "utils/memutils.h"
+#include "utils/plancache.h"
 
 #include "pando/plan/fragment.h"
+#include "pando/planner/lookup_plan.h"
 #include "pando/planner/plan_store.h"
 #include "pando/planner/repeat.h"
 
-#define STORE_CAPACITY 256
+/* Statements have a plan for each shard that is here. */
+#define STORE_CAPACITY 1024
 #define NSEEN 512
+
+/* Of DECLARE CURSOR: rows may be fetched backward, and after something else has run. */
+#define CURSOR_OPTS (CURSOR_OPT_SCROLL | CURSOR_OPT_FAST_PLAN)
 
 typedef struct RepeatedPlan
 {
 	StoredPlan stored;
 	Query *query; /* its normal form */
 	OverrideSearchPath *path;
+	int shard; /* or REPEAT_FRAGMENT */
 } RepeatedPlan;
 
 static PlanStore *repeated_plans = NULL;
@@ -36,13 +48,14 @@ static uint64 seen[NSEEN];
 static uint64 refused[NSEEN]; /* their plans can't be kept */
 
 static bool
-is_worth_keeping(uint64 hash)
+is_worth_keeping(const Repeat *repeat)
 {
-	uint64 *place = &seen[hash % NSEEN];
-	bool before = *place == hash;
+	uint64 form = hash_combine64(repeat->form.hash, repeat->shard == REPEAT_FRAGMENT);
+	uint64 *place = &seen[form % NSEEN];
+	bool before = *place == form;
 
-	*place = hash;
-	return before && refused[hash % NSEEN] != hash;
+	*place = form;
+	return before && refused[repeat->hash % NSEEN] != repeat->hash;
 }
 
 static void
@@ -63,40 +76,68 @@ pin_plan(RepeatedPlan *plan)
 	MemoryContextRegisterResetCallback(CurrentMemoryContext, callback);
 }
 
-/* The kept plan with this statement's constants. */
 static PlannedStmt *
-plan_with_constants(RepeatedPlan *plan, const Query *query, const NormalForm *form)
+fragment_with_constants(const PlannedStmt *kept, const NormalForm *form)
 {
 	PlannedStmt *stmt = palloc(sizeof(PlannedStmt));
 	CustomScan *scan = palloc(sizeof(CustomScan));
 
-	pin_plan(plan);
-	*stmt = *plan->stored.stmt;
+	*stmt = *kept;
 	*scan = *(CustomScan *) stmt->planTree;
 	scan->custom_private =
 		fragment_packed_fill(scan->custom_private, normal_form_fill, form);
 	stmt->planTree = &scan->scan.plan;
+	return stmt;
+}
+
+/* The kept plan with this statement's constants. */
+static PlannedStmt *
+plan_with_constants(RepeatedPlan *plan, const Query *query, const NormalForm *form)
+{
+	PlannedStmt *stmt;
+
+	pin_plan(plan);
+	stmt = plan->shard == REPEAT_FRAGMENT
+			   ? fragment_with_constants(plan->stored.stmt, form)
+			   : lookup_plan_fill(plan->stored.stmt, form);
 	stmt->queryId = query->queryId;
 	stmt->stmt_location = query->stmt_location;
 	stmt->stmt_len = form->stmt_len;
 	return stmt;
 }
 
+static RepeatedPlan *
+find_plan(const Query *query, const Repeat *repeat)
+{
+	RepeatedPlan *plan = (RepeatedPlan *) plan_store_find(repeated_plans, repeat->hash);
+
+	if (plan == NULL || plan->shard != repeat->shard ||
+		!OverrideSearchPathMatchesCurrent(plan->path) || !equal(plan->query, query))
+		return NULL;
+	/* The parser has locked what the statement names: all there is in a fragment. */
+	if (plan->shard != REPEAT_FRAGMENT && !plan_store_lock(&plan->stored, query->rtable))
+		return NULL;
+	return plan;
+}
+
 PlannedStmt *
-repeat_plan(Query *query, Repeat *repeat)
+repeat_plan(Query *query, int cursor_options, int shard, Repeat *repeat)
 {
 	RepeatedPlan *plan;
 
 	repeat->query = NULL;
-	if (plan_explained || !normal_form_take(query, &repeat->form))
+	if (plan_explained || (cursor_options & CURSOR_OPTS) != 0 ||
+		plan_cache_mode == PLAN_CACHE_MODE_FORCE_CUSTOM_PLAN ||
+		!normal_form_take(query, &repeat->form))
 		return NULL;
 	if (repeated_plans == NULL)
 		repeated_plans = plan_store_create("pando repeated plans", STORE_CAPACITY);
-	plan = (RepeatedPlan *) plan_store_find(repeated_plans, repeat->form.hash);
-	if (plan != NULL && OverrideSearchPathMatchesCurrent(plan->path) &&
-		equal(plan->query, query))
+	repeat->shard = shard;
+	repeat->hash = hash_combine64(repeat->form.hash, (uint64) shard);
+	plan = find_plan(query, repeat);
+	if (plan != NULL)
 		return plan_with_constants(plan, query, &repeat->form);
-	if (is_worth_keeping(repeat->form.hash))
+	if (is_worth_keeping(repeat))
 	{
 		repeat->original = query;
 		repeat->query = copyObject(query);
@@ -123,7 +164,7 @@ computes_nothing(const CustomScan *scan)
  * planned with this statement's values.
  */
 static bool
-can_be_kept(const PlannedStmt *stmt)
+is_fragment_to_keep(const PlannedStmt *stmt)
 {
 	const CustomScan *scan = (const CustomScan *) stmt->planTree;
 
@@ -133,15 +174,24 @@ can_be_kept(const PlannedStmt *stmt)
 		   fragment_packed_is_routed(scan->custom_private);
 }
 
+static bool
+can_be_kept(const Repeat *repeat, const PlannedStmt *stmt)
+{
+	if (stmt == NULL)
+		return false;
+	return repeat->shard == REPEAT_FRAGMENT ? is_fragment_to_keep(stmt)
+											: plan_is_lookup(stmt);
+}
+
 PlannedStmt *
 repeat_planned(Repeat *repeat, PlannedStmt *stmt)
 {
 	RepeatedPlan *plan;
 	MemoryContext old;
 
-	if (!can_be_kept(stmt))
+	if (!can_be_kept(repeat, stmt))
 	{
-		refused[repeat->form.hash % NSEEN] = repeat->form.hash;
+		refused[repeat->hash % NSEEN] = repeat->hash;
 		normal_form_restore(repeat->original, &repeat->form);
 		return NULL;
 	}
@@ -151,7 +201,8 @@ repeat_planned(Repeat *repeat, PlannedStmt *stmt)
 	plan->stored.relations = plan->stored.stmt->relationOids;
 	plan->query = copyObject(repeat->original);
 	plan->path = GetOverrideSearchPath(plan->stored.context);
+	plan->shard = repeat->shard;
 	MemoryContextSwitchTo(old);
-	plan_store_keep(repeated_plans, &plan->stored, repeat->form.hash);
+	plan_store_keep(repeated_plans, &plan->stored, repeat->hash);
 	return plan_with_constants(plan, repeat->original, &repeat->form);
 }
