@@ -128,12 +128,12 @@ CREATE OR REPLACE FUNCTION pando.policy_command(pol pg_policy) RETURNS text
 		' WITH CHECK (' || pg_get_expr(pol.polwithcheck, pol.polrelid) || ')')
 $$;
 
--- All commands that make the table (or one of its shards, when for_shard), in order of
+-- All commands that make the table (or one of its shards, when for_shard), to be run in order of
 -- stage and step. Stages as in table_def.h: 0 table, 1 indexes, 2 foreign keys.
-CREATE OR REPLACE FUNCTION pando.table_definition(rel regclass, for_shard boolean)
-	RETURNS TABLE (stage int, command text)
+CREATE OR REPLACE FUNCTION pando.table_definition_steps(rel regclass, for_shard boolean)
+	RETURNS TABLE (stage int, step int, ord int8, command text)
 	LANGUAGE sql STABLE SET search_path = pg_catalog SET jit = off AS $$
-	SELECT stage, command FROM (
+	SELECT * FROM (
 		SELECT 0 AS stage, 1 AS step, 0::int8 AS ord,
 			(SELECT pando.sequence_commands(s.seq)) AS command
 		FROM pando.table_sequences(rel) s WHERE NOT for_shard AND s.kind <> 'i'
@@ -257,4 +257,19 @@ CREATE OR REPLACE FUNCTION pando.table_definition(rel regclass, for_shard boolea
 		FROM pg_constraint n WHERE n.conrelid = rel AND n.contype = 'f' AND n.conparentid = 0
 	) AS commands
 	ORDER BY stage, step, ord
+$$;
+
+CREATE OR REPLACE FUNCTION pando.table_definition(rel regclass, for_shard boolean)
+	RETURNS TABLE (stage int, command text)
+	LANGUAGE sql STABLE SET search_path = pg_catalog SET jit = off AS $$
+	SELECT stage, command FROM pando.table_definition_steps(rel, for_shard)
+$$;
+
+-- The shell of a managed local table on another node: columns, owner, privileges, indexes, unique
+-- and check constraints. The rest (foreign keys, triggers, policies, statistics, comments) is the
+-- coordinator's table's alone, where every statement ends up.
+CREATE OR REPLACE FUNCTION pando.local_shell_definition(rel regclass) RETURNS SETOF text
+	LANGUAGE sql STABLE SET search_path = pg_catalog SET jit = off AS $$
+	SELECT command FROM pando.table_definition_steps(rel, false)
+	WHERE stage = 0 OR (stage = 1 AND step <= 3)
 $$;

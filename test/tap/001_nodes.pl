@@ -29,6 +29,10 @@ INSERT INTO app.kinds VALUES (1, 'one'), (2, 'two');
 CREATE TABLE app.items (id bigserial, tenant int, kind int REFERENCES app.kinds, state mood, PRIMARY KEY (tenant, id));
 SELECT create_distributed_table('app.items', 'tenant');
 CREATE INDEX items_kind ON app.items (kind);
+CREATE TABLE app.own (id int PRIMARY KEY, gone text, kind int REFERENCES app.kinds, note text);
+ALTER TABLE app.own DROP COLUMN gone;
+SELECT citus_add_local_table_to_metadata('app.own');
+INSERT INTO app.own SELECT i, 1, 'mine' FROM generate_series(1, 5) i;
 INSERT INTO app.items (tenant, kind, state) SELECT i, 1 + i % 2, 'calm' FROM generate_series(1, 100) i;
 END
 
@@ -38,6 +42,9 @@ is($cluster->sql("SELECT citus_add_node('127.0.0.1', " . $workers[2]->port . ")"
 my $summary = 'SELECT count(*), sum(kind), count(DISTINCT id), (SELECT count(*) FROM app.kinds) FROM app.items';
 my $answer = '100|150|100|2';
 is($_->safe_psql('postgres', $summary), $answer, 'rows seen through ' . $_->name) foreach $cluster->nodes;
+is($_->safe_psql('postgres', 'SELECT count(*), sum(kind) FROM app.own JOIN app.kinds k ON k.id = kind'), '5|5',
+	"the coordinator's own table through " . $_->name)
+  foreach $cluster->nodes;
 foreach my $table (qw(pg_dist_node pg_dist_shard pg_dist_placement pg_dist_colocation))
 {
 	my $query = "SELECT md5(string_agg(t::text, ',' ORDER BY t::text)) FROM $table t";
@@ -57,7 +64,12 @@ foreach my $node ($cluster->nodes)
 		"INSERT INTO app.items (tenant, kind, state) VALUES ($i, 2, 'busy'), (10$i, 2, 'busy')");
 	$node->safe_psql('postgres', "UPDATE app.items SET state = 'calm' WHERE tenant = 10$i");
 	$node->safe_psql('postgres', "INSERT INTO app.kinds VALUES (10 + $i, 'through node')");
+	$node->safe_psql('postgres', "BEGIN; INSERT INTO app.own VALUES (10 + $i, 10 + $i, 'through node');"
+		. " UPDATE app.items SET kind = kind WHERE tenant = 10$i; DELETE FROM app.own WHERE id = $i; COMMIT");
 }
+is($_->safe_psql('postgres', 'SELECT count(*), sum(id), sum(kind) FROM app.own'), '5|55|51',
+	"the own table's rows through " . $_->name)
+  foreach $cluster->nodes;
 is($_->safe_psql('postgres', $summary), '108|166|108|6', 'all writes seen through ' . $_->name)
   foreach $cluster->nodes;
 is($cluster->sql("SELECT count(*) FROM app.items WHERE state = 'busy'"), '4', 'and the updates');
@@ -71,8 +83,11 @@ $cluster->sql("SELECT citus_remove_node('127.0.0.1', " . $workers[2]->port . ")"
 is($cluster->sql('SELECT count(*) FROM pg_dist_node'), '3', 'an empty node is removed');
 is($workers[2]->safe_psql('postgres', 'SELECT count(*) FROM pg_dist_partition'), '0',
 	'and keeps no metadata');
+is($workers[2]->safe_psql('postgres', "SELECT to_regclass('app.own') IS NULL"), 't', 'nor a shell');
+$cluster->sql("ALTER TABLE app.own RENAME note TO remark; INSERT INTO app.own VALUES (30, 1, 'later')");
 $cluster->sql("SELECT citus_add_node('127.0.0.1', " . $workers[2]->port . ")");
 is($workers[2]->safe_psql('postgres', $summary), '108|166|108|6', 'it can be added again');
+is($workers[2]->safe_psql('postgres', 'SELECT count(remark) FROM app.own'), '6', 'and knows the own table again');
 is($cluster->sql('SELECT count(*) FROM citus_check_cluster_node_health() WHERE NOT result'), '0',
 	'every node reaches every node');
 is($cluster->prepared_count, 0, 'nothing is left prepared');

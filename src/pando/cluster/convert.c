@@ -217,9 +217,8 @@ run_on_others(List *commands)
 		xact_run_on_nodes(others, sql_join(commands));
 }
 
-/* The same table, empty, on all other nodes. */
-static void
-make_shell_tables(Oid relid)
+void
+convert_make_shells(Oid relid, List *commands)
 {
 	ObjectAddress address;
 
@@ -228,7 +227,7 @@ make_shell_tables(Oid relid)
 	xact_settle_past();
 	ObjectAddressSet(address, RelationRelationId, relid);
 	dependency_ensure(&address);
-	run_on_others(table_def_commands(relid));
+	run_on_others(commands);
 }
 
 void
@@ -239,7 +238,7 @@ convert_distribute(const TableSpec *spec, bool make_shells)
 
 	table_close(rel, NoLock);
 	if (make_shells)
-		make_shell_tables(spec->relid);
+		convert_make_shells(spec->relid, table_def_commands(spec->relid));
 	shards_register_table(spec);
 	shards_create_on_nodes(spec->relid, "table");
 	if (has_rows)
@@ -397,8 +396,8 @@ move_rows_to_shell(Oid relid)
  * Undistributing
  */
 
-static void
-drop_other_shells(List *relids)
+void
+convert_drop_shells(List *relids)
 {
 	StringInfoData names;
 	ListCell *cell;
@@ -415,8 +414,8 @@ drop_other_shells(List *relids)
 		list_make1(psprintf("SELECT pando.shells_drop(ARRAY[%s])", names.data)));
 }
 
-static void
-unregister(Oid relid)
+void
+convert_unregister(Oid relid)
 {
 	node_run_everywhere(psprintf("SELECT pando.table_unregister(%s::regclass)",
 								 quote_literal_cstr(name_qualified(relid))));
@@ -454,12 +453,12 @@ convert_undistribute(List *relids, bool keep_shells)
 	foreach (cell, relids)
 		shards_drop_on_nodes(lfirst_oid(cell));
 	foreach (cell, relids)
-		unregister(lfirst_oid(cell));
+		convert_unregister(lfirst_oid(cell));
 	if (keep_shells)
 		return;
 	foreach (cell, colocations)
 		colocation_drop_if_empty(lfirst_int(cell));
-	drop_other_shells(relids);
+	convert_drop_shells(relids);
 	foreach (cell, relids)
 		table_validate_local_references(lfirst_oid(cell));
 }

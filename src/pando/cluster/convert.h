@@ -31,4 +31,16 @@ extern void convert_foreign_keys(const TableSpec *spec, bool make_shells);
  */
 extern void convert_undistribute(List *relids, bool keep_shells);
 
+/* Steps of these, for tables without shards of their own. */
+
+/* Runs the commands, which make the table's shell, on all other nodes, after all that the
+ * table needs has been made there. */
+extern void convert_make_shells(Oid relid, List *commands);
+
+/* Drops the other nodes' shells; the tables must have left the metadata. */
+extern void convert_drop_shells(List *relids);
+
+/* Takes the table out of the metadata of all nodes. */
+extern void convert_unregister(Oid relid);
+
 #endif

@@ -70,7 +70,9 @@ Datum
 node_leave(PG_FUNCTION_ARGS)
 {
 	List *names = NIL;
-	List *shards = sql_column("SELECT shardid FROM pg_catalog.pg_dist_shard");
+	List *shards = sql_column("SELECT shardid FROM pg_catalog.pg_dist_shard JOIN "
+							  "pg_catalog.pg_dist_partition USING (logicalrelid) WHERE "
+							  "pando.table_type(logicalrelid) <> 'local'");
 
 	if (!superuser())
 		ereport(ERROR, (errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),

@@ -102,12 +102,10 @@ static const char *const metadata_commands[] = {
 	"string_agg(format('(%L::regnamespace, %s)', quote_ident(n.nspname), s.colocationid), ', ') "
 	"FROM pg_dist_schema s JOIN pg_namespace n ON n.oid = s.schemaid",
 
-	/* Local tables that are listed are the coordinator's alone. */
 	"SELECT 'INSERT INTO pg_catalog.pg_dist_partition VALUES ' || "
 	"string_agg(format('(%L::regclass, %L, %L, %s, %L, %L)', " TABLE_NAME_OF("p.logicalrelid")
 	", partmethod, partkey, colocationid, repmodel, autoconverted), ', ') "
-	"FROM pg_dist_partition p "
-	"WHERE partmethod <> 'n' OR repmodel <> 's' OR colocationid <> 0",
+	"FROM pg_dist_partition p",
 
 	"SELECT 'INSERT INTO pg_catalog.pg_dist_shard VALUES ' || "
 	"string_agg(format('(%L::regclass, %s, %L, %L, %L)', " TABLE_NAME_OF("s.logicalrelid")
@@ -197,8 +195,6 @@ send_shell_tables(const DistNode *node, List *relids, bool first_time)
 	{
 		Oid relid = lfirst_oid(cell);
 
-		if (dist_table_require(relid)->kind == TABLE_MANAGED_LOCAL)
-			continue;
 		if (relation_exists_on(node, relid))
 		{
 			if (first_time)
@@ -209,6 +205,11 @@ send_shell_tables(const DistNode *node, List *relids, bool first_time)
 							name_qualified(relid), node->host, node->port),
 					 errdetail("A distributed table of this cluster has the same name."),
 					 errhint("Rename or drop that relation on the node.")));
+			continue;
+		}
+		if (dist_table_require(relid)->managed_local)
+		{
+			tables = list_concat(tables, table_def_local_shell(relid));
 			continue;
 		}
 		tables = list_concat(tables, table_def_commands(relid));

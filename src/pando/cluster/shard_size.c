@@ -11,6 +11,7 @@
 #include "pando/cluster/move.h"
 #include "pando/cluster/shard_size.h"
 #include "pando/metadata/node.h"
+#include "pando/metadata/shard_relation.h"
 #include "pando/transaction/xact.h"
 
 PG_FUNCTION_INFO_V1(citus_shard_cost_by_disk_size);
@@ -26,7 +27,7 @@ shard_size(const DistTable *table, int index)
 		return 0;
 	sql = psprintf("SELECT pg_catalog.pg_total_relation_size("
 				   "pg_catalog.to_regclass(%s))",
-				   quote_literal_cstr(name_shard_qualified(table->relid, shard->id)));
+				   quote_literal_cstr(shard_table_name(table, shard->id)));
 	if (shard->placements[0].group == node_local_group())
 		value = sql_value("%s", sql);
 	else

@@ -136,6 +136,8 @@ plan_shards(const TableSpec *spec)
 
 	if (spec->kind == TABLE_REFERENCE)
 		plans = plan_one(groups_of_nodes(NODES_ALL));
+	else if (spec->kind == TABLE_MANAGED_LOCAL)
+		plans = plan_one(list_make1_int(COORDINATOR_GROUP));
 	else if (OidIsValid(spec->model))
 		plans = plan_like_model(spec);
 	else if (spec->kind == TABLE_SINGLE)

@@ -133,20 +133,27 @@ check_triggers_and_rules(Relation rel)
 }
 
 void
-table_check_relation(Relation rel)
+table_check_ordinary(Relation rel)
 {
 	const DistTable *table;
 
 	check_kind(rel);
 	table = dist_table(RelationGetRelid(rel));
-	if (table != NULL && table->kind != TABLE_MANAGED_LOCAL)
-		ereport(
-			ERROR,
-			(errcode(ERRCODE_INVALID_TABLE_DEFINITION),
-			 errmsg("table %s is already %s", name_qualified(RelationGetRelid(rel)),
-					table->kind == TABLE_REFERENCE ? "a reference table" : "distributed"),
-			 errhint("Run undistribute_table() first to distribute it in another "
-					 "way.")));
+	if (table != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_TABLE_DEFINITION),
+				 errmsg("table %s is already %s", name_qualified(RelationGetRelid(rel)),
+						table->kind == TABLE_REFERENCE ? "a reference table"
+						: table->managed_local		   ? "a managed local table"
+													   : "distributed"),
+				 errhint("Run undistribute_table() first to distribute it in another "
+						 "way.")));
+}
+
+void
+table_check_relation(Relation rel)
+{
+	table_check_ordinary(rel);
 	check_triggers_and_rules(rel);
 }
 
@@ -464,7 +471,9 @@ check_incoming(const ForeignKey *fk, const TableSpec *spec, List *together)
 
 	if (fk->from == fk->to || list_member_oid(together, fk->from))
 		return;
-	if (from == NULL || from->kind == TABLE_MANAGED_LOCAL)
+	if (from != NULL && from->managed_local && spec->kind == TABLE_REFERENCE)
+		return;
+	if (from == NULL || from->managed_local)
 		ereport(NOTICE,
 				(errmsg("foreign key \"%s\" of local table %s does not see changes of %s "
 						"until that table is distributed, too",

@@ -32,7 +32,10 @@ typedef struct TableSpec
 /* The current user owns it; used before anything is told about the table. */
 extern void table_check_owner(Oid relid);
 
-/* An ordinary table that is not in the metadata, with nothing that shards can't keep. */
+/* An ordinary table that is not in the metadata. */
+extern void table_check_ordinary(Relation rel);
+
+/* The same, with nothing that shards can't keep. */
 extern void table_check_relation(Relation rel);
 
 /* Finds the distribution column and fills in the key of the spec. */

@@ -26,10 +26,12 @@
 #include "pando/catalog/node.h"
 #include "pando/cluster/colocation.h"
 #include "pando/cluster/convert.h"
+#include "pando/cluster/local_table.h"
 #include "pando/cluster/node_row.h"
 #include "pando/cluster/settings.h"
 #include "pando/cluster/shards.h"
 #include "pando/cluster/table_check.h"
+#include "pando/ddl/local_key.h"
 #include "pando/metadata/node.h"
 
 PG_FUNCTION_INFO_V1(create_distributed_table);
@@ -73,9 +75,8 @@ begin_change(Oid relid)
 		node_rows_lock(RowShareLock);
 }
 
-/* Opens an ordinary table, locked for its conversion. */
 static Relation
-open_for_conversion(Oid relid)
+open_locked(Oid relid)
 {
 	Relation rel = try_relation_open(relid, AccessExclusiveLock);
 
@@ -83,6 +84,18 @@ open_for_conversion(Oid relid)
 		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_TABLE),
 						errmsg("relation with OID %u does not exist", relid)));
 	table_check_owner(relid);
+	return rel;
+}
+
+/* Opens an ordinary table, locked for its conversion. A managed local one is made one. */
+static Relation
+open_for_conversion(Oid relid)
+{
+	Relation rel;
+
+	if (is_managed_local(relid))
+		local_table_release(relid);
+	rel = open_locked(relid);
 	table_check_relation(rel);
 	return rel;
 }
@@ -98,24 +111,6 @@ shard_count_argument(FunctionCallInfo fcinfo, int number)
 	return count;
 }
 
-static bool
-is_managed_local(Oid relid)
-{
-	const DistTable *table = dist_table(relid);
-
-	return table != NULL && table->kind == TABLE_MANAGED_LOCAL;
-}
-
-static void
-unregister_local(Oid relid)
-{
-	OwnerScope scope;
-
-	owner_enter(&scope);
-	sql_run("SELECT pando.table_unregister(%u::oid::regclass)", relid);
-	owner_leave(&scope);
-}
-
 /* The last checks, which need the colocation group, and the change. */
 static void
 distribute(Relation rel, TableSpec *spec)
@@ -127,6 +122,14 @@ distribute(Relation rel, TableSpec *spec)
 	colocation_register_new(spec);
 	convert_distribute(spec, true);
 	convert_foreign_keys(spec, true);
+	if (spec->kind == TABLE_REFERENCE)
+	{
+		foreach_oid(relid, table_foreign_key_neighbours(spec->relid))
+		{
+			if (is_managed_local(relid))
+				local_keys_follow(relid);
+		}
+	}
 }
 
 /* ------------------------------------------------------------------------------------
@@ -248,7 +251,7 @@ undistribute_table(PG_FUNCTION_ARGS)
 	dist_table_require(relid);
 	if (is_managed_local(relid))
 	{
-		unregister_local(relid);
+		local_table_release(relid);
 		PG_RETURN_VOID();
 	}
 	relids = foreign_key_closure(list_make1_oid(relid));
@@ -285,26 +288,48 @@ truncate_local_data_after_distributing_table(PG_FUNCTION_ARGS)
  * Local tables in the metadata
  */
 
+/* Adds what foreign keys connect the tables with, as far as it is not in the metadata. */
+static List *
+local_foreign_key_closure(List *relids)
+{
+	for (int i = 0; i < list_length(relids); i++)
+	{
+		foreach_oid(neighbour, table_foreign_key_neighbours(list_nth_oid(relids, i)))
+		{
+			if (dist_table(neighbour) == NULL)
+				relids = list_append_unique_oid(relids, neighbour);
+		}
+	}
+	return relids;
+}
+
 /*
- * citus_add_local_table_to_metadata(table, cascade_via_foreign_keys): the table is
- * listed, and stays what it is: a table of the coordinator alone. Other nodes don't know
- * it.
+ * citus_add_local_table_to_metadata(table, cascade_via_foreign_keys): all nodes know the
+ * table from now on. It stays what it is, a table of the coordinator.
  */
 Datum
 citus_add_local_table_to_metadata(PG_FUNCTION_ARGS)
 {
 	Oid relid;
-	OwnerScope scope;
+	List *relids;
 
 	require_argument(fcinfo, 0, "table_name");
 	relid = PG_GETARG_OID(0);
 	begin_change(relid);
 	if (is_managed_local(relid))
 		PG_RETURN_VOID();
-	table_close(open_for_conversion(relid), NoLock);
-	owner_enter(&scope);
-	sql_run("SELECT pando.table_register(%u::oid::regclass, 'n', NULL, 0, 's')", relid);
-	owner_leave(&scope);
+	relids = list_make1_oid(relid);
+	if (!PG_ARGISNULL(1) && PG_GETARG_BOOL(1))
+		relids = local_foreign_key_closure(relids);
+	list_sort(relids, list_oid_cmp);
+	foreach_oid(each, relids)
+	{
+		Relation rel = open_locked(each);
+
+		table_check_ordinary(rel);
+		table_close(rel, NoLock);
+	}
+	foreach_oid(each, relids) local_table_manage(each);
 	PG_RETURN_VOID();
 }
 
@@ -312,15 +337,15 @@ citus_add_local_table_to_metadata(PG_FUNCTION_ARGS)
 Datum
 remove_local_tables_from_metadata(PG_FUNCTION_ARGS)
 {
-	ListCell *cell;
+	List *relids = dist_table_oids();
 
 	node_require_coordinator();
-	foreach (cell, dist_table_oids())
+	node_rows_lock(RowShareLock);
+	list_sort(relids, list_oid_cmp);
+	foreach_oid(relid, relids)
 	{
-		Oid relid = lfirst_oid(cell);
-
 		if (is_managed_local(relid) && pg_class_ownercheck(relid, GetUserId()))
-			unregister_local(relid);
+			local_table_release(relid);
 	}
 	PG_RETURN_VOID();
 }

@@ -16,7 +16,8 @@
 static ProcessUtility_hook_type previous_utility = NULL;
 
 /*
- * The table that a COPY names, if it has shards; else NULL. What does not exist is
+ * The table that a COPY names, if it has shards, or if another node sends rows for the
+ * coordinator's own table; else NULL. What does not exist is
  * PostgreSQL's error. Locked as COPY itself does it, for a conversion may be under way
  * that decides where the rows are.
  */
@@ -31,7 +32,9 @@ copy_target(const CopyStmt *stmt)
 	relid = RangeVarGetRelid(stmt->relation,
 							 stmt->is_from ? RowExclusiveLock : AccessShareLock, true);
 	table = OidIsValid(relid) ? dist_table(relid) : NULL;
-	return table != NULL && table->kind != TABLE_MANAGED_LOCAL ? table : NULL;
+	if (table != NULL && table->kind == TABLE_MANAGED_LOCAL && !stream_in_wanted(stmt))
+		return NULL;
+	return table;
 }
 
 static void

@@ -38,6 +38,7 @@
 #include "pando/base/name.h"
 #include "pando/copy/shard_insert.h"
 #include "pando/metadata/node.h"
+#include "pando/metadata/shard_relation.h"
 #include "pando/transaction/xact.h"
 
 #define BATCH_ROWS 1000
@@ -133,8 +134,7 @@ shard_insert_begin(const DistTable *table, Relation shell, CopyLine *line)
 static Oid
 shard_relid(const DistTable *table, const Shard *shard)
 {
-	char *name = name_shard(get_rel_name(table->relid), shard->id);
-	Oid relid = get_relname_relid(name, get_rel_namespace(table->relid));
+	Oid relid = shard_relation(table, shard->id);
 
 	if (!OidIsValid(relid))
 		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_TABLE),

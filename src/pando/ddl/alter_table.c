@@ -27,6 +27,8 @@
 #include "pando/ddl/column_default.h"
 #include "pando/ddl/constraint.h"
 #include "pando/ddl/dependency.h"
+#include "pando/ddl/local_key.h"
+#include "pando/ddl/local_shell.h"
 #include "pando/ddl/sequence.h"
 #include "pando/ddl/shard_ddl.h"
 #include "pando/ddl/statements.h"
@@ -112,7 +114,8 @@ column_is_numbered(ColumnDef *column)
 static void
 alter_refuse_numbering(DdlJob *job, Oid relid, ColumnDef *column)
 {
-	if (job->applying || !column_is_numbered(column) ||
+	if (job->applying || dist_table_require(relid)->managed_local ||
+		!column_is_numbered(column) ||
 		sql_value("SELECT 1 FROM %s LIMIT 1", name_qualified(relid)) == NULL)
 		return;
 	ereport(
@@ -197,6 +200,8 @@ alter_table_prepare(DdlJob *job)
 		job_add_table(job, relid);
 		foreach_ptr (AlterTableCmd, command, stmt->cmds)
 			alter_prepare_command(job, relid, command);
+		if (job->applying && dist_table_require(relid)->managed_local)
+			local_shell_keep_commands(stmt);
 		if (job->applying)
 			alter_keep_own_positions(job, stmt);
 		job_add_shards(job, relid, column_default_fix(job, relid, stmt, &afterwards));
@@ -281,6 +286,8 @@ alter_table_finish(DdlJob *job)
 		sequence_fit_table(relid);
 	else if (!job->applying)
 	{
+		if (dist_table_require(relid)->managed_local)
+			local_keys_follow(relid);
 		foreach_ptr (AlterTableCmd, command, stmt->cmds)
 		{
 			if (command->subtype == AT_AddColumn)
@@ -301,6 +308,9 @@ rename_prepare(DdlJob *job)
 
 	if (OidIsValid(relid))
 	{
+		if (dist_table_require(relid)->managed_local &&
+			!local_shell_has_renamed(relid, stmt))
+			return;
 		job_add_table(job, relid);
 		if (stmt->renameType == OBJECT_RULE)
 			return;
@@ -325,6 +335,16 @@ rename_changed(DdlJob *job)
 	row->partkey = stmt->newname;
 	catalog_partition_update(row);
 	CommandCounterIncrement();
+}
+
+/* A constraint's twin (local_key.c) has its name. */
+void
+rename_finish(DdlJob *job)
+{
+	Oid relid = job->tables != NIL ? linitial_oid(job->tables) : InvalidOid;
+
+	if (!job->applying && OidIsValid(relid) && dist_table_require(relid)->managed_local)
+		local_keys_follow(relid);
 }
 
 void

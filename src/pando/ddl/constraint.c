@@ -23,6 +23,7 @@
 #include "utils/relcache.h"
 
 #include "pando/ddl/constraint.h"
+#include "pando/ddl/local_key.h"
 #include "pando/metadata/table.h"
 
 /* ------------------------------------------------------------------------------------
@@ -428,7 +429,10 @@ constraint_prepare(DdlJob *job, Oid relid, Constraint *constraint, char *column)
 			constraint_check_key(relid, constraint, column);
 			break;
 		case CONSTR_FOREIGN:
-			constraint_check_foreign_key(relid, constraint, column);
+			if (!dist_table_require(relid)->managed_local)
+				constraint_check_foreign_key(relid, constraint, column);
+			else if (!job->applying)
+				local_key_check(relid, constraint);
 			break;
 		case CONSTR_CHECK:
 			break;

@@ -44,7 +44,6 @@ typedef struct DroppedTable
 	Oid relid;
 	char *name;		   /* qualified */
 	List *shard_names; /* of this node's shards, qualified */
-	bool on_other_nodes;
 } DroppedTable;
 
 struct DropScope
@@ -114,7 +113,6 @@ drop_note_table(Oid relid)
 	dropped = palloc0(sizeof(DroppedTable));
 	dropped->relid = relid;
 	dropped->name = name_qualified(relid);
-	dropped->on_other_nodes = table->kind != TABLE_MANAGED_LOCAL;
 	/* Of replicated shards all that may be here: copies may be marked as lost. */
 	for (int i = 0; i < table->nshards && table->repmodel == REPMODEL_COPIES; i++)
 		dropped->shard_names = lappend(dropped->shard_names,
@@ -228,8 +226,6 @@ drop_on_other_nodes(List *tables)
 	initStringInfo(&list);
 	foreach_ptr (DroppedTable, table, tables)
 	{
-		if (!table->on_other_nodes)
-			continue;
 		appendStringInfo(&list, "%s%s", separator, table->name);
 		separator = ", ";
 	}

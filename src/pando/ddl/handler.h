@@ -53,6 +53,7 @@ typedef struct DdlHandler
 	void (*changed)(DdlJob *job); /* right after the shell is changed, on each node */
 	bool (*run)(DdlJob *job);	  /* instead of the usual way; false: go the usual way */
 	Oid capture_class;			  /* catalog whose new rows are the objects made */
+	bool managed_local; /* other nodes' shells of managed local tables follow it, too */
 } DdlHandler;
 
 #define ANY_OBJECT (-1)
@@ -65,8 +66,8 @@ extern const DdlHandler *handler_find(Node *stmt);
  */
 
 /*
- * Is it a table with shards, once conversions and moves of it that are under way are
- * over? False for InvalidOid.
+ * Is it a table with shards (or, for handlers that say so, a managed local one), once
+ * conversions and moves of it that are under way are over? False for InvalidOid.
  */
 extern bool job_table_has_shards(Oid relid);
 

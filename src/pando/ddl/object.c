@@ -25,6 +25,7 @@
 #include "pando/catalog/object.h"
 #include "pando/ddl/dependency.h"
 #include "pando/ddl/drop.h"
+#include "pando/ddl/local_shell.h"
 #include "pando/ddl/object.h"
 #include "pando/ddl/sequence.h"
 #include "pando/ddl/settings.h"
@@ -312,6 +313,8 @@ object_drop_prepare(DdlJob *job)
 	if (IsA(job->stmt, DropRoleStmt) && !ddl_role_propagation)
 		return;
 	object_prepare(job);
+	if (!job->applying && IsA(job->stmt, DropStmt))
+		local_shells_lock_dropped((DropStmt *) job->stmt);
 	if (job->applying && IsA(job->stmt, DropStmt))
 		((DropStmt *) job->stmt)->missing_ok = true;
 	else if (job->applying)

@@ -82,8 +82,11 @@ outside_shards(OutsideWork *work, Oid relid)
 {
 	const DistTable *table = dist_table_require(relid);
 	List *shards = NIL;
-	MemoryContext old = MemoryContextSwitchTo(work->context);
+	MemoryContext old;
 
+	if (table->kind == TABLE_MANAGED_LOCAL)
+		return NIL; /* it is its own shard */
+	old = MemoryContextSwitchTo(work->context);
 	for (int i = 0; i < table->nshards; i++)
 	{
 		for (int j = 0; j < table->shards[i].nplacements; j++)

@@ -27,6 +27,7 @@
 #include "pando/ddl/handler.h"
 #include "pando/ddl/shell_size.h"
 #include "pando/metadata/node.h"
+#include "pando/metadata/shard_relation.h"
 #include "pando/metadata/table.h"
 #include "pando/planner/estimate.h"
 #include "pando/transaction/xact.h"
@@ -59,9 +60,9 @@ sizes_command(List *relids, int32 group)
 		separator = "";
 		foreach_ptr (ShardMap, map, job_shard_maps(lfirst_oid(cell), group))
 		{
-			appendStringInfo(
-				&sql, "%s%s", separator,
-				quote_literal_cstr(name_shard_qualified(map->relid, map->shard_id)));
+			appendStringInfo(&sql, "%s%s", separator,
+							 quote_literal_cstr(shard_table_name(
+								 dist_table_require(map->relid), map->shard_id)));
 			separator = ", ";
 		}
 		appendStringInfoString(&sql, "]::text[])");

@@ -13,6 +13,7 @@ extern void alter_table_changed(DdlJob *job);
 extern void alter_table_finish(DdlJob *job);
 extern void rename_prepare(DdlJob *job);
 extern void rename_changed(DdlJob *job);
+extern void rename_finish(DdlJob *job);
 extern void set_schema_prepare(DdlJob *job);
 
 /* create_table.c */

@@ -26,6 +26,12 @@ table_def_commands(Oid relid)
 }
 
 List *
+table_def_local_shell(Oid relid)
+{
+	return sql_column("SELECT pando.local_shell_definition(%u::oid::regclass)", relid);
+}
+
+List *
 table_def_foreign_keys(Oid relid)
 {
 	return sql_column(

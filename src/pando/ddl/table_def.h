@@ -17,6 +17,12 @@
  */
 extern List *table_def_commands(Oid relid);
 
+/*
+ * What another node needs of a managed local table to send statements here: columns,
+ * owner, privileges, indexes, unique and check constraints.
+ */
+extern List *table_def_local_shell(Oid relid);
+
 /* ALTER TABLE ... ADD CONSTRAINT ... FOREIGN KEY, one per foreign key of the table. */
 extern List *table_def_foreign_keys(Oid relid);
 

@@ -22,6 +22,7 @@
 #include "nodes/makefuncs.h"
 #include "parser/parser.h"
 #include "storage/lmgr.h"
+#include "utils/acl.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/guc.h"
@@ -32,6 +33,7 @@
 #include "pando/ddl/dependency.h"
 #include "pando/ddl/drop.h"
 #include "pando/ddl/handler.h"
+#include "pando/ddl/local_shell.h"
 #include "pando/ddl/settings.h"
 #include "pando/ddl/utility.h"
 #include "pando/metadata/node.h"
@@ -43,6 +45,7 @@ PG_FUNCTION_INFO_V1(ddl_apply);
 
 static ProcessUtility_hook_type next_hook = NULL;
 static bool collect_local = false;
+static bool with_managed_local = false; /* the handler wants to know of those, too */
 static List *seen_local = NIL; /* tables without shards that handlers asked about */
 static int apply_depth = 0;	   /* statements of the propagation itself under way */
 
@@ -137,7 +140,8 @@ job_table_has_shards(Oid relid)
 	if (!OidIsValid(relid))
 		return false;
 	await_conversion(relid);
-	if (dist_table(relid) != NULL && dist_table(relid)->kind != TABLE_MANAGED_LOCAL)
+	if (dist_table(relid) != NULL &&
+		(dist_table(relid)->kind != TABLE_MANAGED_LOCAL || with_managed_local))
 		return true;
 	if (collect_local)
 		seen_local = list_append_unique_oid(seen_local, relid);
@@ -168,6 +172,8 @@ job_shard_maps(Oid relid, int32 group)
 	const DistTable *table = dist_table_require(relid);
 	List *maps = NIL;
 
+	if (table->kind == TABLE_MANAGED_LOCAL)
+		return NIL; /* it is its own shard */
 	for (int i = 0; i < table->nshards; i++)
 	{
 		for (int j = 0; j < table->shards[i].nplacements; j++)
@@ -252,12 +258,20 @@ run_next_hook(DdlCall *call)
 								call->qc);
 }
 
+/* Is it about a managed local table, whose rows are where they seem to be? */
+static bool
+job_is_on_rows(const DdlJob *job)
+{
+	return job->tables != NIL &&
+		   dist_table_require(linitial_oid(job->tables))->kind == TABLE_MANAGED_LOCAL;
+}
+
 void
 job_run_shell(DdlJob *job)
 {
 	bool shells = plan_shells;
 
-	plan_shells = true;
+	plan_shells = !job_is_on_rows(job);
 	PG_TRY();
 	{
 		if (job->call == NULL)
@@ -327,12 +341,27 @@ job_ensure_dependencies(DdlJob *job)
 	}
 }
 
+/* Other nodes' shells of managed local tables come before the tables themselves. */
+static void
+lock_local_shells(DdlJob *job)
+{
+	foreach_oid(relid, job->tables)
+	{
+		if (dist_table_require(relid)->managed_local &&
+			pg_class_ownercheck(relid, GetUserId()))
+			local_shells_lock(relid, IsA(job->stmt, IndexStmt) ? ExclusiveLock
+															   : AccessExclusiveLock);
+	}
+}
+
 static void
 job_run(DdlJob *job)
 {
 	if (job->handler->run != NULL && job->handler->run(job))
 		return;
 
+	if (!job->applying)
+		lock_local_shells(job);
 	job_run_shell(job);
 	CommandCounterIncrement();
 	if (job->handler->changed != NULL)
@@ -363,6 +392,7 @@ prepare_call(DdlJob *job)
 	List *local;
 
 	collect_local = true;
+	with_managed_local = job->handler->managed_local;
 	PG_TRY();
 	{
 		job->handler->prepare(job);
@@ -371,6 +401,7 @@ prepare_call(DdlJob *job)
 	{
 		local = seen_local;
 		collect_local = false;
+		with_managed_local = false;
 		seen_local = NIL;
 	}
 	PG_END_TRY();

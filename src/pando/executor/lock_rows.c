@@ -33,6 +33,7 @@
 #include "pando/executor/lock_rows.h"
 #include "pando/executor/run.h"
 #include "pando/metadata/node.h"
+#include "pando/metadata/shard_relation.h"
 #include "pando/metadata/table.h"
 #include "pando/plan/fragment.h"
 #include "pando/plan/row_place.h"
@@ -178,8 +179,7 @@ append_batch(StringInfo sql, const ShardBatch *batch, List **roles)
 					 "%s.xmin) AS p FROM ONLY %s %s WHERE %s.ctid "
 					 "OPERATOR(pg_catalog.=) ANY ('{",
 					 sql->len > 0 ? " UNION ALL " : "", alias, alias, alias,
-					 name_shard_qualified(batch->table->relid, batch->shard_id), alias,
-					 alias);
+					 shard_table_name(batch->table, batch->shard_id), alias, alias);
 	foreach_ptr (char, tid, batch->tids)
 	{
 		appendStringInfo(sql, "%s\"%s\"", first ? "" : ",", tid);

@@ -24,6 +24,7 @@
 #include "pando/executor/lost_copy.h"
 #include "pando/executor/run.h"
 #include "pando/executor/scan.h"
+#include "pando/metadata/shard_relation.h"
 #include "pando/transaction/xact.h"
 
 #define BULKY_VALUES (64 * 1024 * 1024)
@@ -389,7 +390,7 @@ relation_shard_name(FragmentRun *run, Oid relid, int shard_index)
 		ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 						errmsg("tables of one query are no longer colocated"),
 						errdetail("Table \"%s\" was changed.", name_qualified(relid))));
-	return name_shard_qualified(relid, table->shards[index].id);
+	return shard_table_name(table, table->shards[index].id);
 }
 
 /* What reads the results, by number; for tasks that run together. */

@@ -66,8 +66,7 @@ static const BoolSetting bool_settings[] = {
 static const char *const refused_settings[] = {
 	"citus.allow_unsafe_constraints",			"citus.enable_change_data_capture",
 	"citus.enable_create_database_propagation", "citus.enable_schema_based_sharding",
-	"citus.skip_constraint_validation",			"citus.use_citus_managed_tables",
-	"citus.writable_standby_coordinator",
+	"citus.skip_constraint_validation",			"citus.writable_standby_coordinator",
 };
 
 /*

@@ -119,6 +119,7 @@ shard_name(PG_FUNCTION_ARGS)
 	int64 shard_id = PG_GETARG_INT64(1);
 	bool skip_public = PG_GETARG_BOOL(2);
 	char *name = get_rel_name(relid);
+	const DistTable *table = dist_table(relid);
 
 	if (shard_id <= 0)
 		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
@@ -126,9 +127,13 @@ shard_name(PG_FUNCTION_ARGS)
 	if (name == NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_TABLE), errmsg("object_name does not exist")));
-	if (skip_public && get_rel_namespace(relid) == PG_PUBLIC_NAMESPACE)
-		PG_RETURN_TEXT_P(cstring_to_text(quote_identifier(name_shard(name, shard_id))));
-	PG_RETURN_TEXT_P(cstring_to_text(name_shard_qualified(relid, shard_id)));
+	if (table == NULL || !table->managed_local)
+		name = name_shard(name, shard_id);
+	PG_RETURN_TEXT_P(
+		cstring_to_text(skip_public && get_rel_namespace(relid) == PG_PUBLIC_NAMESPACE
+							? quote_identifier(name)
+							: quote_qualified_identifier(
+								  get_namespace_name(get_rel_namespace(relid)), name)));
 }
 
 /* The metadata holds columns by name, so these two only check that the column is there.

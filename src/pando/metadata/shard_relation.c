@@ -51,6 +51,13 @@ relation_is_shard(Oid relid, int64 *shard_id, Oid *shell)
 	return true;
 }
 
+char *
+shard_table_name(const DistTable *table, int64 shard_id)
+{
+	return table->managed_local ? name_qualified(table->relid)
+								: name_shard_qualified(table->relid, shard_id);
+}
+
 Oid
 shard_relation(const DistTable *table, int64 shard_id)
 {
@@ -58,6 +65,8 @@ shard_relation(const DistTable *table, int64 shard_id)
 
 	if (name == NULL)
 		return InvalidOid;
+	if (table->kind == TABLE_MANAGED_LOCAL)
+		return table->relid;
 	return get_relname_relid(name_shard(name, shard_id), get_rel_namespace(table->relid));
 }
 

@@ -15,6 +15,12 @@
  */
 extern bool relation_is_shard(Oid relid, int64 *shard_id, Oid *shell);
 
+/*
+ * Qualified, quoted name of the table that holds the shard, on whichever node. (For a
+ * managed local table, whose shard is the coordinator's table itself, its own name.)
+ */
+extern char *shard_table_name(const DistTable *table, int64 shard_id);
+
 /* OID of the table that holds a shard on this node; InvalidOid when it has none. */
 extern Oid shard_relation(const DistTable *table, int64 shard_id);
 

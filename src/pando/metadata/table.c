@@ -23,6 +23,7 @@
 #include "pando/catalog/placement.h"
 #include "pando/catalog/shard.h"
 #include "pando/metadata/cache.h"
+#include "pando/metadata/node.h"
 #include "pando/metadata/table.h"
 #include "pando/remote/session.h"
 
@@ -103,7 +104,9 @@ table_kind(const PartitionRow *row)
 	{
 		if (row->repmodel == REPMODEL_REFERENCE)
 			return TABLE_REFERENCE;
-		return row->colocationid > 0 ? TABLE_SINGLE : TABLE_MANAGED_LOCAL;
+		if (row->colocationid > 0 || node_local_group() != COORDINATOR_GROUP)
+			return TABLE_SINGLE;
+		return TABLE_MANAGED_LOCAL;
 	}
 	ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 					errmsg("distribution method '%c' of table \"%s\" is not supported",
@@ -221,6 +224,10 @@ table_load(Oid relid)
 	table->partmethod = row->partmethod;
 	table->repmodel = row->repmodel;
 	table->colocation = row->colocationid;
+	table->managed_local = row->partmethod == PARTMETHOD_NONE &&
+						   row->repmodel != REPMODEL_REFERENCE && row->colocationid == 0;
+	if (table->managed_local && table->kind == TABLE_SINGLE)
+		table->colocation = MANAGED_LOCAL_COLOCATION;
 	if (row->partkey != NULL)
 		table_load_key(table, row->partkey);
 	table_load_shards(table);
@@ -309,7 +316,7 @@ dist_table_colocated(const DistTable *a, const DistTable *b)
 {
 	if (a->relid == b->relid)
 		return true;
-	return a->colocation > 0 && a->colocation == b->colocation && a->kind == b->kind;
+	return a->colocation != 0 && a->colocation == b->colocation && a->kind == b->kind;
 }
 
 static List *

@@ -21,8 +21,16 @@ typedef enum TableKind
 	TABLE_HASH = 1,	 /* split by the hash of its distribution column */
 	TABLE_SINGLE,	 /* one shard, no distribution column, member of a colocation group */
 	TABLE_REFERENCE, /* one shard, a placement on every node */
-	TABLE_MANAGED_LOCAL /* a coordinator's table that is in the metadata */
+	TABLE_MANAGED_LOCAL /* on the coordinator: an ordinary table that others can use */
 } TableKind;
+
+/*
+ * A managed local table is the coordinator's own, ordinary table: there nothing is
+ * special about it. To the other nodes it is TABLE_SINGLE with `managed_local` set: an
+ * empty shell and one shard on the coordinator, whose table has the shell's own name. All
+ * of them are in one colocation group, of this number, which no catalog knows.
+ */
+#define MANAGED_LOCAL_COLOCATION PG_INT32_MIN
 
 typedef struct Placement
 {
@@ -49,8 +57,9 @@ typedef struct DistTable
 	TableKind kind;
 	char partmethod; /* as in pg_dist_partition */
 	char repmodel;
-	int32 colocation; /* colocation group */
-	AttrNumber key;	  /* distribution column, InvalidAttrNumber where there is none */
+	bool managed_local; /* a table of the coordinator, seen from whichever node */
+	int32 colocation;	/* colocation group */
+	AttrNumber key;		/* distribution column, InvalidAttrNumber where there is none */
 	Oid key_type;
 	int32 key_typmod;
 	Oid key_collation;

@@ -401,6 +401,20 @@ force_prefixes(Query *query)
 	}
 }
 
+/*
+ * All values of a row come from here, those of identity columns, too. Shards have no such
+ * columns, but the coordinator's own table, which is a managed one's shard, may.
+ */
+static OverridingKind
+override_of(Query *query)
+{
+	const DistTable *table =
+		dist_table(rt_fetch(query->resultRelation, query->rtable)->relid);
+
+	return table != NULL && table->managed_local ? OVERRIDING_SYSTEM_VALUE
+												 : query->override;
+}
+
 /* Does the deparser print an output column again in ORDER BY and the like? */
 static bool
 repeats_sublinks(Query *query)
@@ -444,6 +458,8 @@ prepare_level(Level *level, QuirkContext *context)
 								: assign_itself(query);
 	else
 		refuse_part_values(query->targetList);
+	if (query->commandType == CMD_INSERT)
+		query->override = override_of(query);
 	if (list_length(context->levels) == 1)
 		force_prefixes(query);
 	if (repeats_sublinks(query))

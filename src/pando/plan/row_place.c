@@ -109,7 +109,11 @@ row_place(PG_FUNCTION_ARGS)
 			MemoryContextAllocZero(fcinfo->flinfo->fn_mcxt, sizeof(LastShard));
 	if (last->relid != relid)
 	{
-		if (!relation_is_shard(relid, &last->id, NULL))
+		const DistTable *table = dist_table(relid);
+
+		if (table != NULL && table->managed_local && table->nshards == 1)
+			last->id = table->shards[0].id;
+		else if (!relation_is_shard(relid, &last->id, NULL))
 			ereport(ERROR, (errcode(ERRCODE_WRONG_OBJECT_TYPE),
 							errmsg("relation %u is not a shard", relid)));
 		last->relid = relid;

@@ -1,0 +1,51 @@
+/*
+ * local_table.c: managed local tables (see local_table.h).
+ *
+ * The other nodes have an empty shell of the table, and metadata that say: one shard,
+ * placed on the coordinator (group 0). The shard's table is the coordinator's table
+ * itself, under its own name, so a statement through a worker is sent there and is then
+ * PostgreSQL's, with all that the table has: triggers, rules, policies, foreign keys. On
+ * the coordinator the planner and the executor leave the table alone
+ * (TABLE_MANAGED_LOCAL).
+ *
+ * Locks: whoever changes the table's definition locks the other nodes' shells before the
+ * table itself (local_shells_lock()): a statement on another node locks its shell first,
+ * too, and the table when it gets there.
+ */
+#include "pando/compat/compat.h"
+#include "storage/lockdefs.h"
+
+#include "pando/cluster/convert.h"
+#include "pando/cluster/local_table.h"
+#include "pando/cluster/shards.h"
+#include "pando/ddl/local_key.h"
+#include "pando/ddl/local_shell.h"
+#include "pando/ddl/table_def.h"
+#include "pando/metadata/table.h"
+
+bool
+is_managed_local(Oid relid)
+{
+	const DistTable *table = dist_table(relid);
+
+	return table != NULL && table->kind == TABLE_MANAGED_LOCAL;
+}
+
+void
+local_table_manage(Oid relid)
+{
+	TableSpec spec = {.relid = relid, .kind = TABLE_MANAGED_LOCAL, .replication = 1};
+
+	convert_make_shells(relid, table_def_local_shell(relid));
+	shards_register_table(&spec);
+	local_keys_follow(relid);
+}
+
+void
+local_table_release(Oid relid)
+{
+	local_shells_lock(relid, AccessExclusiveLock);
+	local_keys_forget(relid);
+	convert_unregister(relid);
+	convert_drop_shells(list_make1_oid(relid));
+}

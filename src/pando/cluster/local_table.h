@@ -1,0 +1,24 @@
+/*
+ * local_table.h: managed local tables: the coordinator's own tables, usable on all nodes.
+ *
+ * Nothing about the table itself changes, ever: not its rows, indexes, triggers or rules.
+ * What is made or dropped is what other nodes know of it.
+ */
+#ifndef PANDO_CLUSTER_LOCAL_TABLE_H
+#define PANDO_CLUSTER_LOCAL_TABLE_H
+
+#include "pando/compat/compat.h"
+
+/* Is it one, and are we on the coordinator? */
+extern bool is_managed_local(Oid relid);
+
+/*
+ * Makes a local table, which the caller has checked and locked, a managed one: shells on
+ * the other nodes, and metadata on all.
+ */
+extern void local_table_manage(Oid relid);
+
+/* The reverse. The shells go, with what users have built on them on their nodes. */
+extern void local_table_release(Oid relid);
+
+#endif

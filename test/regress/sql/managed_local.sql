@@ -1,0 +1,242 @@
+-- Managed local tables: ordinary tables of the coordinator that every node can use. They keep what
+-- they have (triggers, policies, foreign keys), and statements through a worker give the rows and
+-- errors that they give on the coordinator.
+\set VERBOSITY terse
+SET client_min_messages TO warning;
+CREATE SCHEMA managed;
+SET search_path = managed;
+SET citus.next_shard_id = 2300000;
+SELECT nodeport AS worker FROM pg_dist_node WHERE groupid = 1 \gset
+SELECT nodeport AS coordinator FROM pg_dist_node WHERE groupid = 0 \gset
+
+CREATE TABLE ref (id int PRIMARY KEY, name text);
+SELECT create_reference_table('ref');
+INSERT INTO ref SELECT i, 'ref ' || i FROM generate_series(1, 9) i;
+CREATE TABLE dist (k int PRIMARY KEY, v text);
+SELECT create_distributed_table('dist', 'k');
+INSERT INTO dist SELECT i, 'dist ' || i FROM generate_series(1, 50) i;
+
+CREATE TABLE item (id serial PRIMARY KEY, r int REFERENCES ref, v text DEFAULT 'none',
+	twice int GENERATED ALWAYS AS (r * 2) STORED, UNIQUE (v, id));
+CREATE TABLE part (id bigint GENERATED ALWAYS AS IDENTITY, item int REFERENCES item ON DELETE CASCADE, n int);
+CREATE FUNCTION mark() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN new.v := new.v || '.'; RETURN new; END $$;
+CREATE TRIGGER mark BEFORE INSERT ON item FOR EACH ROW EXECUTE FUNCTION mark();
+INSERT INTO item (r) SELECT 1 + i % 9 FROM generate_series(1, 12) i;
+SELECT citus_add_local_table_to_metadata('item', cascade_via_foreign_keys => true);
+SELECT table_name, citus_table_type, colocation_id, shard_count FROM public.citus_tables WHERE citus_table_type = 'local';
+SELECT shard_name, nodeport = :coordinator AS here FROM citus_shards WHERE citus_table_type = 'local' ORDER BY 1;
+-- Once more is no error.
+SELECT citus_add_local_table_to_metadata('item');
+
+-- On the coordinator nothing is between the table and PostgreSQL.
+EXPLAIN (COSTS OFF) SELECT v FROM item WHERE id = 1;
+EXPLAIN (COSTS OFF) UPDATE item SET v = 'x' WHERE id = 1;
+MERGE INTO part USING (VALUES (1, 5)) s (i, n) ON part.item = s.i WHEN NOT MATCHED THEN INSERT (item, n) VALUES (s.i, s.n);
+
+\c - - - :worker
+\set VERBOSITY terse
+SET search_path = managed;
+SELECT id, r, v, twice FROM item ORDER BY id LIMIT 3;
+SELECT count(*), sum(r), min(v) FROM item;
+SELECT i.id, ref.name, dist.v FROM item i JOIN ref ON i.r = ref.id JOIN dist ON dist.k = i.id WHERE i.id < 4 ORDER BY 1;
+SELECT i.id, p.n FROM item i LEFT JOIN part p ON p.item = i.id WHERE i.id < 3 ORDER BY 1;
+SELECT count(*) FROM dist WHERE EXISTS (SELECT FROM item WHERE item.id = dist.k);
+SELECT count(*) FROM (SELECT k FROM dist UNION SELECT id FROM item) u;
+INSERT INTO item (r) VALUES (3) RETURNING id, r, v, twice;
+INSERT INTO item VALUES (100, 4, DEFAULT), (101, 5, 'given') RETURNING *;
+INSERT INTO item VALUES (100, 1, 'again') ON CONFLICT (id) DO UPDATE SET v = excluded.v || '!' RETURNING *;
+WITH new AS (INSERT INTO item (id, r) SELECT k + 1000, 1 FROM dist WHERE k < 4 RETURNING id) SELECT count(*), sum(id) FROM new;
+INSERT INTO dist SELECT id, v FROM item WHERE id = 100 RETURNING *;
+UPDATE item SET v = dist.v FROM dist WHERE dist.k = item.id AND k = 2 RETURNING item.id, item.v;
+DELETE FROM item WHERE id > 1000 RETURNING id > 1000;
+INSERT INTO part (item, n) VALUES (2, 1), (2, 2);
+INSERT INTO part VALUES (7, 2, 1);
+INSERT INTO part OVERRIDING SYSTEM VALUE VALUES (7, 2, 3) RETURNING *;
+DELETE FROM item WHERE id = 2;
+SELECT item, n FROM part ORDER BY 1, 2;
+COPY item (id, r, v) FROM stdin;
+200	1	copied
+201	2	\N
+\.
+COPY part (item, n) FROM stdin;
+200	1
+\.
+COPY (SELECT * FROM item WHERE id >= 200 ORDER BY id) TO stdout;
+SELECT i.id FROM item i, dist d WHERE i.r = d.k ORDER BY i.id LIMIT 2 FOR UPDATE OF i;
+WITH gone AS (DELETE FROM item WHERE id = 101 RETURNING *) INSERT INTO dist SELECT id, v FROM gone RETURNING *;
+PREPARE by_id AS SELECT r, v FROM item WHERE id = $1;
+EXECUTE by_id(1);
+EXECUTE by_id(200);
+
+-- Writes of both kinds in one transaction.
+BEGIN;
+INSERT INTO item (id, r) VALUES (300, 1);
+INSERT INTO dist VALUES (300, 'with item');
+UPDATE ref SET name = 'changed' WHERE id = 1;
+SELECT item.id, dist.v, ref.name FROM item JOIN dist ON k = item.id JOIN ref ON ref.id = item.r WHERE k = 300;
+SAVEPOINT s;
+DELETE FROM item WHERE id = 300;
+ROLLBACK TO s;
+COMMIT;
+BEGIN;
+INSERT INTO item (id, r) VALUES (301, 1);
+INSERT INTO dist VALUES (301, 'with item');
+ROLLBACK;
+SELECT item.id, v FROM item WHERE id >= 300;
+SELECT k FROM dist WHERE k > 299;
+
+-- Errors are the table's own.
+INSERT INTO item (id, r) VALUES (1, 1);
+INSERT INTO item (r) VALUES (77);
+INSERT INTO part (item) VALUES (555);
+DELETE FROM ref WHERE id = 2;
+UPDATE item SET id = 1 WHERE id = 3;
+SELECT nothing FROM item;
+-- Schema changes are the coordinator's.
+ALTER TABLE item ADD COLUMN x int;
+DROP TABLE item;
+TRUNCATE item;
+SELECT citus_add_local_table_to_metadata('item');
+
+\c - - - :coordinator
+\set VERBOSITY terse
+SET client_min_messages TO warning;
+SET search_path = managed;
+-- Foreign keys with a reference table hold both ways.
+DELETE FROM ref WHERE id = 2;
+UPDATE ref SET id = 20 WHERE id = 2;
+ALTER TABLE item ADD COLUMN s int REFERENCES ref ON DELETE SET NULL ON UPDATE CASCADE;
+INSERT INTO ref VALUES (30, 'thirty'), (31, 'thirty-one');
+UPDATE item SET s = 29 + id % 3 WHERE id IN (1, 14, 5);
+UPDATE item SET s = 31 WHERE id = 4;
+UPDATE ref SET id = 40 WHERE id = 30;
+DELETE FROM ref WHERE id = 31;
+SELECT id, s FROM item WHERE id < 6 ORDER BY 1;
+ALTER TABLE item RENAME CONSTRAINT item_r_fkey TO kind_exists;
+ALTER TABLE item ALTER CONSTRAINT kind_exists DEFERRABLE INITIALLY DEFERRED;
+BEGIN;
+DELETE FROM ref WHERE id = 9;
+DELETE FROM item WHERE r = 9;
+COMMIT;
+BEGIN;
+DELETE FROM ref WHERE id = 8;
+COMMIT;
+SELECT conname, confrelid::regclass::text ~ '_' AS to_copy, condeferred FROM pg_constraint
+WHERE conrelid = 'item'::regclass AND contype = 'f' ORDER BY confrelid::regclass::text ~ '_', regexp_replace(conname, '_\d+$', '');
+ALTER TABLE item DROP CONSTRAINT kind_exists;
+DELETE FROM ref WHERE id = 8;
+ALTER TABLE item ADD CONSTRAINT kind_exists FOREIGN KEY (r) REFERENCES ref;
+ALTER TABLE item ADD CONSTRAINT kind_exists FOREIGN KEY (r) REFERENCES ref NOT VALID;
+DELETE FROM ref WHERE id = 7;
+
+-- Columns, names, constraints, privileges.
+ALTER TABLE item DROP COLUMN s, ADD COLUMN price numeric DEFAULT 1.5 NOT NULL, ADD COLUMN num smallserial,
+	ADD CONSTRAINT positive CHECK (price > 0);
+DROP TRIGGER mark ON item;
+ALTER TABLE item RENAME COLUMN v TO label;
+ALTER TABLE item ALTER COLUMN price TYPE int, ALTER COLUMN label SET DEFAULT 'new';
+CREATE UNIQUE INDEX item_num ON item (num);
+CREATE UNIQUE INDEX CONCURRENTLY item_both ON item (num, r);
+DROP INDEX CONCURRENTLY item_both;
+ALTER TABLE item RENAME TO thing;
+CREATE SCHEMA managed_too;
+ALTER TABLE thing SET SCHEMA managed_too;
+CREATE ROLE managed_user;
+GRANT USAGE ON SCHEMA managed_too TO managed_user;
+GRANT SELECT, INSERT ON managed_too.thing TO managed_user;
+ALTER TABLE managed_too.thing ENABLE ROW LEVEL SECURITY;
+CREATE POLICY cheap ON managed_too.thing USING (price < 10);
+ALTER TABLE managed_too.thing INHERIT part;
+CREATE RULE kept AS ON DELETE TO managed_too.thing WHERE old.id = 3 DO INSTEAD NOTHING;
+
+\c - - - :worker
+\set VERBOSITY terse
+SELECT attname, format_type(atttypid, atttypmod), attnotnull FROM pg_attribute
+WHERE attrelid = 'managed_too.thing'::regclass AND attnum > 0 AND NOT attisdropped ORDER BY attnum;
+INSERT INTO managed_too.thing (id, r, price) VALUES (400, 1, 9), (401, 1, 11) RETURNING id, r, label, twice, price, num > 0;
+INSERT INTO managed_too.thing (id, r, price) VALUES (402, 1, -1);
+INSERT INTO managed_too.thing (id, r, num) VALUES (403, 1, 1) ON CONFLICT (num) DO NOTHING;
+DELETE FROM managed_too.thing WHERE id IN (3, 5);
+SELECT id FROM managed_too.thing WHERE id IN (3, 5);
+SET ROLE managed_user;
+SELECT id, price FROM managed_too.thing WHERE id >= 400 ORDER BY id;
+INSERT INTO managed_too.thing (id, num, price) VALUES (404, 999, 12);
+COPY managed_too.thing (id, num) FROM stdin;
+405	1000
+\.
+UPDATE managed_too.thing SET price = 1;
+RESET ROLE;
+
+\c - - - :coordinator
+\set VERBOSITY terse
+SET client_min_messages TO warning;
+SET search_path = managed;
+SET citus.next_shard_id = 2310000;
+-- It never moves, and the coordinator can't go.
+SELECT shardid FROM pg_dist_shard WHERE logicalrelid = 'managed_too.thing'::regclass \gset
+SELECT citus_move_shard_placement(:shardid, '127.0.0.1', :coordinator, '127.0.0.1', :worker);
+SELECT citus_remove_node('127.0.0.1', :coordinator);
+SELECT count(*) FROM get_rebalance_table_shards_plan() WHERE table_name::text ~ 'thing|part';
+-- A view, and the way to another kind of table.
+CREATE VIEW view_of AS SELECT id, n FROM part;
+CREATE TABLE other (a int, b int);
+INSERT INTO other VALUES (1, 2), (3, 4);
+SELECT citus_add_local_table_to_metadata('other');
+SELECT create_distributed_table('other', 'a');
+SELECT * FROM other ORDER BY 1;
+SELECT undistribute_table('other');
+SELECT citus_add_local_table_to_metadata('other');
+SELECT create_reference_table('other');
+SELECT citus_add_local_table_to_metadata('other');
+SELECT undistribute_table('other');
+SELECT citus_add_local_table_to_metadata('other');
+SELECT undistribute_table('other');
+SELECT result FROM run_command_on_all_nodes($$SELECT to_regclass('managed.other') IS NOT NULL$$) ORDER BY 1;
+SELECT * FROM other ORDER BY 1;
+
+-- A reference table that comes later; and one that goes.
+CREATE TABLE late (id int PRIMARY KEY);
+CREATE TABLE early (id int REFERENCES late);
+INSERT INTO late VALUES (1), (2);
+INSERT INTO early VALUES (1);
+SELECT citus_add_local_table_to_metadata('early');
+SELECT create_reference_table('late');
+DELETE FROM late WHERE id = 1;
+SELECT undistribute_table('late');
+DELETE FROM late WHERE id = 1;
+SELECT create_reference_table('late');
+SELECT undistribute_table('early');
+SELECT conname FROM pg_constraint WHERE conrelid = 'early'::regclass;
+SELECT citus_add_local_table_to_metadata('early');
+DROP TABLE late CASCADE;
+SELECT conname FROM pg_constraint WHERE conrelid = 'early'::regclass;
+
+-- New tables at once, if the user says so; those that can't be are left local.
+SET citus.use_citus_managed_tables TO on;
+CREATE TABLE new_one (id int PRIMARY KEY);
+CREATE TABLE new_two AS SELECT 1 AS a, 'x' AS b;
+CREATE TABLE IF NOT EXISTS early (id int);
+CREATE TEMPORARY TABLE new_temporary (a int);
+CREATE TABLE new_parts (a int) PARTITION BY LIST (a);
+CREATE TABLE new_part PARTITION OF new_parts FOR VALUES IN (1);
+CREATE TABLE new_child () INHERITS (other);
+CREATE MATERIALIZED VIEW new_matview AS SELECT 1 AS a;
+SELECT new_three INTO new_three FROM (SELECT 3) AS s (new_three);
+BEGIN;
+CREATE TABLE new_gone (a int);
+ROLLBACK;
+RESET citus.use_citus_managed_tables;
+CREATE TABLE not_managed (a int);
+SELECT table_name FROM public.citus_tables WHERE citus_table_type = 'local' AND table_name::text ~ '^(new|not)' ORDER BY 1;
+SELECT result FROM run_command_on_workers($$SELECT count(*) FROM managed.new_one RIGHT JOIN managed.new_two ON id = a, managed.new_three$$);
+DROP TABLE new_one, new_two, new_three;
+
+DROP TABLE managed_too.thing CASCADE;
+SELECT result FROM run_command_on_all_nodes($$SELECT to_regclass('managed_too.thing') IS NULL$$);
+SELECT remove_local_tables_from_metadata();
+SELECT count(*) FROM public.citus_tables WHERE citus_table_type = 'local';
+SELECT result FROM run_command_on_workers($$SELECT count(*) FROM pg_class WHERE relnamespace = 'managed'::regnamespace AND relname IN ('part', 'early', 'other')$$);
+SELECT * FROM view_of ORDER BY 1, 2;
+SET client_min_messages TO error;
+DROP SCHEMA managed, managed_too CASCADE;
+DROP ROLE managed_user;
