@@ -112,6 +112,8 @@ refuse_varying_copies(const DistTable *target, Query *query)
 		return;
 	if (query_varies((Node *) query))
 		construct = "a volatile function";
+	else if (write_system_columns(query).others)
+		construct = "a system column";
 	else
 		order_walker((Node *) query, &construct);
 	if (construct)
@@ -258,9 +260,15 @@ static Fragment *
 modification_fragment(Query *query, const DistTable *target)
 {
 	List *outer = broadcast_enter();
-	Distribution distribution = distribution_of_query(query);
+	SystemColumns columns = write_system_columns(query);
+	Distribution distribution;
 	bool whole;
+	bool broadcast = false;
 	Fragment *fragment;
+
+	if (columns.tableoid)
+		query = write_with_shell_oids(query);
+	distribution = distribution_of_query(query);
 
 	/* What it is compared with may run first, and be known to all shards. */
 	if (distribution.kind == DIST_COORDINATOR ||
@@ -268,7 +276,10 @@ modification_fragment(Query *query, const DistTable *target)
 	{
 		Query *copy = query_without_join_columns(copyObject(query));
 
-		if (write_broadcast(copy))
+		if (columns.others && !table_has_copies(target))
+			write_use_places(copy);
+		broadcast = write_broadcast(copy);
+		if (broadcast)
 		{
 			query = copy;
 			distribution = distribution_of_query(query);
@@ -285,6 +296,8 @@ modification_fragment(Query *query, const DistTable *target)
 	if (query->hasModifyingCTE && distribution.kind != DIST_SINGLE)
 		refuse_modification(target, &distribution);
 	refuse_varying_copies(target, query);
+	if (columns.others && (broadcast || distribution.kind != DIST_SINGLE))
+		refuse_ctid_from_outside(query, broadcast);
 	if (query->commandType == CMD_UPDATE)
 		refuse_key_change(target, query->targetList, query->resultRelation, 0,
 						  distribution.pruned ? distribution.keys : NIL);

@@ -64,6 +64,29 @@ extern void refuse_key_change(const DistTable *target, List *assignments,
 /* Raises an error if the text of a write to copies could give them different rows. */
 extern void refuse_varying_copies(const DistTable *target, Query *query);
 
+/* System columns in WHERE and SET of an UPDATE or DELETE, and in ON CONFLICT. */
+typedef struct SystemColumns
+{
+	bool tableoid;
+	bool others;
+} SystemColumns;
+
+extern SystemColumns write_system_columns(Query *write);
+
+/* The statement with the shell tables' Oids for tableoid, where a table has no children.
+ */
+extern Query *write_with_shell_oids(Query *write);
+
+/* In place: rows of the target that are named by ctids of a subquery are named by places.
+ */
+extern void write_use_places(Query *write);
+
+/*
+ * Raises an error if ctid is compared with what may name a row of another shard;
+ * results_are_read: rows from elsewhere are among what the statement reads.
+ */
+extern void refuse_ctid_from_outside(Query *write, bool results_are_read);
+
 extern void refuse_missing_key(const DistTable *target) pg_attribute_noreturn();
 
 #endif

@@ -181,6 +181,36 @@ SELECT sum(bump) FROM bump(6);
 SELECT bump(7) \g |sort
 SELECT count(*), sum(v) FROM a;
 
+-- System columns: tableoid is the table's Oid, and ctid names a row wherever it is.
+BEGIN;
+UPDATE a SET v = 1 WHERE tableoid = 'a'::regclass AND k = 5;
+UPDATE a SET v = 2 WHERE tableoid = 'b'::regclass;
+UPDATE a SET v = 3 FROM r WHERE a.tableoid <> r.tableoid AND r.tableoid = 'r'::regclass AND r.id = a.k AND a.k > 3;
+UPDATE r SET v = 4 WHERE tableoid = 'r'::regclass AND id > 3;
+UPDATE s SET v = 5 WHERE tableoid::regclass::text = 's' AND id > 3;
+SELECT md5(string_agg(format('%s,%s,%s,%s', k, id, v, w), '|' ORDER BY id)) FROM a;
+UPDATE a SET w = 'some' WHERE ctid IN (SELECT ctid FROM a ORDER BY id LIMIT 7) RETURNING id \g |sort
+UPDATE a SET w = 'same' WHERE ctid IN (SELECT ctid FROM a WHERE k = 5 OR w = 'some' ORDER BY id LIMIT 4) AND id > 2 RETURNING id \g |sort
+UPDATE a SET w = 'others' WHERE ctid NOT IN (SELECT ctid FROM a WHERE id > 20) AND k < 7 RETURNING id \g |sort
+UPDATE a SET w = 'one' WHERE ctid = (SELECT ctid FROM a ORDER BY id DESC LIMIT 1) RETURNING id;
+UPDATE a SET w = 'joined' WHERE ctid IN (SELECT a.ctid FROM a JOIN b USING (k) JOIN r ON r.id = a.k WHERE a.id < 30) RETURNING id \g |sort
+UPDATE a SET w = 'least' WHERE ctid > (SELECT min(other.ctid) FROM a other WHERE other.k = a.k) AND false;
+UPDATE a SET w = 'self' FROM a other WHERE a.k = other.k AND a.ctid = other.ctid AND other.id = 12 RETURNING a.id;
+DELETE FROM a WHERE ctid = ANY (ARRAY(SELECT ctid FROM a WHERE id > 10 ORDER BY id LIMIT 5)) RETURNING id \g |sort
+DELETE FROM a WHERE ctid IN (SELECT ctid FROM a WHERE id > 10 ORDER BY id LIMIT 5 FOR UPDATE SKIP LOCKED) RETURNING id \g |sort
+WITH gone AS (DELETE FROM a WHERE ctid IN (SELECT ctid FROM a ORDER BY id LIMIT 3) RETURNING id) SELECT * FROM gone ORDER BY id;
+PREPARE some_rows(int) AS DELETE FROM a WHERE ctid IN (SELECT ctid FROM a WHERE id > $1 ORDER BY id LIMIT 2) RETURNING id;
+EXECUTE some_rows(20) \g |sort
+EXECUTE some_rows(20) \g |sort
+EXECUTE some_rows(20) \g |sort
+EXECUTE some_rows(20) \g |sort
+EXECUTE some_rows(20) \g |sort
+EXECUTE some_rows(20) \g |sort
+EXECUTE some_rows(30) \g |sort
+DELETE FROM s WHERE ctid IN (SELECT ctid FROM s ORDER BY id LIMIT 3) RETURNING id \g |sort
+SELECT md5(string_agg(format('%s,%s,%s,%s', k, id, v, w), '|' ORDER BY id)) FROM a;
+ROLLBACK;
+
 -- All rows.
 DELETE FROM a WHERE k = 6;
 DELETE FROM a WHERE v > 1000000;
