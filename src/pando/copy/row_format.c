@@ -35,7 +35,6 @@ struct RowFormat
 	TupleDesc desc;
 	int ncolumns;
 	Column *columns;
-	StringInfoData field; /* reading: one field's bytes */
 };
 
 /*
@@ -178,7 +177,6 @@ row_format_for_reading(TupleDesc desc, List *attnums, const char *letters)
 			getTypeInputInfo(column->type, &function, &column->ioparam);
 		fmgr_info(function, &column->function);
 	}
-	initStringInfo(&format->field);
 	return format;
 }
 
@@ -222,7 +220,8 @@ row_format_read(RowFormat *format, StringInfo in, Datum *values, bool *nulls)
 		Column *column = &format->columns[i];
 		int at = column->attnum - 1;
 		int32 length = pq_getmsgint(in, 4);
-		StringInfo field = &format->field;
+		StringInfoData field = {0};
+		char after = '\0';
 
 		if (length < -1)
 			ereport(ERROR, (errcode(ERRCODE_PROTOCOL_VIOLATION),
@@ -230,23 +229,30 @@ row_format_read(RowFormat *format, StringInfo in, Datum *values, bool *nulls)
 		nulls[at] = length == -1;
 		if (!nulls[at])
 		{
-			resetStringInfo(field);
-			appendBinaryStringInfo(field, pq_getmsgbytes(in, length), length);
+			/* Where it is, for it may be long, but with a NUL at its end. */
+			field.data = unconstify(char *, pq_getmsgbytes(in, length));
+			field.len = length;
+			field.maxlen = length + 1;
+			after = field.data[length];
+			field.data[length] = '\0';
 		}
 
 		/* Domains check their constraints for NULL, too. */
 		if (column->form == FORM_TEXT)
 		{
-			char *text = nulls[at] ? NULL : pg_client_to_server(field->data, field->len);
+			char *text = nulls[at] ? NULL : pg_client_to_server(field.data, field.len);
 
 			values[at] = InputFunctionCall(&column->function, text, column->ioparam,
 										   column->typmod);
-			continue;
 		}
-		values[at] = ReceiveFunctionCall(&column->function, nulls[at] ? NULL : field,
-										 column->ioparam, column->typmod);
-		if (!nulls[at] && field->cursor != field->len)
+		else
+			values[at] = ReceiveFunctionCall(&column->function, nulls[at] ? NULL : &field,
+											 column->ioparam, column->typmod);
+		if (nulls[at])
+			continue;
+		if (column->form == FORM_BINARY && field.cursor != field.len)
 			ereport(ERROR, (errcode(ERRCODE_INVALID_BINARY_REPRESENTATION),
 							errmsg("incorrect binary data format")));
+		field.data[length] = after;
 	}
 }

@@ -3,7 +3,8 @@
  *
  * The COPY is sent with the first full block, or at the end, and the first blocks wait in
  * memory until the node answers, so that all nodes are started before any is waited for.
- * From then on each block goes out when it is full; only a full socket makes this wait.
+ * From then on each block goes out when it is full; only a full socket makes this wait. A
+ * long row is a block by itself.
  * Where another statement needs the session in between, the COPY ends and a new one
  * follows.
  */
@@ -20,6 +21,9 @@
 
 /* Blocks kept back while the node has not answered the COPY yet. */
 #define BACKLOG_BYTES (1024 * 1024)
+
+/* A row that goes straight to its session. */
+#define LONG_ROW BACKLOG_BYTES
 
 struct StreamOut
 {
@@ -157,26 +161,46 @@ stream_put(StreamOut *stream, StringInfo data)
 	resetStringInfo(data);
 }
 
-/* Closes the block at hand and appends it to the backlog. */
+/* Appends what goes ahead of a block's bytes to the backlog. */
 static void
-block_close(StreamOut *stream)
+block_head(StreamOut *stream, int nbytes)
 {
 	uint32 word;
 	uint64 first;
 
-	if (stream->nrows == 0)
-		return;
 	word = pg_hton32(stream->nrows);
 	appendBinaryStringInfo(&stream->backlog, (char *) &word, 4);
-	word = pg_hton32(stream->bytes.len);
+	word = pg_hton32(nbytes);
 	appendBinaryStringInfo(&stream->backlog, (char *) &word, 4);
 	first = pg_hton64(stream->first_line);
 	appendBinaryStringInfo(&stream->backlog, (char *) &first, 8);
 	appendBinaryStringInfo(&stream->backlog, stream->lines.data, stream->lines.len);
+}
+
+/* Closes the block at hand and appends it to the backlog. */
+static void
+block_close(StreamOut *stream)
+{
+	if (stream->nrows == 0)
+		return;
+	block_head(stream, stream->bytes.len);
 	appendBinaryStringInfo(&stream->backlog, stream->bytes.data, stream->bytes.len);
 	resetStringInfo(&stream->lines);
 	resetStringInfo(&stream->bytes);
 	stream->nrows = 0;
+}
+
+/* A row that is a block by itself, and not copied. */
+static void
+long_row_send(StreamOut *stream, const char *bytes, int length)
+{
+	block_head(stream, length);
+	resetStringInfo(&stream->lines);
+	stream->nrows = 0;
+	stream_start(stream);
+	(void) stream_ready(stream, true);
+	stream_put(stream, &stream->backlog);
+	session_copy_put(stream->session, bytes, length);
 }
 
 void
@@ -184,13 +208,20 @@ stream_out_row(StreamOut *stream, const char *bytes, int length, uint64 line)
 {
 	uint32 after;
 
+	if (length >= LONG_ROW)
+		block_close(stream);
 	if (stream->nrows == 0)
 		stream->first_line = line;
 	after = pg_hton32((uint32) (line - stream->first_line));
 	appendBinaryStringInfo(&stream->lines, (char *) &after, 4);
-	appendBinaryStringInfo(&stream->bytes, bytes, length);
 	stream->nrows++;
 	stream->sent++;
+	if (length >= LONG_ROW)
+	{
+		long_row_send(stream, bytes, length);
+		return;
+	}
+	appendBinaryStringInfo(&stream->bytes, bytes, length);
 
 	if (stream->bytes.len < BLOCK_BYTES && stream->nrows < BLOCK_ROWS)
 		return;

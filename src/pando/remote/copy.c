@@ -11,6 +11,9 @@
 #include "utils/memutils.h"
 
 #define SLICE (64 * 1024)
+#define PIECE                                                                            \
+	(16 * SLICE) /* of what is put at once; long rows are not kept here whole            \
+				  */
 
 int
 session_copy_get(Session *session, const char **data)
@@ -92,16 +95,12 @@ copy_in_drain(Session *session, int limit, bool all)
 	}
 }
 
-void
-session_copy_put(Session *session, const char *data, int length)
+/* Takes so many bytes that they are worth a look at the socket at most. */
+static void
+copy_in_take(Session *session, const char *data, int length)
 {
 	SessionWire *wire = session->wire;
 
-	if (session->state == SESSION_DEAD)
-		session_raise_lost(session, ERROR);
-	if (session->state != SESSION_COPY_IN)
-		elog(ERROR, "session to %s:%d is not in COPY", session->address.host,
-			 session->address.port);
 	appendBinaryStringInfo(&wire->copy_in, data, length);
 	if (wire->copy_in.len - wire->copy_in_sent < SLICE)
 		return;
@@ -110,6 +109,24 @@ session_copy_put(Session *session, const char *data, int length)
 		copy_in_drain(session, remote_copy_flush_threshold, false);
 	if (session->state == SESSION_DEAD)
 		session_raise_lost(session, ERROR);
+}
+
+void
+session_copy_put(Session *session, const char *data, int length)
+{
+	if (session->state == SESSION_DEAD)
+		session_raise_lost(session, ERROR);
+	if (session->state != SESSION_COPY_IN)
+		elog(ERROR, "session to %s:%d is not in COPY", session->address.host,
+			 session->address.port);
+	while (length > 0)
+	{
+		int piece = Min(length, PIECE);
+
+		copy_in_take(session, data, piece);
+		data += piece;
+		length -= piece;
+	}
 }
 
 void
