@@ -313,24 +313,12 @@ read_bytes(File file, const char *path, off_t offset, char *data, int size)
 	return total;
 }
 
-static char *
-chunk_as_hex(const char *data, int length)
-{
-	char *hex = palloc_extended(2 * (Size) length + 3, MCXT_ALLOC_HUGE);
-
-	hex[0] = '\\';
-	hex[1] = 'x';
-	hex_encode(data, length, hex + 2);
-	hex[2 + 2 * (Size) length] = '\0';
-	return hex;
-}
-
 static void
 send_chunk(List *nodes, const char *name, const char *data, int length, off_t offset)
 {
-	char *hex = chunk_as_hex(data, length);
 	char *position = psprintf(INT64_FORMAT, (int64) offset);
-	const char *values[3] = {name, position, hex};
+	const char *values[3] = {name, position, data};
+	const int lengths[3] = {0, 0, length};
 	List *sessions = NIL;
 
 	foreach_ptr (const DistNode, node, nodes)
@@ -338,14 +326,13 @@ send_chunk(List *nodes, const char *name, const char *data, int length, off_t of
 		Session *session = xact_session(node, XACT_SNAPSHOT);
 
 		session_send_params(session, "SELECT pando.result_append($1, $2, $3)", 3, values,
-							NULL, false, true);
+							lengths, false, true);
 		sessions = lappend(sessions, session);
 	}
 	foreach_ptr (Session, session, sessions)
 		session_result_free(session_finish(session));
 	list_free(sessions);
 	pfree(position);
-	pfree(hex);
 }
 
 void
