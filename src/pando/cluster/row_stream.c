@@ -1,9 +1,10 @@
 /*
  * row_stream.c: rows of a relation of this server, sent to a relation of another.
  *
- * COPY in text format over the transaction's session: unlike the binary format it names
- * types, relations and roles instead of their OIDs, which differ between nodes. Values
- * are printed under settings that lose nothing (literal_text).
+ * COPY over the transaction's session, in binary format, or in text format where the
+ * binary one would hold OIDs, which differ between nodes, or the client has another
+ * encoding, which send functions would convert to. Values are printed under settings
+ * that lose nothing (literal_text).
  */
 #include "pando/compat/compat.h"
 
@@ -11,6 +12,7 @@
 #include "access/tableam.h"
 #include "executor/tuptable.h"
 #include "lib/stringinfo.h"
+#include "mb/pg_wchar.h"
 #include "miscadmin.h"
 #include "utils/builtins.h"
 #include "utils/memutils.h"
@@ -19,31 +21,28 @@
 
 #include "pando/base/literal.h"
 #include "pando/cluster/row_stream.h"
+#include "pando/executor/decode.h"
 #include "pando/transaction/xact.h"
 
 /* Appends a value as the text format of COPY has it. */
 static void
 append_escaped(StringInfo line, const char *text)
 {
-	for (const char *p = text; *p != '\0'; p++)
+	for (;;)
 	{
-		switch (*p)
-		{
-			case '\\':
-				appendStringInfoString(line, "\\\\");
-				break;
-			case '\n':
-				appendStringInfoString(line, "\\n");
-				break;
-			case '\r':
-				appendStringInfoString(line, "\\r");
-				break;
-			case '\t':
-				appendStringInfoString(line, "\\t");
-				break;
-			default:
-				appendStringInfoChar(line, *p);
-		}
+		size_t plain = strcspn(text, "\\\n\r\t");
+		const char *escape;
+
+		appendBinaryStringInfo(line, text, plain);
+		text += plain;
+		if (*text == '\0')
+			return;
+		escape = *text == '\\'	 ? "\\\\"
+				 : *text == '\n' ? "\\n"
+				 : *text == '\r' ? "\\r"
+								 : "\\t";
+		appendStringInfoString(line, escape);
+		text++;
 	}
 }
 
@@ -55,45 +54,66 @@ column_is_sent(TupleDesc desc, int i)
 	return !column->attisdropped && column->attgenerated == '\0';
 }
 
-/* COPY target (columns) FROM STDIN */
-static char *
-copy_command(TupleDesc desc, const char *target)
+/* The columns that are sent, numbered anew. */
+static TupleDesc
+sent_columns(TupleDesc desc)
 {
-	StringInfoData sql;
-	const char *separator = "";
+	TupleDesc sent = CreateTemplateTupleDesc(desc->natts);
+	int count = 0;
 
-	initStringInfo(&sql);
-	appendStringInfo(&sql, "COPY %s (", target);
 	for (int i = 0; i < desc->natts; i++)
 	{
-		if (!column_is_sent(desc, i))
-			continue;
-		appendStringInfo(&sql, "%s%s", separator,
-						 quote_identifier(NameStr(TupleDescAttr(desc, i)->attname)));
-		separator = ", ";
+		if (column_is_sent(desc, i))
+			TupleDescCopyEntry(sent, ++count, desc, i + 1);
 	}
-	appendStringInfoString(&sql, ") FROM STDIN");
-	return sql.data;
+	sent->natts = count;
+	return sent;
 }
 
 static void
-append_row(StringInfo line, TupleTableSlot *slot)
+sent_values(TupleTableSlot *slot, Datum *values, bool *nulls)
 {
 	TupleDesc desc = slot->tts_tupleDescriptor;
-	const char *separator = "";
+	int count = 0;
 
 	slot_getallattrs(slot);
 	for (int i = 0; i < desc->natts; i++)
 	{
 		if (!column_is_sent(desc, i))
 			continue;
-		appendStringInfoString(line, separator);
-		separator = "\t";
-		if (slot->tts_isnull[i])
+		values[count] = slot->tts_values[i];
+		nulls[count++] = slot->tts_isnull[i];
+	}
+}
+
+/* COPY target (columns) FROM STDIN */
+static char *
+copy_command(TupleDesc sent, const char *target, bool binary)
+{
+	StringInfoData sql;
+
+	initStringInfo(&sql);
+	appendStringInfo(&sql, "COPY %s", target);
+	for (int i = 0; i < sent->natts; i++)
+		appendStringInfo(&sql, "%s%s", i > 0 ? ", " : " (",
+						 quote_identifier(NameStr(TupleDescAttr(sent, i)->attname)));
+	appendStringInfo(&sql, "%s FROM STDIN%s", sent->natts > 0 ? ")" : "",
+					 binary ? " (FORMAT binary)" : "");
+	return sql.data;
+}
+
+static void
+append_as_text(StringInfo line, TupleDesc sent, const Datum *values, const bool *nulls)
+{
+	for (int i = 0; i < sent->natts; i++)
+	{
+		if (i > 0)
+			appendStringInfoChar(line, '\t');
+		if (nulls[i])
 			appendStringInfoString(line, "\\N");
 		else
-			append_escaped(line, literal_text(slot->tts_values[i], false,
-											  TupleDescAttr(desc, i)->atttypid));
+			append_escaped(
+				line, literal_text(values[i], false, TupleDescAttr(sent, i)->atttypid));
 	}
 	appendStringInfoChar(line, '\n');
 }
@@ -127,7 +147,13 @@ uint64
 row_stream_to_node(Oid source, const DistNode *node, const char *target)
 {
 	Relation rel = table_open(source, AccessShareLock);
-	TupleDesc desc = RelationGetDescr(rel);
+	TupleDesc sent = sent_columns(RelationGetDescr(rel));
+	bool binary =
+		columns_travel_binary(sent) && pg_get_client_encoding() == GetDatabaseEncoding();
+	RowEncoder *encoder = encoder_create(sent, binary);
+	Datum *values = palloc(sizeof(Datum) * (sent->natts + 1));
+	bool *nulls = palloc(sizeof(bool) * (sent->natts + 1));
+	StringInfoData head;
 	Session *session = xact_session(node, XACT_WRITE);
 	Snapshot snapshot;
 	TableScanDesc scan;
@@ -136,8 +162,12 @@ row_stream_to_node(Oid source, const DistNode *node, const char *target)
 		AllocSetContextCreate(CurrentMemoryContext, "row stream", ALLOCSET_DEFAULT_SIZES);
 	uint64 rows = 0;
 
-	session_send_simple(session, copy_command(desc, target));
+	session_send_simple(session, copy_command(sent, target, binary));
 	wait_for_copy_in(session);
+	initStringInfo(&head);
+	if (binary)
+		encode_header(encoder, &head);
+	session_copy_put(session, head.data, head.len);
 
 	snapshot = RegisterSnapshot(GetLatestSnapshot());
 	scan = table_beginscan(rel, snapshot, 0, NULL);
@@ -149,7 +179,11 @@ row_stream_to_node(Oid source, const DistNode *node, const char *target)
 
 		CHECK_FOR_INTERRUPTS();
 		initStringInfo(&line);
-		append_row(&line, slot);
+		sent_values(slot, values, nulls);
+		if (binary)
+			encode_row(encoder, &line, values, nulls);
+		else
+			append_as_text(&line, sent, values, nulls);
 		session_copy_put(session, line.data, line.len);
 		MemoryContextSwitchTo(old);
 		MemoryContextReset(row_context);
