@@ -5,8 +5,8 @@
 -- The engine: command i on node i; node id 0 is this server. Each statement is its own
 -- transaction, see pando/monitor/README.md.
 CREATE OR REPLACE FUNCTION pando.run_commands(nodeids int4[], commands text[], parallel boolean,
-		warn boolean, OUT ord int4, OUT success boolean, OUT result text) RETURNS SETOF record
-	LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'run_commands';
+		warn boolean, OUT ord int4, OUT success boolean, OUT result text, OUT sqlstate text)
+	RETURNS SETOF record LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'run_commands';
 CREATE OR REPLACE FUNCTION pando.command_expand(command text, names text[]) RETURNS text
 	LANGUAGE c IMMUTABLE STRICT AS 'MODULE_PATHNAME', 'command_expand';
 

@@ -112,7 +112,7 @@ BEGIN
 		ARRAY[pg_catalog.citus_nodeid_for_gpid(global_pid)], ARRAY['SELECT ' || call], false, false);
 	IF NOT answer.success THEN
 		RAISE EXCEPTION '%', regexp_replace(answer.result, '^ERROR: ', '')
-			USING ERRCODE = 'insufficient_privilege';
+			USING ERRCODE = coalesce(answer.sqlstate, 'connection_failure');
 	END IF;
 	RETURN answer.result::boolean;
 END $$;

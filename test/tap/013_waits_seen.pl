@@ -83,6 +83,11 @@ my ($result, $out, $err) = $worker2->psql('postgres', "SET ROLE somebody; SELECT
 like($err, qr/must be a (?:member|superuser)/, 'a backend of somebody else');
 ($result, $out, $err) = $worker2->psql('postgres', 'SELECT pg_cancel_backend(99990000000001)');
 like($err, qr/no node has the id 9999/, 'a node that there is not');
+($result, $out, $err) = $worker2->psql('postgres', "SELECT pg_cancel_backend($waiter_gpid - $waiter->{pid} + 999999999)");
+is($out, 'f', 'a process that there is not');
+like($err, qr/WARNING:  PID 999999999 is not a PostgreSQL backend process/, 'is a warning');
+($result, $out, $err) = $worker2->psql('postgres', "SELECT pg_terminate_backend($waiter_gpid, -1)", extra_params => [ '-v', 'VERBOSITY=sqlstate' ]);
+like($err, qr/ERROR:  22003/, 'an error of PostgreSQL has its SQLSTATE');
 
 is($worker2->safe_psql('postgres', "SELECT pg_cancel_backend($waiter_gpid)"), 't', 'a backend is cancelled from another node');
 like($waiter->answer->{error}, qr/^57014 /, 'and ends its wait');

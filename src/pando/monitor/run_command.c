@@ -4,8 +4,8 @@
  *
  * A Lane is the session to one node with the commands that wait for it. Lanes are driven
  * by one loop: send what can be sent, wait for any session, take in what arrived.
- * Sessions are not given back to the pool but closed: a command may have changed anything
- * about them.
+ * Sessions are neither taken from the pool nor given back to it: a command finds the
+ * node's own settings, and may have changed anything about its session.
  *
  * Unlike a query's tasks these are no part of the client's transaction: each is its own
  * transaction, on a fresh session to the node with the node's own settings, as the
@@ -45,7 +45,8 @@ typedef struct Command
 	/* Set by run_commands_on_nodes(). */
 	bool success;
 	bool unreachable; /* the node could not be reached or was lost */
-	char *result; /* first column of the first row, or the command's tag; error text */
+	char *result;	/* first column of the first row, or the command's tag; error text */
+	char *sqlstate; /* of the error */
 } Command;
 
 typedef struct Lane
@@ -68,10 +69,11 @@ command_succeed(Command *command, const char *text)
 }
 
 static void
-command_fail(Command *command, const char *message)
+command_fail(Command *command, const char *message, const char *sqlstate)
 {
 	command->success = false;
 	command->result = psprintf("ERROR: %s", message);
+	command->sqlstate = sqlstate != NULL ? pstrdup(sqlstate) : NULL;
 }
 
 /* Takes in one result of the node; a later one of the same command replaces it. */
@@ -92,7 +94,8 @@ command_take_result(Command *command, const PGresult *result)
 		case PGRES_FATAL_ERROR:
 			message = PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
 			command_fail(command,
-						 message != NULL ? message : PQresultErrorMessage(result));
+						 message != NULL ? message : PQresultErrorMessage(result),
+						 PQresultErrorField(result, PG_DIAG_SQLSTATE));
 			break;
 		default:
 			command_succeed(command, PQcmdStatus((PGresult *) result));
@@ -105,17 +108,20 @@ static void
 command_take_error(Command *command, MemoryContext context)
 {
 	ErrorData *error;
+	const char *sqlstate;
 
 	MemoryContextSwitchTo(context);
 	error = CopyErrorData();
 	FlushErrorState();
+	sqlstate = unpack_sql_state(error->sqlerrcode);
 	if (error->sqlerrcode == ERRCODE_QUERY_CANCELED ||
 		error->sqlerrcode == ERRCODE_ADMIN_SHUTDOWN)
 		ReThrowError(error);
 	if (error->detail != NULL && error->sqlerrcode == ERRCODE_CONNECTION_FAILURE)
-		command_fail(command, psprintf("%s: %s", error->message, error->detail));
+		command_fail(command, psprintf("%s: %s", error->message, error->detail),
+					 sqlstate);
 	else
-		command_fail(command, error->message);
+		command_fail(command, error->message, sqlstate);
 	command->unreachable = error->sqlerrcode == ERRCODE_CONNECTION_FAILURE;
 	FreeErrorData(error);
 }
@@ -272,15 +278,7 @@ lane_start(Lane *lane)
 	if (lane->waiting == NIL)
 		return;
 	if (lane->session == NULL)
-	{
-		lane->session = session_claim(&lane->address, GetUserId());
-		/* What an earlier transaction has set there is not what the node would have. */
-		while (lane->session->settings != NULL)
-		{
-			lane_close(lane);
-			lane->session = session_claim(&lane->address, GetUserId());
-		}
-	}
+		lane->session = session_claim_apart(&lane->address, GetUserId());
 	lane->current = linitial(lane->waiting);
 	lane->waiting = list_delete_first(lane->waiting);
 	command_succeed(lane->current, "");
@@ -312,6 +310,7 @@ lane_fail(Lane *lane)
 		command->success = false;
 		command->unreachable = true;
 		command->result = pstrdup(lane->current->result);
+		command->sqlstate = lane->current->sqlstate;
 	}
 	lane->waiting = NIL;
 	lane->current = NULL;
@@ -517,14 +516,17 @@ run_commands(PG_FUNCTION_ARGS)
 
 	foreach_ptr (Command, command, commands)
 	{
-		Datum values[3] = {Int32GetDatum(++ord), BoolGetDatum(command->success)};
-		bool row_nulls[3] = {false, false, command->result == NULL};
+		Datum values[4] = {Int32GetDatum(++ord), BoolGetDatum(command->success)};
+		bool row_nulls[4] = {false, false, command->result == NULL,
+							 command->success || command->sqlstate == NULL};
 
 		if (command->unreachable && warn)
 			ereport(WARNING, (errcode(ERRCODE_CONNECTION_FAILURE),
 							  errmsg("%s", command->result + strlen("ERROR: "))));
 		if (command->result != NULL)
 			values[2] = CStringGetTextDatum(command->result);
+		if (!row_nulls[3])
+			values[3] = CStringGetTextDatum(command->sqlstate);
 		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, row_nulls);
 	}
 	return (Datum) 0;

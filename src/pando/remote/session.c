@@ -218,6 +218,41 @@ count_idle(const NodeAddress *address)
 	return count;
 }
 
+/* Those to the address that no transaction uses. */
+static void
+close_idle_to(const NodeAddress *address)
+{
+	dlist_mutable_iter iter;
+
+	dlist_foreach_modify (iter, &pool)
+	{
+		Session *session = dlist_container(Session, link, iter.cur);
+
+		if (!session->claimed && session->address.port == address->port &&
+			strcmp(session->address.host, address->host) == 0)
+			session_close(session);
+	}
+}
+
+Session *
+session_claim_apart(const NodeAddress *address, Oid userid)
+{
+	Session *session;
+
+	/* Who keeps one has had his turn, and must not wait for the place that it takes. */
+	if (count_idle(address) > 0)
+	{
+		session = session_open(address, userid, session_name(), true);
+		if (session != NULL)
+		{
+			session->wire->needed = true;
+			return session;
+		}
+		close_idle_to(address);
+	}
+	return session_open(address, userid, session_name(), false);
+}
+
 void
 session_release(Session *session)
 {

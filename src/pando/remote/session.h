@@ -97,6 +97,12 @@ extern Session *session_claim(const NodeAddress *address, Oid userid);
  */
 extern Session *session_claim_extra(const NodeAddress *address, Oid userid);
 
+/*
+ * A new session, for what may leave traces in it or must not meet those of others: it is
+ * to be closed, not given back. Idle ones stay unless they are in the way.
+ */
+extern Session *session_claim_apart(const NodeAddress *address, Oid userid);
+
 /* Gives it back: kept for later if idle, healthy and within the limits; else closed. */
 extern void session_release(Session *session);
 

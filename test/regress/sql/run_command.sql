@@ -44,5 +44,18 @@ SELECT bool_and(success) FROM run_command_on_shards('t', 'DELETE FROM %s');
 ROLLBACK;
 SELECT count(*) FROM t;
 
+-- Commands have sessions of their own: what they set is gone, and the client's sessions are kept.
+SELECT count(*) FROM t;
+CREATE FUNCTION kept() RETURNS text LANGUAGE sql AS $$
+	SELECT string_agg(result, ' ') FROM run_command_on_workers(format('SELECT string_agg(pid::text, '','')
+		FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND application_name = %L',
+		'citus_internal gpid=' || citus_backend_gpid())) $$;
+SELECT kept() AS kept \gset
+SELECT :'kept' ~ '^\d+ \d+$' AS one_of_each_worker;
+SELECT DISTINCT success FROM run_command_on_workers('SET search_path TO nowhere; SET work_mem TO 12345');
+SELECT result <> '12345kB' AS own FROM run_command_on_workers('SHOW work_mem');
+SELECT count(*) FROM t;
+SELECT kept() = :'kept' AS same;
+
 SET client_min_messages TO warning;
 DROP SCHEMA run_command CASCADE;
