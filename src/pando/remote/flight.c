@@ -306,7 +306,7 @@ launch_params(Session *session, const Flight *flight)
 
 /* Is what is to be sent so long that libpq's buffer should not be moved often? */
 static bool
-is_bulk(const Flight *flight)
+is_bulk(SessionWire *wire, const Flight *flight)
 {
 	size_t length = strlen(flight->sql);
 
@@ -317,6 +317,7 @@ is_bulk(const Flight *flight)
 		else if (flight->values[i] != NULL)
 			length += strlen(flight->values[i]);
 	}
+	wire->longest = Max(wire->longest, length);
 	return length > BULK_BYTES;
 }
 
@@ -339,7 +340,7 @@ flight_launch(Session *session)
 
 	ok = flight->kind == FLIGHT_SIMPLE ? launch_simple(session, flight)
 									   : launch_params(session, flight);
-	wire->bulk = is_bulk(flight);
+	wire->bulk = is_bulk(wire, flight);
 	wire->queued.kind = FLIGHT_NONE;
 	if (!ok)
 	{

@@ -19,6 +19,9 @@
 #define CANCEL_WAIT_MS 5000
 #define CANCEL_REQUEST_MS 2000
 
+/* A message of more than that leaves libpq with buffers too large to be kept. */
+#define MAX_KEPT_BYTES (32 * 1024 * 1024)
+
 static dlist_head pool = DLIST_STATIC_INIT(pool);
 static bool exit_registered = false;
 static const char *(*name_function)(void) = NULL;
@@ -261,6 +264,7 @@ session_release(Session *session)
 	if (session->state != SESSION_IDLE || session->in_xact || session->failed ||
 		wire->pending != NULL || wire->unsent || session->gid != NULL ||
 		PQtransactionStatus(session->conn) != PQTRANS_IDLE || too_old(session) ||
+		wire->longest > MAX_KEPT_BYTES ||
 		count_idle(&session->address) >= remote_max_cached_sessions)
 	{
 		session_close(session);

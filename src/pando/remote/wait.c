@@ -175,6 +175,7 @@ take_result(Session *session, PGresult *result)
 		PQclear(result);
 		return;
 	}
+	wire->longest = Max(wire->longest, PQresultMemorySize(result));
 	wire->pending = result;
 }
 
@@ -191,6 +192,7 @@ pump_copy_out(Session *session)
 	if (length > 0)
 	{
 		wire->copy_row_length = length;
+		wire->longest = Max(wire->longest, length);
 		return;
 	}
 	wire->copy_row = NULL;
@@ -255,8 +257,7 @@ wire_read(Session *session)
  * libpq moves all that is left to the front of its buffer each time the socket takes a
  * part, so that a statement of hundreds of MB would take time by the square of its length
  * if it left by a socket's buffer at a time. Here the kernel waits for the node to read,
- * for a moment that any signal ends. TLS gives one record at a time to the socket, and
- * gains nothing.
+ * for a moment that any signal ends. OpenSSL keeps its place in the buffer by itself.
  */
 static int
 flush_bulk(PGconn *conn)

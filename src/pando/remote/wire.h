@@ -76,6 +76,7 @@ struct SessionWire
 	bool has_pooler;	 /* the node, when the connection was made */
 	bool over_socket;	 /* Unix-domain */
 	bool refused_socket; /* the node did not let us in that way */
+	size_t longest;		 /* message: libpq's buffers have grown for it */
 	char *lost;			 /* why the session is dead */
 
 	/* The flight. */
