@@ -47,7 +47,7 @@ bench_server() {
 }
 
 bench_end() {
-	local data
-	for data in "$BENCH_DIR"/[0-9]*; do server_stop "$data" immediate || true; done
+	end_children
+	end_servers "$BENCH_DIR"
 	as_server rm -rf "$BENCH_DIR"
 }

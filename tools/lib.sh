@@ -197,6 +197,30 @@ server_start() {
 
 server_stop() { as_server "$BIN/pg_ctl" -D "$1" -m "${2:-fast}" -w -t 60 stop >/dev/null; }
 
+# Ends all servers whose data are below the directory $1.
+end_servers() {
+	local file
+	while read -r file; do
+		server_stop "$(dirname "$file")" immediate || true
+	done < <(find "$1" -name postmaster.pid 2>/dev/null)
+}
+
+# The processes that $1 has started, and those that they have. Servers are not among them.
+descendants() {
+	local pid
+	for pid in $(ps -o pid= --ppid "$1"); do
+		echo "$pid"
+		descendants "$pid"
+	done
+}
+
+# Ends what this shell has started and not waited for: for its trap on EXIT, which a signal runs, too.
+end_children() {
+	local pids
+	pids=$(descendants $$)
+	[ -z "$pids" ] || kill $pids 2>/dev/null || true
+}
+
 # psql on port $1 without reading the user's own settings; stops at the first error.
 sql() {
 	local port=$1

@@ -44,11 +44,10 @@ run_tests() {
 	[ "$failed" = 0 ] && [ "$passed" -gt 0 ]
 }
 
+# However the tests end, nothing that they started goes on.
 tests_end() {
-	local data
-	for data in "$TEST_DIR"/cluster/*; do
-		[ -f "$data/postmaster.pid" ] && server_stop "$data" immediate
-	done
+	end_children
+	end_servers "$TEST_DIR"
 	if [ "${KEEP_TESTS:-1}" = 0 ]; then as_server rm -rf "$TEST_DIR"
 	else say "What the tests wrote is in $TEST_DIR"
 	fi
@@ -77,7 +76,7 @@ command_lane() {
 		matches "$name" "$1" || continue
 		status=0
 		SECONDS=0
-		PANDO_ROOT=$ROOT PANDO_BIN=$BIN PANDO_PORT=$(free_ports 4 "$(any_port)") \
+		TMPDIR=$TEST_DIR PANDO_ROOT=$ROOT PANDO_BIN=$BIN PANDO_PORT=$(free_ports 4 "$(any_port)") \
 			perl "$script" > "$TEST_DIR/command.out" 2>&1 || status=$?
 		report "$name" $status $SECONDS
 		[ $status = 0 ] || tail -40 "$TEST_DIR/command.out"
