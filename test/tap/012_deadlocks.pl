@@ -74,6 +74,24 @@ ok(waiting(2), 'a deadlock over two workers');
 is($cluster->sql('SELECT check_distributed_deadlocks()'), 't', 'is found');
 one_victim('over two workers', @sessions);
 
+# A schema change of a managed local table comes after statements that have locked a shell elsewhere, and are yet to come
+# to the table.
+$cluster->sql("CREATE TABLE own (id int); SELECT citus_add_local_table_to_metadata('own'); INSERT INTO own VALUES (1)");
+foreach my $change ('ALTER TABLE own ADD COLUMN a int', 'CREATE INDEX i ON own (id)', 'ALTER TABLE own RENAME a TO b',
+	'DROP TABLE own')
+{
+	my $reader = $cluster->worker(1)->background_psql('postgres', on_error_stop => 0);
+	my $changer = $cluster->coordinator->background_psql('postgres', on_error_stop => 0);
+	$reader->query_safe('BEGIN; PREPARE p AS DELETE FROM own WHERE id = 1');
+	$changer->query_until(qr/sent/, "\\echo sent\n$change;\n");
+	ok(waiting(1), "$change waits");
+	$reader->query_safe('EXECUTE p; INSERT INTO own (id) VALUES (1); COMMIT');
+	$changer->query_safe('SELECT 1');
+	is($reader->{stderr} . $changer->{stderr}, '', 'and is done then');
+	$_->quit foreach $reader, $changer;
+}
+is($cluster->worker(1)->safe_psql('postgres', "SELECT to_regclass('own') IS NULL"), 't', 'also on the worker');
+
 # Begun on a worker, while there is no coordinator.
 $cluster->coordinator->stop('immediate');
 $node = $cluster->worker(1);
