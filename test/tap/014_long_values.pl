@@ -50,4 +50,44 @@ EXECUTE u(repeat('y', 280000000)::bytea);
 SELECT k, length(b) FROM t WHERE length(b) > 1;
 ROLLBACK;
 END
+
+# The same for reads: values are sent once, not as text in each task.
+is(run(<<'END'), "2\n3\n4\n5\n6\n7\n8", 'also of a read');
+PREPARE r(bytea) AS SELECT k FROM t WHERE b <> $1 ORDER BY k;
+EXECUTE r(repeat('y', 280000000)::bytea);
+END
+
+# An exchange, whose rows then come by way of the coordinator.
+is(run(<<'END'), "2|280000001\n3|280000001", 'also where rows are exchanged');
+CREATE TABLE o (k int, o int);
+SELECT create_distributed_table('o', 'k', colocate_with => 't') \g /dev/null
+INSERT INTO o SELECT i, i FROM generate_series(1, 2000) i;
+ANALYZE o, t;
+PREPARE x(bytea) AS SELECT a.k, a.l FROM (SELECT k, k + 1 AS o, length($1 || b) AS l FROM t) a
+	JOIN o ON a.o = o.k WHERE a.l > 0 ORDER BY 1 LIMIT 2;
+EXECUTE x(repeat('y', 280000000)::bytea);
+END
+
+# Two rows for one shard.
+my ($one, $other) = split /\n/, $cluster->sql(
+	"SELECT k FROM generate_series(11, 40) k WHERE get_shard_id_for_distribution_column('t', k) = get_shard_id_for_distribution_column('t', 11) LIMIT 2");
+is(run(<<"END"), "270000000\n270000001", 'and long rows of one INSERT');
+BEGIN;
+INSERT INTO t VALUES ($one, repeat('y', 270000000)::bytea), ($other, repeat('y', 270000001)::bytea) RETURNING length(b);
+ROLLBACK;
+END
+
+# A shard that moves to the coordinator and away from it.
+my ($here, $there) = map { "'127.0.0.1', " . $cluster->node_port($_) } 0, 1;
+my $move = "SELECT citus_move_shard_placement(shardid, nodename, nodeport, %s) FROM citus_shards WHERE table_name = 'm'::regclass \\g /dev/null";
+is(run(<<"END"), '540000000', 'a long value moves');
+CREATE TABLE m (k int, b bytea);
+ALTER TABLE m ALTER b SET STORAGE EXTERNAL;
+SELECT create_distributed_table('m', 'k', shard_count => 1, colocate_with => 'none') \\g /dev/null
+SELECT citus_set_node_property($here, 'shouldhaveshards', true) \\g /dev/null
+INSERT INTO m VALUES (1, repeat('x', 540000000)::bytea);
+@{[ sprintf $move, $here ]}
+@{[ sprintf $move, $there ]}
+SELECT length(b) FROM m;
+END
 done_testing();

@@ -9,6 +9,7 @@
 #include "pando/compat/compat.h"
 
 #include "executor/executor.h"
+#include "miscadmin.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/memutils.h"
@@ -22,6 +23,10 @@
 #include "pando/metadata/table.h"
 #include "pando/plan/exchange_argument.h"
 #include "pando/transaction/xact.h"
+
+/* Bytes of values in the texts of all tasks; with more the rows come by way of this node.
+ */
+#define MAX_IN_TEXTS (256 * 1024 * 1024)
 
 /* ------------------------------------------------------------------------------------
  * Where the parts go.
@@ -181,7 +186,7 @@ start_sending(FragmentRun *source, const DistNode *node, List *tasks, SubRun *ra
 	StringInfoData sql;
 
 	initStringInfo(&sql);
-	foreach_ptr (char, text, tasks_as_unions(source, tasks))
+	foreach_ptr (char, text, tasks_as_unions(source, tasks, true))
 		appendStringInfo(&sql, "%s;", split_command(spec, text));
 	sending->holder.drain = sending_finish;
 	sending->context = CurrentMemoryContext;
@@ -198,7 +203,7 @@ start_sending(FragmentRun *source, const DistNode *node, List *tasks, SubRun *ra
 static void
 send_here(FragmentRun *source, List *tasks, SubRun *ran, const SplitSpec *spec)
 {
-	foreach_ptr (char, text, tasks_as_unions(source, tasks))
+	foreach_ptr (char, text, tasks_as_unions(source, tasks, true))
 	{
 		DestReceiver *splitter = splitter_create(spec);
 		LocalQuery *query = local_open(text, 0, NULL, NULL, false, 0, NIL);
@@ -250,6 +255,37 @@ send_tasks(FragmentRun *source, SubRun *ran, const SplitSpec *spec)
 	PG_END_TRY();
 }
 
+/*
+ * The rows come here first: values that are too long for the texts of a node's tasks are
+ * parameters of its one statement.
+ */
+static void
+send_through_here(FragmentRun *source, SubRun *ran, const SplitSpec *spec)
+{
+	DestReceiver *splitter = splitter_create(spec);
+	TupleTableSlot *slot = MakeSingleTupleTableSlot(source->desc, &TTSOpsVirtual);
+	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "row to be split",
+												  ALLOCSET_DEFAULT_SIZES);
+	MemoryContext old;
+
+	splitter->rStartup(splitter, CMD_SELECT, source->desc);
+	run_launch(source);
+	old = MemoryContextSwitchTo(context);
+	while (run_next(source, slot->tts_values, slot->tts_isnull))
+	{
+		CHECK_FOR_INTERRUPTS();
+		(void) splitter->receiveSlot(ExecStoreVirtualTuple(slot), splitter);
+		ExecClearTuple(slot);
+		MemoryContextReset(context);
+	}
+	MemoryContextSwitchTo(old);
+	splitter->rShutdown(splitter);
+	ExecDropSingleTupleTableSlot(slot);
+	MemoryContextDelete(context);
+	note_parts(ran, spec, node_local_group(), splitter_rows(splitter),
+			   splitter_bytes(splitter));
+}
+
 static void
 send_rows(QueryDesc *query, SubRun *ran, const SplitSpec *spec)
 {
@@ -276,10 +312,14 @@ exchange_run(FragmentRun *run, const SubResult *sub, QueryDesc *query, SubRun *r
 	{
 		FragmentRun *source = scan_prepare_run(query->planstate);
 
-		source->sends = true;
 		if (query->planstate->instrument != NULL)
 			InstrStartNode(query->planstate->instrument);
-		send_tasks(source, ran, &spec);
+		source->sends = !values_are_bulky(
+			&source->params, MAX_IN_TEXTS / Max(list_length(source->tasks), 1));
+		if (source->sends)
+			send_tasks(source, ran, &spec);
+		else
+			send_through_here(source, ran, &spec);
 		if (query->planstate->instrument != NULL)
 			InstrStopNode(query->planstate->instrument, ran->rows);
 		ExecutorFinish(query);

@@ -109,7 +109,8 @@ fan_start(FragmentRun *run, const DistNode *node, List *tasks)
 	 * have all their tasks then.
 	 */
 	if (ntasks < 2 || executor_pool_size < 2 || run->explain.analyze ||
-		run->local_tasks != NIL || run->merge != NULL || !is_worth_it(run, ntasks) || !xact_may_spread(node))
+		run->local_tasks != NIL || run->merge != NULL || !is_worth_it(run, ntasks) ||
+		values_are_bulky(&run->params, BULKY) || !xact_may_spread(node))
 		return false;
 	fan = palloc0(sizeof(Fan));
 	fan->run = run;

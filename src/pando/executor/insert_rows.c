@@ -3,7 +3,7 @@
  *
  * Rows are evaluated here, volatile functions once per row, in the statement's order. A
  * shard gets one INSERT with all of its rows. A single row travels as parameters after
- * the fragment's own, so that its statement reads the same every time.
+ * the fragment's own, so that its statement reads the same every time; so do long ones.
  */
 #include "pando/compat/compat.h"
 
@@ -223,11 +223,12 @@ append_row(StringInfo out, const RunValues *row, int first_param, bool inline_va
 	appendStringInfoChar(out, ')');
 }
 
-/* What stands after VALUES. Several rows always have their values inline. */
+/* What stands after VALUES. */
 char *
 insert_rows_text(FragmentRun *run, Task *task, bool inline_values)
 {
 	StringInfoData text;
+	int param = run->params.count + 1;
 	bool first = true;
 
 	initStringInfo(&text);
@@ -237,7 +238,8 @@ insert_rows_text(FragmentRun *run, Task *task, bool inline_values)
 			values_texts(row);
 		if (!first)
 			appendStringInfoString(&text, ", ");
-		append_row(&text, row, run->params.count + 1, inline_values);
+		append_row(&text, row, param, inline_values);
+		param += row->count;
 		first = false;
 	}
 	return text.data;

@@ -12,26 +12,28 @@
 #include "pando/executor/explain_worker.h"
 #include "pando/executor/run.h"
 
-/* The fragment's values and a single row's, for $1.. */
+/* The fragment's values and the rows', for $1.. */
 static ParamListInfo
 task_params(FragmentRun *run, Task *task, Oid **types)
 {
-	RunValues *sets[2] = {&run->params,
-						  list_length(task->rows) == 1 ? linitial(task->rows) : NULL};
-	int count = run->params.count + (sets[1] ? sets[1]->count : 0);
-	ParamListInfo params = makeParamList(count);
+	List *sets = lcons(&run->params, list_copy(task->rows));
+	int count = 0;
+	ParamListInfo params;
 	int n = 0;
 
+	foreach_ptr (RunValues, set, sets)
+		count += set->count;
+	params = makeParamList(count);
 	*types = palloc(sizeof(Oid) * (count + 1));
-	for (int set = 0; set < 2 && sets[set] != NULL; set++)
+	foreach_ptr (RunValues, set, sets)
 	{
-		for (int i = 0; i < sets[set]->count; i++, n++)
+		for (int i = 0; i < set->count; i++, n++)
 		{
 			ParamExternData *param = &params->params[n];
 
-			param->ptype = sets[set]->types[i];
-			param->value = sets[set]->values[i];
-			param->isnull = sets[set]->nulls[i];
+			param->ptype = set->types[i];
+			param->value = set->values[i];
+			param->isnull = set->nulls[i];
 			param->pflags = PARAM_FLAG_CONST;
 			if (param->ptype == UNKNOWNOID)
 			{
@@ -53,13 +55,13 @@ task_params(FragmentRun *run, Task *task, Oid **types)
 
 /* How many of the run's local tasks, which only read, had better be one statement. */
 int
-local_tasks_together(const FragmentRun *run)
+local_tasks_together(FragmentRun *run)
 {
 	int count = list_length(run->local_tasks);
 	Cost cost = run->fragment->cost * count / list_length(run->tasks);
 
 	if (count < 2 || run->explain.analyze || run->fragment->locks ||
-		max_parallel_workers_per_gather == 0 ||
+		values_are_bulky(&run->params, BULKY) || max_parallel_workers_per_gather == 0 ||
 		(cost < TOGETHER_COST_MIN && run->fragment->spread != SPREAD_UNKNOWN))
 		return 1;
 	return Min(count, MAX_TOGETHER);
@@ -74,8 +76,8 @@ tasks_open_local(FragmentRun *run, List *tasks)
 	LocalQuery *query;
 
 	CurrentResourceOwner = run->owner;
-	query = local_open(linitial(tasks_as_unions(run, tasks)), 0, NULL, NULL, false, 0,
-					   run->fragment->template->roles);
+	query = local_open(linitial(tasks_as_unions(run, tasks, true)), 0, NULL, NULL, false,
+					   0, run->fragment->template->roles);
 	CurrentResourceOwner = owner;
 	MemoryContextSwitchTo(old);
 	return query;
@@ -86,7 +88,7 @@ task_open_local(FragmentRun *run, Task *task, bool write)
 {
 	MemoryContext old = MemoryContextSwitchTo(run->context);
 	ResourceOwner owner = CurrentResourceOwner;
-	bool inline_values = list_length(task->rows) > 1;
+	bool inline_values = list_length(task->rows) > 1 && !task_is_bulky(run, task, BULKY);
 	Oid *types = NULL;
 	ParamListInfo params = NULL;
 	LocalQuery *query;

@@ -324,13 +324,12 @@ run_prepare(FragmentRun *run)
 	MemoryContextSwitchTo(old);
 }
 
-/* Does everything up to the first row; a write is done when this returns. */
+/* Starts what is prepared; a write is done when this returns. */
 void
-run_start(FragmentRun *run)
+run_launch(FragmentRun *run)
 {
 	MemoryContext old = MemoryContextSwitchTo(run->context);
 
-	run_prepare(run);
 	counter_add(list_length(run->tasks) > 1 ? COUNTER_QUERY_MULTI : COUNTER_QUERY_SINGLE);
 	if (run->desc != NULL)
 		run->decoder = decoder_create(run->desc, run->binary);
@@ -341,6 +340,14 @@ run_start(FragmentRun *run)
 		write_run(run);
 	order_start(run);
 	MemoryContextSwitchTo(old);
+}
+
+/* Does everything up to the first row. */
+void
+run_start(FragmentRun *run)
+{
+	run_prepare(run);
+	run_launch(run);
 }
 
 /* The next row; values are in the current memory context or stay until the next call. */

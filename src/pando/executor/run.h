@@ -162,6 +162,7 @@ struct Flight
 extern FragmentRun *run_create(PlanState *planstate, Fragment *fragment, bool whole,
 							   const RunExplain *explain);
 extern void run_prepare(FragmentRun *run);
+extern void run_launch(FragmentRun *run);
 extern void run_start(FragmentRun *run);
 extern bool run_next(FragmentRun *run, Datum *values, bool *nulls);
 extern void run_end(FragmentRun *run, bool may_cancel);
@@ -192,10 +193,15 @@ extern Datum run_value(FragmentRun *run, Expr *expr, bool *isnull);
 extern const char *value_literal(const RunValues *values, int i);
 extern void values_texts(RunValues *values);
 extern void values_bind(RunValues *values, const char **bound, int *lengths);
-extern bool values_are_bulky(const RunValues *values);
+/* Bytes of values from which on they are parameters wherever they can be, and from which
+ * on a node's writes go one by one for that. */
+#define BULKY (4 * 1024 * 1024)
+#define BULKY_WRITE (64 * 1024 * 1024)
+extern bool values_are_bulky(RunValues *values, Size limit);
+extern bool task_is_bulky(const FragmentRun *run, const Task *task, Size limit);
 extern char *task_text(FragmentRun *run, Task *task, bool inline_values);
 extern List *tasks_of_node(List *tasks, const DistNode *node, List **rest);
-extern List *tasks_as_unions(FragmentRun *run, List *tasks);
+extern List *tasks_as_unions(FragmentRun *run, List *tasks, bool inline_values);
 extern void tasks_leave_out_lost(FragmentRun *run);
 extern bool task_next_placement(FragmentRun *run, Task *task);
 extern Task *task_create(FragmentRun *run, int shard_index);
@@ -232,7 +238,7 @@ extern void write_run(FragmentRun *run);
 extern void task_count(FragmentRun *run, Task *task, uint64 processed);
 
 /* local_task.c */
-extern int local_tasks_together(const FragmentRun *run);
+extern int local_tasks_together(FragmentRun *run);
 extern LocalQuery *tasks_open_local(FragmentRun *run, List *tasks);
 extern LocalQuery *task_open_local(FragmentRun *run, Task *task, bool write);
 extern void task_close_local(FragmentRun *run, Task *task, LocalQuery *query);

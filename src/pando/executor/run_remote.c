@@ -5,6 +5,7 @@
  * the exception):
  *
  *   one task, small          a prepared statement with parameters, rows in binary
+ *   reads, very long values  the same, of all of the node's tasks in one, not prepared
  *   otherwise, with rows     COPY (task) TO STDOUT (FORMAT binary); per task, values
  * inline types that can't travel  the statements themselves, values inline, rows as text
  *   nothing comes out        the statements themselves, values inline
@@ -120,24 +121,44 @@ reusable_text(FragmentRun *run, Task *task)
 	return text;
 }
 
-/* Parameters of a task: the fragment's and a single row's. */
-static void
-send_params(Flight *flight, Task *task)
+/* The statement that has its values as parameters. */
+static const char *
+params_text(Flight *flight, Task *task, bool reuse)
 {
 	FragmentRun *run = flight->run;
-	RunValues *row = task->rows != NIL ? linitial(task->rows) : NULL;
-	int count = run->params.count + (row ? row->count : 0);
-	const char **values = palloc(sizeof(char *) * (count + 1));
-	int *lengths = palloc(sizeof(int) * (count + 1));
 
+	if (list_length(flight->tasks) > 1)
+		return linitial(tasks_as_unions(run, flight->tasks, false));
+	return reuse ? reusable_text(run, task) : task_text(run, task, false);
+}
+
+/* Parameters of a task or of several together: the fragment's and the rows'. */
+static void
+send_params(Flight *flight)
+{
+	FragmentRun *run = flight->run;
+	Task *task = linitial(flight->tasks);
+	int count = run->params.count;
+	const char **values;
+	int *lengths;
+	bool reuse;
+
+	foreach_ptr (RunValues, row, task->rows)
+		count += row->count;
+	values = palloc(sizeof(char *) * (count + 1));
+	lengths = palloc(sizeof(int) * (count + 1));
 	values_bind(&run->params, values, lengths);
-	if (row != NULL)
-		values_bind(row, values + run->params.count, lengths + run->params.count);
+	count = run->params.count;
+	foreach_ptr (RunValues, row, task->rows)
+	{
+		values_bind(row, values + count, lengths + count);
+		count += row->count;
+	}
+	/* What is said of several tasks, or rows, is hardly said again. */
+	reuse = count > 0 && list_length(flight->tasks) == 1 && list_length(task->rows) <= 1;
 	add_step(flight, STEP_TASK, task);
-	session_send_params(flight->session,
-						count > 0 ? reusable_text(run, task)
-								  : task_text(run, task, false),
-						count, values, lengths, run->binary, count > 0);
+	session_send_params(flight->session, params_text(flight, task, reuse), count, values,
+						lengths, run->binary, reuse);
 }
 
 static void
@@ -190,7 +211,7 @@ send_texts(Flight *flight, const char *ahead)
 		add_step(flight, STEP_SNAPSHOT, NULL);
 	if (goes_as_union(flight))
 	{
-		foreach_ptr (char, text, tasks_as_unions(flight->run, flight->tasks))
+		foreach_ptr (char, text, tasks_as_unions(flight->run, flight->tasks, true))
 		{
 			add_step(flight, STEP_TASK, linitial(flight->tasks));
 			appendStringInfo(&sql,
@@ -213,17 +234,21 @@ send_texts(Flight *flight, const char *ahead)
 static bool
 goes_with_params(const Flight *flight)
 {
-	const FragmentRun *run = flight->run;
+	FragmentRun *run = flight->run;
 	const Task *task;
 
-	if (flight->fan != NULL || list_length(flight->tasks) != 1)
-		return false;
-	task = linitial(flight->tasks);
 	/* A signature is good for one time. */
-	return list_length(task->rows) <= 1 && !run->explain.analyze &&
-		   run->fragment->template->roles == NIL &&
+	if (flight->fan != NULL || run->explain.analyze ||
+		run->fragment->template->roles != NIL)
+		return false;
+	if (list_length(flight->tasks) != 1)
+		return goes_as_union(flight) && list_length(flight->tasks) <= MAX_UNION &&
+			   values_are_bulky(&run->params, BULKY);
+	task = linitial(flight->tasks);
+	return (list_length(task->rows) <= 1 || task_is_bulky(run, task, BULKY)) &&
 		   (run->desc == NULL || !run->binary || run->fragment->command != CMD_SELECT ||
-			run->fragment->rows / list_length(run->tasks) <= COPY_ROWS);
+			run->fragment->rows / list_length(run->tasks) <= COPY_ROWS ||
+			values_are_bulky(&run->params, BULKY));
 }
 
 /* May the statement be its own transaction on the node? */
@@ -269,7 +294,7 @@ flight_send(Flight *flight, const char *ahead)
 	flight->header = true;
 	INSTR_TIME_SET_CURRENT(flight->sent);
 	if (goes_with_params(flight))
-		send_params(flight, linitial(flight->tasks));
+		send_params(flight);
 	else
 		send_texts(flight, ahead);
 	if (run->fragment->command == CMD_SELECT || run->desc != NULL)

@@ -27,7 +27,7 @@
 #include "pando/metadata/shard_relation.h"
 #include "pando/transaction/xact.h"
 
-#define BULKY_VALUES (64 * 1024 * 1024)
+#define MAX_PARAMS 65535 /* of a statement, by the protocol */
 
 /* ------------------------------------------------------------------------------------
  * Values.
@@ -136,18 +136,42 @@ values_bind(RunValues *values, const char **bound, int *lengths)
 	}
 }
 
+/* Bytes of the values that may be long; of rows with the same types. */
+static Size
+long_values_size(const RunValues *first, const List *rows)
+{
+	Size size = 0;
+
+	for (int i = 0; i < first->count; i++)
+	{
+		if (get_typlen(first->types[i]) != -1)
+			continue;
+		foreach_ptr (RunValues, row, rows)
+		{
+			if (!row->nulls[i])
+				size += toast_raw_datum_size(row->values[i]);
+		}
+	}
+	return size;
+}
+
 /* Are the values so long that a statement should have them once at most? */
 bool
-values_are_bulky(const RunValues *values)
+values_are_bulky(RunValues *values, Size limit)
 {
-	Size length = 0;
+	return values->count > 0 && long_values_size(values, list_make1(values)) > limit;
+}
 
-	for (int i = 0; i < values->count; i++)
-	{
-		if (!values->nulls[i] && get_typlen(values->types[i]) == -1)
-			length += toast_raw_datum_size(values->values[i]);
-	}
-	return length > BULKY_VALUES;
+/* The same of a task's own rows; then there are few enough of them to be parameters. */
+bool
+task_is_bulky(const FragmentRun *run, const Task *task, Size limit)
+{
+	const RunValues *first = task->rows != NIL ? linitial(task->rows) : NULL;
+
+	return first != NULL &&
+		   run->params.count + list_length(task->rows) * (int64) first->count <=
+			   MAX_PARAMS &&
+		   long_values_size(first, task->rows) > limit;
 }
 
 /* As an untyped SQL literal: what surrounds it in the template gives it its type. */
@@ -418,25 +442,33 @@ result_arguments(FragmentRun *run, List *tasks)
 	return arguments;
 }
 
+/* The run's values as literals; NIL: $1.. */
+static List *
+param_literals(FragmentRun *run, bool inline_values)
+{
+	List *literals = NIL;
+
+	if (!inline_values)
+		return NIL;
+	values_texts(&run->params);
+	for (int i = 0; i < run->params.count; i++)
+		literals = lappend(literals, (char *) value_literal(&run->params, i));
+	return literals;
+}
+
 /* The task's part of a statement, with its values inline or as $1.. */
 static char *
 part_text(FragmentRun *run, Task *task, bool inline_values)
 {
 	List *names = NIL;
-	List *literals = NIL;
 	char *rows = NULL;
 
 	foreach_oid(relid, run->fragment->relations) names =
 		lappend(names, relation_shard_name(run, relid, task->shard_index));
-	if (inline_values && run->params.count > 0)
-	{
-		values_texts(&run->params);
-		for (int i = 0; i < run->params.count; i++)
-			literals = lappend(literals, (char *) value_literal(&run->params, i));
-	}
 	if (run->fragment->insert_columns != NIL)
 		rows = insert_rows_text(run, task, inline_values);
-	return template_text(run->fragment->template, names, literals, rows,
+	return template_text(run->fragment->template, names,
+						 param_literals(run, inline_values), rows,
 						 result_arguments(run, list_make1(task)));
 }
 
@@ -490,10 +522,9 @@ may_read_whole(List *relations)
 
 /* One query over all of the tasks' shards. */
 static char *
-tasks_merged(FragmentRun *run, List *tasks)
+tasks_merged(FragmentRun *run, List *tasks, bool inline_values)
 {
 	List *names = NIL;
-	List *literals = NIL;
 
 	foreach_oid(relid, run->fragment->relations)
 	{
@@ -502,16 +533,17 @@ tasks_merged(FragmentRun *run, List *tasks)
 		names = lappend(names, sharded ? shards_as_one(run, relid, tasks)
 									   : relation_shard_name(run, relid, 0));
 	}
-	values_texts(&run->params);
-	for (int i = 0; i < run->params.count; i++)
-		literals = lappend(literals, (char *) value_literal(&run->params, i));
-	return template_text(run->fragment->template, names, literals, NULL,
+	return template_text(run->fragment->template, names,
+						 param_literals(run, inline_values), NULL,
 						 result_arguments(run, tasks));
 }
 
-/* Reads as one statement, or a few where there are very many: List of char *. */
+/*
+ * Reads as one statement, or a few where there are more than MAX_UNION: List of char *,
+ * with values inline or as $1..
+ */
 List *
-tasks_as_unions(FragmentRun *run, List *tasks)
+tasks_as_unions(FragmentRun *run, List *tasks, bool inline_values)
 {
 	List *result = NIL;
 	StringInfoData sql;
@@ -520,14 +552,14 @@ tasks_as_unions(FragmentRun *run, List *tasks)
 	if (run->fragment->merges && run->fragment->template->roles == NIL &&
 		list_length(tasks) > 1 && list_length(tasks) <= MAX_UNION &&
 		may_read_whole(run->fragment->relations))
-		return list_make1(statement_text(run, tasks_merged(run, tasks)));
+		return list_make1(statement_text(run, tasks_merged(run, tasks, inline_values)));
 	foreach_ptr (Task, task, tasks)
 	{
 		char *text;
 
 		if (list_length(tasks) == 1)
-			return list_make1(task_text(run, task, true));
-		text = part_text(run, task, true);
+			return list_make1(task_text(run, task, inline_values));
+		text = part_text(run, task, inline_values);
 		if (count % MAX_UNION == 0)
 			initStringInfo(&sql);
 		/* What locks rows may stand in a subquery only. */

@@ -146,13 +146,13 @@ finish_flights(FragmentRun *run)
 
 /* Does each of a node's tasks go by itself, with its long values as parameters? */
 static bool
-one_by_one(const FragmentRun *run)
+one_by_one(FragmentRun *run)
 {
-	if (values_are_bulky(&run->params))
+	if (values_are_bulky(&run->params, BULKY_WRITE))
 		return true;
 	foreach_ptr (Task, task, run->tasks)
 	{
-		if (list_length(task->rows) == 1 && values_are_bulky(linitial(task->rows)))
+		if (task_is_bulky(run, task, BULKY_WRITE))
 			return true;
 	}
 	return false;

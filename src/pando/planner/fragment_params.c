@@ -12,6 +12,7 @@
  * aggregate, sublink or set, and calls no volatile function. Immutable expressions of
  * constants stay where they are. Of immutable expressions of Params only the Params are
  * taken: evaluating more here could raise an error that no row would have raised there.
+ * Long constants are taken as well, for they would be in the text of each task.
  */
 #include "pando/compat/compat.h"
 
@@ -20,18 +21,37 @@
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "utils/builtins.h"
+#include "utils/datum.h"
 #include "utils/lsyscache.h"
 
 #include "pando/planner/fragment_params.h"
 #include "pando/planner/hazard.h"
 
+/* Bytes of a constant that is not to be in a statement's text more often than once. */
+#define LONG_CONSTANT (1024 * 1024)
+
 /* What a walk over an expression finds. */
 typedef struct Closure
 {
 	bool has_stable;
-	bool has_param;
+	bool has_param; /* or a long constant */
 	int case_depth; /* CASE x WHEN and array coercions around: they bind CaseTestExprs */
 } Closure;
+
+bool
+value_can_be_sent(Oid type)
+{
+	return type == UNKNOWNOID || get_typtype(type) != TYPTYPE_PSEUDO;
+}
+
+static bool
+is_long(const Const *constant)
+{
+	if (constant->constisnull || constant->constlen >= 0 ||
+		!value_can_be_sent(constant->consttype))
+		return false;
+	return datumGetSize(constant->constvalue, false, constant->constlen) > LONG_CONSTANT;
+}
 
 static bool
 function_volatility_check(Oid function, void *context)
@@ -92,6 +112,9 @@ open_walker(Node *node, Closure *closure)
 			return true;
 		case T_CaseTestExpr:
 			return closure->case_depth == 0;
+		case T_Const:
+			closure->has_param |= is_long((Const *) node);
+			return false;
 		case T_Param:
 			closure->has_param = true;
 			return ((Param *) node)->paramkind != PARAM_EXTERN;
@@ -122,12 +145,6 @@ open_walker(Node *node, Closure *closure)
 	if (check_functions_in_node(node, function_volatility_check, closure))
 		return true;
 	return expression_tree_walker(node, open_walker, closure);
-}
-
-bool
-value_can_be_sent(Oid type)
-{
-	return type == UNKNOWNOID || get_typtype(type) != TYPTYPE_PSEUDO;
 }
 
 /* `($n)::type`, with the collation that the expression had. */
@@ -199,8 +216,9 @@ extract_mutator(Node *node, List **params)
 		case T_Query:
 			return (Node *) query_tree_mutator((Query *) node, extract_mutator, params,
 											   0);
-		case T_Var:
 		case T_Const:
+			return is_long((Const *) node) ? param_for(node, params) : copyObject(node);
+		case T_Var:
 		case T_RangeTblRef:
 		case T_InferenceElem:
 			return copyObject(node);
