@@ -97,11 +97,14 @@ reads_walker(Node *node, void *context)
  * knows no other results than its own.
  */
 static bool
-is_candidate(Query *query)
+is_candidate(const Trial *trial, Query *query)
 {
 	if (query->commandType != CMD_SELECT || query->hasModifyingCTE)
 		return false;
 	if (query_refers_outside(query, true) || reads_walker((Node *) query, NULL))
+		return false;
+	/* A SELECT has other ways. */
+	if (trial->write == NULL && has_name_columns(query->targetList))
 		return false;
 	foreach_ptr (TargetEntry, entry, query->targetList)
 	{
@@ -291,7 +294,7 @@ walk_relation(Trial *trial, Query *query, Index varno)
 	if (query == trial->write && varno == query->resultRelation)
 		return;
 	rows = relation_as_query(query, varno);
-	if (rows != NULL && is_candidate(rows) && is_chosen(trial))
+	if (rows != NULL && is_candidate(trial, rows) && is_chosen(trial))
 	{
 		RangeTblEntry *rte = rt_fetch(varno, query->rtable);
 
@@ -312,7 +315,7 @@ sublink_walker(Node *node, void *context)
 	if (sublink->subLinkType == EXISTS_SUBLINK ||
 		((Query *) sublink->subselect)->targetList)
 	{
-		if (!is_candidate((Query *) sublink->subselect))
+		if (!is_candidate(trial, (Query *) sublink->subselect))
 			walk_query(trial, (Query *) sublink->subselect, true);
 		else if (is_chosen(trial))
 			replace_sublink(trial, sublink);
@@ -341,7 +344,7 @@ walk_query(Trial *trial, Query *query, bool targets)
 				walk_query(trial, rte->subquery, true);
 			continue;
 		}
-		if (!is_candidate(rte->subquery))
+		if (!is_candidate(trial, rte->subquery))
 			walk_query(trial, rte->subquery, true);
 		else if (is_chosen(trial))
 			become_read(rte, add_replaced(trial, rte->subquery), rte->subquery);
@@ -420,7 +423,7 @@ walk_ctes(Trial *trial, Query *query)
 		CteReads reads = {.query = (Query *) cte->ctequery};
 		Query *alone = cte_as_query(query, cte);
 
-		if (!is_candidate(alone) || !is_chosen(trial))
+		if (!is_candidate(trial, alone) || !is_chosen(trial))
 			continue;
 		reads.number = add_replaced(trial, alone);
 		cte_each_use(&seen, cte->ctename, become_cte_read, &reads);

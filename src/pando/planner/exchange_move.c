@@ -29,6 +29,7 @@
 #include "pando/planner/estimate.h"
 #include "pando/planner/exchange.h"
 #include "pando/planner/exchange_move.h"
+#include "pando/planner/hazard.h"
 #include "pando/planner/join_tree.h"
 #include "pando/planner/level.h"
 
@@ -174,6 +175,14 @@ group_bytes(Query *query, const CutGroup *group, List *quals)
 	Estimate estimate = estimate_query(group_query(query, group, quals));
 
 	return estimate_bytes(estimate.rows, estimate.width);
+}
+
+/* Names of what other nodes may not have. */
+static bool
+sends_names(Query *query, const CutGroup *group, List *quals)
+{
+	return !distribution_has_shards(&group->distribution) &&
+		   has_name_columns(group_query(query, group, quals)->targetList);
 }
 
 static double
@@ -506,7 +515,9 @@ move_of_inner_join(Query *query, List *groups, List *quals)
 	int i = 0;
 
 	foreach_ptr (CutGroup, group, groups)
-		bytes[i++] = can_move(group, query) ? group_bytes(query, group, quals) : -1;
+		bytes[i++] = can_move(group, query) && !sends_names(query, group, quals)
+						 ? group_bytes(query, group, quals)
+						 : -1;
 	for (i = 0; i < list_length(groups); i++)
 	{
 		for (int j = i + 1; j < list_length(groups); j++)
@@ -547,7 +558,8 @@ move_of_outer_join(Query *query, CutGroup *left, CutGroup *right, List *above_le
 				 .type = type,
 				 .best = &best};
 
-	if (!can_move(left, query) || !can_move(right, query) || !has_shards(&pair))
+	if (!can_move(left, query) || !can_move(right, query) || !has_shards(&pair) ||
+		sends_names(query, left, above_left) || sends_names(query, right, above_right))
 		return best;
 	pair.bytes_a = group_bytes(query, left, above_left);
 	pair.bytes_b = group_bytes(query, right, above_right);

@@ -250,6 +250,17 @@ compares_names(const Node *node)
 	return function == F_OIDEQ || function == F_OIDNE;
 }
 
+bool
+has_name_columns(List *target_list)
+{
+	foreach_ptr (TargetEntry, entry, target_list)
+	{
+		if (!entry->resjunk && type_has_names(exprType((Node *) entry->expr)))
+			return true;
+	}
+	return false;
+}
+
 static bool
 clauses_order_names(List *clauses, List *target_list)
 {

@@ -32,6 +32,9 @@ extern List *compared_names(Node *node);
 /* What such an argument is a cast of, to look at or to change. */
 extern Expr **compared_name(Node *argument);
 
+/* Names of objects among the columns? Other nodes may not have what is here. */
+extern bool has_name_columns(List *target_list);
+
 /* Is a level's order one of names of objects? Sorted by Oids, it is each node's own. */
 extern bool level_orders_names(const Query *query);
 

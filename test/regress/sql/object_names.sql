@@ -20,6 +20,7 @@ SELECT create_distributed_table('dist.named', 'k');
 SELECT create_reference_table('dist.named_r');
 INSERT INTO dist.named SELECT * FROM plain.named;
 INSERT INTO dist.named_r SELECT * FROM plain.named_r;
+CREATE TABLE objects.here (k int);
 SELECT public.compare($$
 SELECT * FROM named;
 SELECT k FROM named WHERE c = 'objects.one'::regclass;
@@ -78,6 +79,14 @@ SELECT c FROM named UNION SELECT o FROM named;
 SELECT c FROM named EXCEPT SELECT objects.oid_of('objects.one');
 SELECT count(n) FROM (SELECT k, ROW(c, o) FROM named) n;
 SELECT n FROM (SELECT k, ROW(o, k) FROM named) n;
+$$);
+-- Names of what is only here stay here.
+SELECT public.compare($$
+SELECT named.k, n.name FROM named JOIN (SELECT oid::regclass AS name, 3 AS k FROM pg_class WHERE oid = 'objects.here'::regclass LIMIT 5) n USING (k);
+SELECT named.k, n.name FROM named LEFT JOIN (SELECT oid::regclass AS name, 3 AS k FROM pg_class WHERE oid = 'objects.here'::regclass OFFSET 0) n USING (k);
+SELECT n.name FROM (SELECT ARRAY[oid::regclass] AS name FROM pg_class WHERE oid = 'objects.here'::regclass) n WHERE EXISTS (SELECT n.name FROM (SELECT k FROM named LIMIT 3) l WHERE k > 0);
+SELECT k FROM named WHERE c IN (SELECT oid::regclass FROM pg_class WHERE relname IN ('one', 'here') LIMIT 10);
+SELECT count(*) FROM named a, named b, (SELECT oid::regclass AS name FROM pg_class WHERE relname = 'here') n WHERE a.m = b.m AND a.c <> n.name;
 $$);
 -- Nor by a hash that is made of Oids: rows would not meet.
 SET pando.exchange_cost = 0;
