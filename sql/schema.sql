@@ -128,7 +128,6 @@ CREATE TABLE citus.pg_dist_schema (schemaid oid NOT NULL PRIMARY KEY, colocation
 
 -- Two-phase commit: a row is a decision to commit the prepared transaction of that name.
 CREATE TABLE citus.pg_dist_transaction (groupid int4 NOT NULL, gid text NOT NULL, outer_xid xid8);
-CREATE INDEX pg_dist_transaction_group_index ON citus.pg_dist_transaction (groupid, gid);
 
 -- Things to drop once nothing uses them (placements that moved away).
 CREATE SEQUENCE citus.pg_dist_cleanup_recordid_seq;

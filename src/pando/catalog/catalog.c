@@ -361,6 +361,24 @@ catalog_delete(const Catalog *catalog, const char *index, int nkeys,
 	return deleted;
 }
 
+void
+catalog_delete_each(const Catalog *catalog,
+					bool (*matches)(const void *row, const void *context),
+					const void *context)
+{
+	Relation rel = table_open(catalog_oid(catalog->name), RowExclusiveLock);
+	SysScanDesc scan = catalog_scan_begin(rel, NULL, 0, NULL);
+	HeapTuple tuple;
+
+	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+	{
+		if (matches(catalog_row_read(catalog, rel, tuple), context))
+			CatalogTupleDelete(rel, &tuple->t_self);
+	}
+	systable_endscan(scan);
+	table_close(rel, RowExclusiveLock);
+}
+
 int64
 catalog_nextval(const char *sequence)
 {

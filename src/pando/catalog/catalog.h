@@ -102,6 +102,11 @@ extern bool catalog_update(const Catalog *catalog, const char *index, int nkeys,
 extern int catalog_delete(const Catalog *catalog, const char *index, int nkeys,
 						  const CatalogKey *keys);
 
+/* Reads the whole table and deletes the rows for which matches() says so. */
+extern void catalog_delete_each(const Catalog *catalog,
+								bool (*matches)(const void *row, const void *context),
+								const void *context);
+
 /*
  * Next value of one of our sequences, whoever the current user is; or the one that a
  * setting such as citus.next_shard_id chose.

@@ -15,7 +15,6 @@ static const CatalogColumn transaction_columns[] = {
 };
 static const Catalog transaction_catalog =
 	CATALOG_OF("pg_dist_transaction", TransactionRow, transaction_columns);
-static const char *const transaction_index = "pg_dist_transaction_group_index";
 
 List *
 catalog_transaction_all(void)
@@ -28,7 +27,7 @@ catalog_transaction_by_group(int32 groupid)
 {
 	CatalogKey key = KEY_INT4("groupid", groupid);
 
-	return catalog_scan(&transaction_catalog, transaction_index, 1, &key);
+	return catalog_scan(&transaction_catalog, NULL, 1, &key);
 }
 
 bool
@@ -36,8 +35,7 @@ catalog_transaction_exists(int32 groupid, const char *gid)
 {
 	CatalogKey keys[] = {KEY_INT4("groupid", groupid), KEY_TEXT("gid", gid)};
 
-	return catalog_scan(&transaction_catalog, transaction_index, lengthof(keys), keys) !=
-		   NIL;
+	return catalog_scan(&transaction_catalog, NULL, lengthof(keys), keys) != NIL;
 }
 
 bool
@@ -54,11 +52,32 @@ catalog_transaction_insert(List *rows)
 	catalog_insert_all(&transaction_catalog, rows);
 }
 
-bool
-catalog_transaction_delete(int32 groupid, const char *gid)
+static int
+compare_rows(const ListCell *a, const ListCell *b)
 {
-	CatalogKey keys[] = {KEY_INT4("groupid", groupid), KEY_TEXT("gid", gid)};
+	const TransactionRow *x = lfirst(a);
+	const TransactionRow *y = lfirst(b);
 
-	return catalog_delete(&transaction_catalog, transaction_index, lengthof(keys), keys) >
-		   0;
+	if (x->groupid != y->groupid)
+		return x->groupid < y->groupid ? -1 : 1;
+	return strcmp(x->gid, y->gid);
+}
+
+static bool
+is_among(const void *row, const void *sorted)
+{
+	const List *rows = sorted;
+	ListCell cell = {.ptr_value = unconstify(void *, row)};
+
+	return bsearch(&cell, rows->elements, list_length(rows), sizeof(ListCell),
+				   (int (*)(const void *, const void *)) compare_rows) != NULL;
+}
+
+void
+catalog_transaction_delete_all(List *rows)
+{
+	if (rows == NIL)
+		return;
+	list_sort(rows, compare_rows);
+	catalog_delete_each(&transaction_catalog, is_among, rows);
 }

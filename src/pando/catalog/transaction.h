@@ -2,7 +2,8 @@
  * transaction.h: rows of pg_dist_transaction: decisions to commit a prepared transaction.
  *
  * A row is written by the initiating transaction itself, so it is there exactly when that
- * one has committed.
+ * one has committed. Each commit over several nodes writes some, so the table has no
+ * index: rows are looked for by recovery alone, which reads all of them anyway.
  */
 #ifndef PANDO_CATALOG_TRANSACTION_H
 #define PANDO_CATALOG_TRANSACTION_H
@@ -23,7 +24,7 @@ extern bool catalog_transaction_exists(int32 groupid, const char *gid);
 
 /* On whatever node; reads the whole table. */
 extern bool catalog_transaction_is_recorded(const char *gid);
-extern void catalog_transaction_insert(List *rows); /* TransactionRow * */
-extern bool catalog_transaction_delete(int32 groupid, const char *gid);
+extern void catalog_transaction_insert(List *rows);		/* TransactionRow * */
+extern void catalog_transaction_delete_all(List *rows); /* is sorted */
 
 #endif

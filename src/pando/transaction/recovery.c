@@ -298,8 +298,7 @@ forget_done(void)
 		return;
 	DEBUG_POINT("recovery-before-forget");
 	gate_enter(true);
-	foreach_ptr (TransactionRow, row, done)
-		(void) catalog_transaction_delete(row->groupid, row->gid);
+	catalog_transaction_delete_all(done);
 }
 
 int
