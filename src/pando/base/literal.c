@@ -92,6 +92,19 @@ literal_settings_enter(int nsettings)
 	return level;
 }
 
+/* What most keys and counters are: without a look at the catalogs. NULL: another type. */
+static char *
+integer_text(Datum value, Oid type)
+{
+	char *text;
+
+	if (type != INT4OID && type != INT8OID)
+		return NULL;
+	text = palloc(MAXINT8LEN + 1);
+	pg_lltoa(type == INT4OID ? DatumGetInt32(value) : DatumGetInt64(value), text);
+	return text;
+}
+
 char *
 literal_text(Datum value, bool isnull, Oid type)
 {
@@ -102,6 +115,9 @@ literal_text(Datum value, bool isnull, Oid type)
 
 	if (isnull)
 		return NULL;
+	text = integer_text(value, type);
+	if (text != NULL)
+		return text;
 	getTypeOutputInfo(type, &function, &varlena);
 	level = literal_settings_enter(literal_settings_needed(type));
 	text = OidOutputFunctionCall(function, value);
