@@ -46,6 +46,7 @@
 #include "pando/planner/returning.h"
 #include "pando/planner/row_locks.h"
 #include "pando/planner/sample.h"
+#include "pando/planner/settled_plan.h"
 #include "pando/planner/shard_choice.h"
 #include "pando/planner/spread.h"
 #include "pando/planner/steps.h"
@@ -352,6 +353,7 @@ planner_init(void)
 		&plan_shells, false, PGC_USERSET, GUC_NO_SHOW_ALL | GUC_NOT_IN_SAMPLE, NULL, NULL,
 		NULL);
 	exchange_move_init();
+	settled_plan_init();
 	next_planner = planner_hook;
 	planner_hook = plan_hook;
 	fragment_path_init();

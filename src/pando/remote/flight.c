@@ -177,7 +177,8 @@ prepared_add(SessionWire *wire, const char *sql, uint64 hash)
 	}
 	prepared->hash = hash;
 	prepared->sql = MemoryContextStrdup(wire->context, sql);
-	snprintf(prepared->name, NAMEDATALEN, "pando_%u", ++wire->prepared_serial);
+	snprintf(prepared->name, NAMEDATALEN, SESSION_STATEMENT_PREFIX "%u",
+			 ++wire->prepared_serial);
 	entry = hash_search(wire->prepared_index, &hash, HASH_ENTER, NULL);
 	entry->prepared = prepared;
 	dlist_push_head(&wire->prepared, &prepared->link);

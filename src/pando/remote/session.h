@@ -124,6 +124,9 @@ extern List *session_claimed_list(void);
  */
 extern void session_send_simple(Session *session, const char *sql);
 
+/* Names of statements that a session has prepared on its node begin with it. */
+#define SESSION_STATEMENT_PREFIX "pando_"
+
 /*
  * Starts a flight: preamble (if any) and one parameterised statement, pipelined. With
  * `reuse` it is a named prepared statement on the node from its first use on (a bounded
