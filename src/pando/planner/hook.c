@@ -44,6 +44,7 @@
 #include "pando/planner/point.h"
 #include "pando/planner/repeat.h"
 #include "pando/planner/returning.h"
+#include "pando/planner/row_identity.h"
 #include "pando/planner/row_locks.h"
 #include "pando/planner/sample.h"
 #include "pando/planner/settled_plan.h"
@@ -114,6 +115,11 @@ plan_read(Query *query, const char *source, int cursor_options, ParamListInfo pa
 	Distribution distribution = distribution_of_query(query);
 	PlannedStmt *stmt = NULL;
 
+	if (distribution.kind != DIST_SINGLE && query_reads_ctid(query))
+	{
+		query = query_with_rows_told_apart(query);
+		distribution = distribution_of_query(query);
+	}
 	if (distribution.kind != DIST_SINGLE)
 		stmt = plan_all_here(query, source, cursor_options, params);
 	if (stmt != NULL)
