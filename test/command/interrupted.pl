@@ -8,6 +8,8 @@ my $root = $ENV{PANDO_ROOT} // '../..';
 my $port = $ENV{PANDO_PORT} or die "PANDO_PORT is the first of four free ports";
 my $top = tempdir(CLEANUP => 1);
 chmod 0777, $top;
+# Where a shell has started this in the background it is ignored, and then nobody can catch it.
+$SIG{INT} = 'DEFAULT';
 
 # In place of the lanes: a server in a directory of its own, and a script that goes on for long.
 my $script = <<'END';
