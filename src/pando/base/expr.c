@@ -25,6 +25,20 @@ expr_if(Node *condition, Node *value)
 	return (Node *) choice;
 }
 
+Param *
+expr_sublink_param(int column, Node *expr)
+{
+	Param *param = makeNode(Param);
+
+	param->paramkind = PARAM_SUBLINK;
+	param->paramid = column;
+	param->paramtype = exprType(expr);
+	param->paramtypmod = exprTypmod(expr);
+	param->paramcollid = exprCollation(expr);
+	param->location = -1;
+	return param;
+}
+
 Node *
 expr_is_not_null(Node *expr)
 {

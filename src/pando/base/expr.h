@@ -10,6 +10,9 @@
 /* CASE WHEN condition THEN value END */
 extern Node *expr_if(Node *condition, Node *value);
 
+/* What stands in a sublink's test for a column of its query, from 1, that is `expr`. */
+extern Param *expr_sublink_param(int column, Node *expr);
+
 /* expr IS NOT NULL, of something that is no row. */
 extern Node *expr_is_not_null(Node *expr);
 

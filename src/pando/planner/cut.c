@@ -337,6 +337,19 @@ needs_other_node(Cutting *cutting, const CutGroup *group)
 		   OidIsValid(group->distribution.anchor) && !is_read_here(cutting, group);
 }
 
+/* The table with TABLESAMPLE that the group is; NULL: it is something else. */
+static RangeTblEntry *
+sampled_table(Cutting *cutting, const CutGroup *group)
+{
+	Node *item = linitial(group->items);
+	RangeTblEntry *rte;
+
+	if (!IsA(item, RangeTblRef))
+		return NULL;
+	rte = rt_fetch(((RangeTblRef *) item)->rtindex, cutting->query->rtable);
+	return rte->rtekind == RTE_RELATION && rte->tablesample != NULL ? rte : NULL;
+}
+
 /*
  * A table whose sample has arguments that are known only here, and each time anew, as a
  * part that is sent their values; false if that doesn't make it fit for the nodes.
@@ -344,14 +357,10 @@ needs_other_node(Cutting *cutting, const CutGroup *group)
 static bool
 group_take_arguments(Cutting *cutting, CutGroup *group, List *quals)
 {
-	Node *item = linitial(group->items);
+	RangeTblEntry *rte = sampled_table(cutting, group);
 	TableSampleClause *sample;
-	RangeTblEntry *rte;
 
-	if (!IsA(item, RangeTblRef))
-		return false;
-	rte = rt_fetch(((RangeTblRef *) item)->rtindex, cutting->query->rtable);
-	if (rte->rtekind != RTE_RELATION || rte->tablesample == NULL)
+	if (rte == NULL)
 		return false;
 	sample = rte->tablesample;
 	rte->tablesample = sample_of_arguments(sample, &group->arguments);
@@ -491,7 +500,8 @@ cut_item(Cutting *cutting, CutGroup *group, List *quals)
 	}
 	if (needs_other_node(cutting, group))
 		return cutting_cut(cutting, group, quals);
-	if (!is_read_here(cutting, group) && group_take_arguments(cutting, group, quals))
+	if (sampled_table(cutting, group) != NULL && !is_read_here(cutting, group) &&
+		group_take_arguments(cutting, group, quals))
 		return cutting_cut(cutting, group, quals);
 	if (IsA(item, JoinExpr))
 		return cut_outer_join(cutting, (JoinExpr *) item, quals);

@@ -29,6 +29,7 @@
 #include "rewrite/rewriteManip.h"
 #include "utils/lsyscache.h"
 
+#include "pando/base/expr.h"
 #include "pando/planner/cut.h"
 #include "pando/planner/decorrelate.h"
 #include "pando/planner/distribution.h"
@@ -169,20 +170,6 @@ any_sublink(List *tests, Query *query)
 	return (Node *) sublink;
 }
 
-static Node *
-sublink_param(int number, Node *expr)
-{
-	Param *param = makeNode(Param);
-
-	param->paramkind = PARAM_SUBLINK;
-	param->paramid = number;
-	param->paramtype = exprType(expr);
-	param->paramtypmod = exprTypmod(expr);
-	param->paramcollid = exprCollation(expr);
-	param->location = -1;
-	return (Node *) param;
-}
-
 /*
  * value op ANY (query's columns): ANY wants the value at the left. NULL: the operator
  * has no form for that.
@@ -199,7 +186,7 @@ tie_test(const Tie *tie, Node *value, int number, Node *column, bool value_is_in
 			return NULL;
 		result->opfuncid = get_opcode(result->opno);
 	}
-	result->args = list_make2(copyObject(value), sublink_param(number, column));
+	result->args = list_make2(copyObject(value), expr_sublink_param(number, column));
 	return (Node *) result;
 }
 

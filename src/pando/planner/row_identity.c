@@ -34,6 +34,7 @@
 #include "utils/lsyscache.h"
 #include "utils/typcache.h"
 
+#include "pando/base/expr.h"
 #include "pando/metadata/table.h"
 #include "pando/plan/row_place.h"
 #include "pando/planner/distribute.h"
@@ -371,20 +372,6 @@ compared(OpExpr *test, List *levels)
  * Comparisons with what a sublink gives.
  */
 
-static Param *
-sublink_param(AttrNumber column, Node *value)
-{
-	Param *param = makeNode(Param);
-
-	param->paramkind = PARAM_SUBLINK;
-	param->paramid = column;
-	param->paramtype = exprType(value);
-	param->paramtypmod = exprTypmod(value);
-	param->paramcollid = exprCollation(value);
-	param->location = -1;
-	return param;
-}
-
 /*
  * The comparison of the keys that belongs to one of a ctid with a column of the sublink;
  * NULL: none. The sublink gives its key in a column of its own, the last.
@@ -405,7 +392,7 @@ key_test(Oid op, Node *ctid, AttrNumber column, SubLink *sublink, List *levels)
 		return NULL;
 	added = add_column(query, other.key);
 	test = (OpExpr *) compare_keys(BTEqualStrategyNumber, one.key,
-								   (Node *) sublink_param(added, other.key));
+								   (Node *) expr_sublink_param(added, other.key));
 	if (op == get_negator(TIDEqualOperator) && test != NULL)
 	{
 		test->opno = get_negator(test->opno);
@@ -451,7 +438,7 @@ compared_with_sublink(Oid op, Node *ctid, SubLink *sublink, SubLinkType type,
 					  List *levels)
 {
 	TargetEntry *column = linitial(((Query *) sublink->subselect)->targetList);
-	Param *param = sublink_param(1, (Node *) column->expr);
+	Param *param = expr_sublink_param(1, (Node *) column->expr);
 	Node *key = key_test(op, ctid, 1, sublink, levels);
 
 	if (key == NULL)

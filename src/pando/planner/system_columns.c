@@ -128,15 +128,22 @@ compare_places(Query *write, List *args, SubLink *sublink)
 	return true;
 }
 
+/* Places are texts. */
+static void
+compare_texts(Oid *operator, Oid * function, Oid *collation)
+{
+	*operator= TextEqualOperator;
+	*function = F_TEXTEQ;
+	*collation = C_COLLATION_OID;
+}
+
 static bool
 places_in_operator(Query *write, OpExpr *test, SubLink *sublink)
 {
 	if (!IsA(test, OpExpr) || test->opno != TIDEqualOperator || !IsA(sublink, SubLink) ||
 		!compare_places(write, test->args, sublink))
 		return false;
-	test->opno = TextEqualOperator;
-	test->opfuncid = F_TEXTEQ;
-	test->inputcollid = C_COLLATION_OID;
+	compare_texts(&test->opno, &test->opfuncid, &test->inputcollid);
 	return true;
 }
 
@@ -149,9 +156,7 @@ places_in_array(Query *write, ScalarArrayOpExpr *test)
 		sublink->subLinkType != ARRAY_SUBLINK ||
 		!compare_places(write, test->args, sublink))
 		return false;
-	test->opno = TextEqualOperator;
-	test->opfuncid = F_TEXTEQ;
-	test->inputcollid = C_COLLATION_OID;
+	compare_texts(&test->opno, &test->opfuncid, &test->inputcollid);
 	return true;
 }
 
