@@ -21,6 +21,15 @@ CREATE OR REPLACE FUNCTION pando.refuse_several_sources(bigint, text)
 CREATE OR REPLACE FUNCTION pando.row_place(tableoid oid, ctid tid, xmin xid) RETURNS text
 	LANGUAGE c STABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'row_place';
 
+-- The ctid of a shard's row among the rows of all shards of its table, and back to that in its shard.
+CREATE OR REPLACE FUNCTION pando.row_ctid(tableoid oid, ctid tid) RETURNS tid
+	LANGUAGE c STABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'row_ctid';
+CREATE OR REPLACE FUNCTION pando.shard_ctid(ctid tid, shards int) RETURNS tid
+	LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'shard_ctid';
+CREATE OR REPLACE FUNCTION pando.shard_ctid(ctids tid[], shards int) RETURNS tid[]
+	LANGUAGE sql IMMUTABLE PARALLEL SAFE
+	AS 'SELECT pg_catalog.array_agg(pando.shard_ctid(t, shards)) FROM pg_catalog.unnest(ctids) t';
+
 -- How many times the rows that are wanted tasks offer to be locked; see executor/lock_rows.c.
 CREATE OR REPLACE FUNCTION pando.lock_reach() RETURNS bigint
 	LANGUAGE c STABLE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'lock_reach';

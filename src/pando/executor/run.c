@@ -337,7 +337,10 @@ run_launch(FragmentRun *run)
 	if (run->fragment->command == CMD_SELECT)
 		reads_assign(run, run->tasks);
 	else
+	{
 		write_run(run);
+		subplans_let_places_go(run);
+	}
 	order_start(run);
 	MemoryContextSwitchTo(old);
 }

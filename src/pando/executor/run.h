@@ -116,6 +116,7 @@ typedef struct FragmentRun
 
 	RunValues params;
 	uint32 plan_id;
+	List *places_kept; /* DistNode *; see subplan.c */
 	char *result_prefix;
 	List *subruns;
 	List *tasks;
@@ -245,6 +246,7 @@ extern void task_close_local(FragmentRun *run, Task *task, LocalQuery *query);
 
 /* subplan.c */
 extern void subplans_run(FragmentRun *run);
+extern void subplans_let_places_go(FragmentRun *run);
 extern void subplans_end(FragmentRun *run);
 
 /* settings, init.c */

@@ -132,6 +132,27 @@ run_subplan(FragmentRun *run, const SubResult *sub, List *nodes, bool here)
 	run->subruns = lappend(run->subruns, ran);
 }
 
+/*
+ * Between its statements a READ COMMITTED transaction has no snapshot on the node, and
+ * without one the place of a row that is deleted meanwhile may become another row's. An
+ * open cursor has one. (This backend has the statement's.)
+ */
+static void
+keep_places(FragmentRun *run, List *nodes)
+{
+	xact_run_on_nodes(nodes,
+					  psprintf("DECLARE pando_%u CURSOR FOR SELECT", run->plan_id));
+	run->places_kept = nodes;
+}
+
+void
+subplans_let_places_go(FragmentRun *run)
+{
+	if (run->places_kept != NIL)
+		xact_run_on_nodes(run->places_kept, psprintf("CLOSE pando_%u", run->plan_id));
+	run->places_kept = NIL;
+}
+
 void
 subplans_run(FragmentRun *run)
 {
@@ -139,6 +160,8 @@ subplans_run(FragmentRun *run)
 	List *nodes = reading_nodes(run, &here);
 
 	subplans_name(run);
+	if (run->fragment->by_ctid && !IsolationUsesXactSnapshot())
+		keep_places(run, nodes);
 	foreach_ptr (SubResult, sub, run->fragment->subplans)
 		run_subplan(run, sub, nodes, here);
 }

@@ -583,7 +583,7 @@ quirk_walker(Node *node, QuirkContext *context)
 		context->paths -= paths;
 		return false;
 	}
-	if (is_row_place(node))
+	if (is_shard_call(node))
 		return false;
 	if (IsA(node, Var))
 	{
@@ -649,7 +649,7 @@ shell_mutator(Node *node, QuirkContext *context)
 		context->levels = list_delete_first(context->levels);
 		return (Node *) result;
 	}
-	if (is_row_place(node))
+	if (is_shard_call(node))
 		return copyObject(node);
 	if (IsA(node, Var) && var_names_shell((Var *) node, context->levels))
 	{

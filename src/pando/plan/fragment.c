@@ -30,6 +30,7 @@ typedef enum Number
 	NUMBER_RESTART,
 	NUMBER_SPREAD,
 	NUMBER_MERGES,
+	NUMBER_BY_CTID,
 	NUMBER_ID_HIGH,
 	NUMBER_ID_LOW
 } Number;
@@ -220,6 +221,7 @@ fragment_pack(const Fragment *fragment)
 	numbers = lappend_int(numbers, fragment->restart);
 	numbers = lappend_int(numbers, fragment->spread);
 	numbers = lappend_int(numbers, fragment->merges);
+	numbers = lappend_int(numbers, fragment->by_ctid);
 	last_id++;
 	numbers = lappend_int(numbers, (int) (uint32) (last_id >> 32));
 	numbers = lappend_int(numbers, (int) (uint32) last_id);
@@ -268,6 +270,7 @@ fragment_unpack(List *packed)
 	fragment->restart = list_nth_int(numbers, NUMBER_RESTART);
 	fragment->spread = (FragmentSpread) list_nth_int(numbers, NUMBER_SPREAD);
 	fragment->merges = list_nth_int(numbers, NUMBER_MERGES) != 0;
+	fragment->by_ctid = list_nth_int(numbers, NUMBER_BY_CTID) != 0;
 	fragment->anchor = linitial_oid((List *) list_nth(packed, FIELD_ANCHOR));
 	fragment->keys = list_nth(packed, FIELD_KEYS);
 	fragment->relations = list_nth(packed, FIELD_RELATIONS);

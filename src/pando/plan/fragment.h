@@ -91,6 +91,7 @@ typedef struct Fragment
 				  * sorts by, and the order in which the rows come; NIL: in any */
 
 	List *subplans;	 /* SubResult *: what must run first, in this order */
+	bool by_ctid;	 /* a write of rows whose ctids they may give */
 	bool store;		 /* keep rows in a tuplestore: the scan may be repeated */
 	bool early;		 /* what it reads may be changed before its first row is asked for */
 	bool locks;		 /* the text locks rows */
@@ -117,8 +118,8 @@ typedef struct SubResult
 	bool keep_nulls; /* of column; else rows without a value are left out */
 	bool
 		from_nodes; /* exchange: the plan is nothing but one fragment, whose nodes send */
-	List *distinct;	 /* exchange: int list, about how many values each column has; 0 or no
-					  * such member: not known */
+	List *distinct; /* exchange: int list, about how many values each column has; 0 or no
+					 * such member: not known */
 	PlannedStmt *plan;
 } SubResult;
 

@@ -10,6 +10,7 @@
 #include "catalog/pg_type.h"
 #include "fmgr.h"
 #include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
 #include "parser/parse_func.h"
 #include "storage/itemptr.h"
 #include "utils/builtins.h"
@@ -20,34 +21,61 @@
 #include "pando/plan/row_place.h"
 
 PG_FUNCTION_INFO_V1(row_place);
+PG_FUNCTION_INFO_V1(row_ctid);
+PG_FUNCTION_INFO_V1(shard_ctid);
 
 static Oid
-place_function(void)
+function_oid(const char *name, int nargs, const Oid *types)
 {
-	Oid arguments[] = {OIDOID, TIDOID, XIDOID};
-
-	return LookupFuncName(list_make2(makeString("pando"), makeString("row_place")), 3,
-						  arguments, false);
+	return LookupFuncName(list_make2(makeString("pando"), makeString(pstrdup(name))),
+						  nargs, types, false);
 }
 
+/* Functions of tableoid, ctid and maybe xmin. */
+static const Oid system_types[] = {OIDOID, TIDOID, XIDOID};
+
 static Node *
-system_column(Index varno, AttrNumber attno, Oid type)
+call_for_row(const char *name, int nargs, Oid type, Oid collation, Index varno,
+			 Index levels_up)
 {
-	return (Node *) makeVar(varno, attno, type, -1, InvalidOid, 0);
+	static const AttrNumber columns[] = {TableOidAttributeNumber,
+										 SelfItemPointerAttributeNumber,
+										 MinTransactionIdAttributeNumber};
+	List *args = NIL;
+
+	for (int i = 0; i < nargs; i++)
+		args = lappend(
+			args, makeVar(varno, columns[i], system_types[i], -1, InvalidOid, levels_up));
+	return (Node *) makeFuncExpr(function_oid(name, nargs, system_types), type, args,
+								 collation, InvalidOid, COERCE_EXPLICIT_CALL);
 }
 
 Node *
 row_place_call(Index varno)
 {
-	return (Node *) makeFuncExpr(
-		place_function(), TEXTOID,
-		list_make3(system_column(varno, TableOidAttributeNumber, OIDOID),
-				   system_column(varno, SelfItemPointerAttributeNumber, TIDOID),
-				   system_column(varno, MinTransactionIdAttributeNumber, XIDOID)),
-		DEFAULT_COLLATION_OID, InvalidOid, COERCE_EXPLICIT_CALL);
+	return call_for_row("row_place", 3, TEXTOID, DEFAULT_COLLATION_OID, varno, 0);
 }
 
-/* System columns of one item of this level; a client may call it with anything. */
+Node *
+row_ctid_call(Index varno, Index levels_up)
+{
+	return call_for_row("row_ctid", 2, TIDOID, InvalidOid, varno, levels_up);
+}
+
+Node *
+shard_ctid_call(Node *value, int nshards)
+{
+	Oid type = exprType(value);
+	Oid types[] = {type, INT4OID};
+	Node *count = (Node *) makeConst(INT4OID, -1, InvalidOid, sizeof(int32),
+									 Int32GetDatum(nshards), false, true);
+
+	return (Node *) makeFuncExpr(function_oid("shard_ctid", 2, types), type,
+								 list_make2(copyObject(value), count), InvalidOid,
+								 InvalidOid, COERCE_EXPLICIT_CALL);
+}
+
+/* System columns of one item; a client may call it with anything. */
 static bool
 are_of_one_row(List *arguments)
 {
@@ -55,21 +83,39 @@ are_of_one_row(List *arguments)
 
 	foreach_ptr (Var, var, arguments)
 	{
-		if (!IsA(var, Var) || var->varattno >= 0 || var->varlevelsup != 0 ||
-			var->varno != first->varno)
+		if (!IsA(var, Var) || var->varattno >= 0 || var->varno != first->varno ||
+			var->varlevelsup != first->varlevelsup)
 			return false;
 	}
 	return true;
 }
 
-bool
-is_row_place(Node *node)
+static bool
+calls(Node *node, const char *name, int nargs)
 {
 	FuncExpr *call = (FuncExpr *) node;
 
 	return node != NULL && IsA(node, FuncExpr) && call->funcid >= FirstNormalObjectId &&
-		   list_length(call->args) == 3 && call->funcid == place_function() &&
-		   are_of_one_row(call->args);
+		   list_length(call->args) == nargs && are_of_one_row(call->args) &&
+		   call->funcid == function_oid(name, nargs, system_types);
+}
+
+bool
+is_row_place(Node *node)
+{
+	return calls(node, "row_place", 3);
+}
+
+bool
+is_shard_call(Node *node)
+{
+	return is_row_place(node) || calls(node, "row_ctid", 2);
+}
+
+const Var *
+shard_call_column(Node *node)
+{
+	return linitial(((FuncExpr *) node)->args);
 }
 
 int64
@@ -89,36 +135,95 @@ row_place_tid(const char *place)
 	return pnstrdup(start, end - start + 1);
 }
 
+/* What a call has learnt of the last row's table. */
 typedef struct LastShard
 {
 	Oid relid;
 	int64 id;
+	int index;
+	int nshards;
 } LastShard;
+
+static const LastShard *
+shard_of_row(FunctionCallInfo fcinfo, Oid relid)
+{
+	LastShard *last = fcinfo->flinfo->fn_extra;
+	const DistTable *table = dist_table(relid);
+	const Shard *shard = NULL;
+	int64 id;
+
+	if (last != NULL && last->relid == relid)
+		return last;
+	if (table != NULL && table->managed_local && table->nshards == 1)
+		shard = &table->shards[0];
+	else if (relation_is_shard(relid, &id, NULL))
+		shard = shard_by_id(id, &table);
+	if (shard == NULL)
+		ereport(ERROR, (errcode(ERRCODE_WRONG_OBJECT_TYPE),
+						errmsg("relation %u is not a shard", relid)));
+	if (last == NULL)
+		last = fcinfo->flinfo->fn_extra =
+			MemoryContextAlloc(fcinfo->flinfo->fn_mcxt, sizeof(LastShard));
+	*last = (LastShard){.relid = relid,
+						.id = shard->id,
+						.index = shard->index,
+						.nshards = table->nshards};
+	return last;
+}
 
 /* pando.row_place(tableoid, ctid, xmin) */
 Datum
 row_place(PG_FUNCTION_ARGS)
 {
-	Oid relid = PG_GETARG_OID(0);
+	const LastShard *shard = shard_of_row(fcinfo, PG_GETARG_OID(0));
 	ItemPointer tid = (ItemPointer) PG_GETARG_POINTER(1);
 	TransactionId xmin = PG_GETARG_TRANSACTIONID(2);
-	LastShard *last = fcinfo->flinfo->fn_extra;
 
-	if (last == NULL)
-		last = fcinfo->flinfo->fn_extra =
-			MemoryContextAllocZero(fcinfo->flinfo->fn_mcxt, sizeof(LastShard));
-	if (last->relid != relid)
-	{
-		const DistTable *table = dist_table(relid);
-
-		if (table != NULL && table->managed_local && table->nshards == 1)
-			last->id = table->shards[0].id;
-		else if (!relation_is_shard(relid, &last->id, NULL))
-			ereport(ERROR, (errcode(ERRCODE_WRONG_OBJECT_TYPE),
-							errmsg("relation %u is not a shard", relid)));
-		last->relid = relid;
-	}
 	PG_RETURN_TEXT_P(cstring_to_text(psprintf(
-		INT64_FORMAT " (%u,%u) %u", last->id, ItemPointerGetBlockNumberNoCheck(tid),
+		INT64_FORMAT " (%u,%u) %u", shard->id, ItemPointerGetBlockNumberNoCheck(tid),
 		ItemPointerGetOffsetNumberNoCheck(tid), xmin)));
+}
+
+static Datum
+tid_datum(BlockNumber block, OffsetNumber offset)
+{
+	ItemPointer tid = palloc(sizeof(ItemPointerData));
+
+	ItemPointerSet(tid, block, offset);
+	return PointerGetDatum(tid);
+}
+
+/*
+ * pando.row_ctid(tableoid, ctid): the ctid among the rows of all shards of the table.
+ * Raises program_limit_exceeded when the shard is larger than that can say.
+ */
+Datum
+row_ctid(PG_FUNCTION_ARGS)
+{
+	const LastShard *shard = shard_of_row(fcinfo, PG_GETARG_OID(0));
+	ItemPointer tid = (ItemPointer) PG_GETARG_POINTER(1);
+	BlockNumber block = ItemPointerGetBlockNumberNoCheck(tid);
+
+	if (block > (MaxBlockNumber - shard->index) / shard->nshards)
+		ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+						errmsg("a row of shard " INT64_FORMAT " has no ctid of its own",
+							   shard->id),
+						errdetail("Its block is %u, and the table has %d shards.", block,
+								  shard->nshards)));
+	return tid_datum(block * shard->nshards + shard->index,
+					 ItemPointerGetOffsetNumberNoCheck(tid));
+}
+
+/* pando.shard_ctid(tid, shards): the ctid in its shard of what row_ctid() gave. */
+Datum
+shard_ctid(PG_FUNCTION_ARGS)
+{
+	ItemPointer tid = (ItemPointer) PG_GETARG_POINTER(0);
+	int32 nshards = PG_GETARG_INT32(1);
+
+	if (nshards < 1)
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+						errmsg("a table has at least one shard")));
+	return tid_datum(ItemPointerGetBlockNumberNoCheck(tid) / nshards,
+					 ItemPointerGetOffsetNumberNoCheck(tid));
 }

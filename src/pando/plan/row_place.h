@@ -10,13 +10,29 @@
 #define PANDO_PLAN_ROW_PLACE_H
 
 #include "pando/compat/compat.h"
-#include "nodes/nodes.h"
+#include "nodes/primnodes.h"
 
 /* The call for the relation at a position of a level's range table. */
 extern Node *row_place_call(Index varno);
-
-/* Is it such a call? Its columns are the shard's, not the shell table's. */
 extern bool is_row_place(Node *node);
+
+/*
+ * pando.row_ctid(tableoid, ctid): a row's ctid among the rows of all shards of its table;
+ * see planner/row_ctid.c.
+ */
+extern Node *row_ctid_call(Index varno, Index levels_up);
+
+/* pando.shard_ctid(): back to the ctid in the shard, of a ctid or an array of them. */
+extern Node *shard_ctid_call(Node *value, int nshards);
+
+/*
+ * Is it a call for a row's place or ctid? The system columns that it is given are the
+ * shard's, not the shell table's, and it is evaluated on the shard.
+ */
+extern bool is_shard_call(Node *node);
+
+/* One of these columns. */
+extern const Var *shard_call_column(Node *node);
 
 /* The shard id of a place. */
 extern int64 row_place_shard(const char *place);

@@ -659,12 +659,15 @@ redirect_mutator(Node *node, void *context)
 
 	if (node == NULL)
 		return NULL;
-	if (cutting->depth == 0 && is_row_place(node))
+	if (is_shard_call(node) && shard_call_column(node)->varlevelsup == cutting->depth)
 	{
-		Cut *cut = cut_of_varno(cutting, bms_singleton_member(pull_varnos(NULL, node)));
+		Cut *cut = cut_of_varno(cutting, shard_call_column(node)->varno);
 
-		return cut != NULL ? (Node *) fragment_var(cutting, cut, node, "place")
-						   : copyObject(node);
+		node = copyObject(node);
+		if (cut == NULL)
+			return node;
+		IncrementVarSublevelsUp(node, -(int) cutting->depth, 0);
+		return (Node *) fragment_var(cutting, cut, node, "place");
 	}
 	if (IsA(node, Var))
 	{

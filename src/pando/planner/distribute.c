@@ -64,9 +64,12 @@ cte_can_move(CommonTableExpr *cte)
 		   query->rowMarks == NIL && !query_varies((Node *) query);
 }
 
-/* Those not used at all go away: they would not be executed. */
-void
-level_inline_ctes(Query *query)
+/*
+ * A WITH query that is used once becomes a subquery, so that it can be a part of a
+ * fragment. Those not used at all go away: they would not be executed.
+ */
+static void
+inline_ctes(Query *query)
 {
 	List *kept = NIL;
 	ListCell *cell;
@@ -406,7 +409,7 @@ distribute_local_write(Query *query)
 	if (query->commandType == CMD_MERGE)
 		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 						errmsg("MERGE with a distributed table is not supported yet")));
-	level_inline_ctes(query);
+	inline_ctes(query);
 	level_cut_from(query);
 	distribute_inside(query);
 }
@@ -456,7 +459,7 @@ distribute_level(Query *query)
 		distribute_local_write(query);
 		return;
 	}
-	level_inline_ctes(query);
+	inline_ctes(query);
 	level_hoist_order(query);
 	if (query->rowMarks == NIL)
 		distribute_select(query, false);

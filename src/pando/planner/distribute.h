@@ -15,10 +15,4 @@
  */
 extern Query *distribute_query(Query *query);
 
-/*
- * A WITH query of the level that is used once becomes a subquery, so that it can be a
- * part of a fragment.
- */
-extern void level_inline_ctes(Query *query);
-
 #endif

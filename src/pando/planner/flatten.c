@@ -15,6 +15,7 @@
 #include "optimizer/optimizer.h"
 #include "pando/base/expr.h"
 #include "pando/metadata/table.h"
+#include "pando/plan/row_place.h"
 #include "pando/planner/flatten.h"
 #include "pando/planner/join_tree.h"
 #include "parser/parse_relation.h"
@@ -283,7 +284,7 @@ shell_oid(Query *level, const Var *var)
 static bool
 tableoid_walker(Node *node, Levels *levels)
 {
-	if (node == NULL)
+	if (node == NULL || is_shard_call(node))
 		return false;
 	if (IsA(node, Query))
 	{
@@ -301,8 +302,8 @@ tableoid_mutator(Node *node, Levels *levels)
 {
 	Query *level;
 
-	if (node == NULL)
-		return NULL;
+	if (node == NULL || is_shard_call(node))
+		return copyObject(node);
 	if (IsA(node, Query))
 	{
 		Levels inner = inner_level((Query *) node, levels);

@@ -288,7 +288,7 @@ hazard_walker(Node *node, void *context)
 {
 	HazardScan *scan = context;
 
-	if (node == NULL || IsA(node, Query) || is_row_place(node))
+	if (node == NULL || IsA(node, Query) || is_shard_call(node))
 		return false;
 	switch (nodeTag(node))
 	{

@@ -44,7 +44,7 @@
 #include "pando/planner/point.h"
 #include "pando/planner/repeat.h"
 #include "pando/planner/returning.h"
-#include "pando/planner/row_identity.h"
+#include "pando/planner/row_ctid.h"
 #include "pando/planner/row_locks.h"
 #include "pando/planner/sample.h"
 #include "pando/planner/settled_plan.h"
@@ -115,11 +115,6 @@ plan_read(Query *query, const char *source, int cursor_options, ParamListInfo pa
 	Distribution distribution = distribution_of_query(query);
 	PlannedStmt *stmt = NULL;
 
-	if (distribution.kind != DIST_SINGLE && query_reads_ctid(query))
-	{
-		query = query_with_rows_told_apart(query);
-		distribution = distribution_of_query(query);
-	}
 	if (distribution.kind != DIST_SINGLE)
 		stmt = plan_all_here(query, source, cursor_options, params);
 	if (stmt != NULL)
@@ -297,8 +292,6 @@ plan_found(Query *query, const char *source, int cursor_options, ParamListInfo p
 	}
 	if (!found.any)
 		return plan_locally(query, source, cursor_options, params);
-	if (found.samples)
-		query = query_without_samples_of_rows(query);
 	if (found.sharded && point_of_query(query, &point))
 	{
 		stmt = plan_point_here(query, &point, source, cursor_options, params);
@@ -318,6 +311,18 @@ plan_found(Query *query, const char *source, int cursor_options, ParamListInfo p
 	return stmt ? stmt : plan_query(query, source, cursor_options, params);
 }
 
+/* A statement as it came, not a piece of one. */
+static PlannedStmt *
+plan_statement(Query *query, const char *source, int cursor_options, ParamListInfo params,
+			   DistRelations found)
+{
+	if (found.samples)
+		query = query_without_samples_of_rows(query);
+	if (found.ctids)
+		query = query_with_row_ctids(query);
+	return plan_found(query, source, cursor_options, params, found);
+}
+
 PlannedStmt *
 plan_any_query(Query *query, int cursor_options, ParamListInfo params)
 {
@@ -331,7 +336,8 @@ plan_inlined(Query *query, const char *source, int cursor_options, ParamListInfo
 	PlannedStmt *stmt;
 
 	query = inline_functions(query, glob);
-	stmt = plan_found(query, source, cursor_options, params, query_dist_relations(query));
+	stmt = plan_statement(query, source, cursor_options, params,
+						  query_dist_relations(query));
 	stmt->invalItems = list_concat(stmt->invalItems, glob->invalItems);
 	stmt->dependsOnRole |= glob->dependsOnRole;
 	return stmt;
@@ -347,7 +353,7 @@ plan_hook(Query *query, const char *source, int cursor_options, ParamListInfo pa
 	found = query_dist_relations(query);
 	if (found.sql_functions)
 		return plan_inlined(query, source, cursor_options, params);
-	return plan_found(query, source, cursor_options, params, found);
+	return plan_statement(query, source, cursor_options, params, found);
 }
 
 void

@@ -16,7 +16,7 @@
  */
 extern bool plan_shells;
 
-/* Plans a query with or without distributed tables. */
+/* Plans a piece of a statement, with or without distributed tables. */
 extern PlannedStmt *plan_any_query(Query *query, int cursor_options,
 								   ParamListInfo params);
 

@@ -27,6 +27,7 @@
 #include "pando/metadata/shard_relation.h"
 #include "pando/planner/flatten.h"
 #include "pando/planner/local.h"
+#include "pando/planner/row_ctid.h"
 #include "pando/planner/sample.h"
 
 static bool relations_walker(Node *node, DistRelations *found);
@@ -47,6 +48,8 @@ look_at_relation(const RangeTblEntry *rte, bool target, DistRelations *found)
 		found->sharded = true;
 	if (target)
 		found->modified = true;
+	if (table->nshards > 1 && relation_ctid_is_used(rte))
+		found->ctids = true;
 	if (rte->tablesample != NULL && sample_is_for_here(rte))
 		found->samples = true;
 }

@@ -276,8 +276,6 @@ modification_fragment(Query *query, const DistTable *target)
 	{
 		Query *copy = query_without_join_columns(copyObject(query));
 
-		if (columns.others && !table_has_copies(target))
-			write_use_places(copy);
 		broadcast = write_broadcast(copy);
 		if (broadcast)
 		{
@@ -296,8 +294,6 @@ modification_fragment(Query *query, const DistTable *target)
 	if (query->hasModifyingCTE && distribution.kind != DIST_SINGLE)
 		refuse_modification(target, &distribution);
 	refuse_varying_copies(target, query);
-	if (columns.others && (broadcast || distribution.kind != DIST_SINGLE))
-		refuse_ctid_from_outside(query, broadcast);
 	if (query->commandType == CMD_UPDATE)
 		refuse_key_change(target, query->targetList, query->resultRelation, 0,
 						  distribution.pruned ? distribution.keys : NIL);
@@ -306,6 +302,7 @@ modification_fragment(Query *query, const DistTable *target)
 	fragment = fragment_from_query(query, &distribution);
 	fragment->anchor = target->relid;
 	fragment->subplans = broadcast_results_of(query);
+	fragment->by_ctid = broadcast && columns.others;
 	broadcast_leave(outer);
 	return fragment;
 }

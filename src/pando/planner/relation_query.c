@@ -10,6 +10,7 @@
 #include "nodes/nodeFuncs.h"
 #include "optimizer/clauses.h"
 #include "optimizer/optimizer.h"
+#include "pando/plan/row_place.h"
 #include "pando/planner/cut.h"
 #include "pando/planner/flatten.h"
 #include "pando/planner/from_item.h"
@@ -26,8 +27,29 @@ typedef struct ColumnUse
 	Index depth;
 	bool whole_row;
 	Bitmapset *system; /* numbers of system columns, without their sign */
+	List *calls;	   /* is_shard_call(), as if of the first relation of a query */
 	Bitmapset *columns;
 } ColumnUse;
+
+/* A call for a row of the relation, as it is in a query of the relation alone. */
+static Node *
+call_inside(Node *call)
+{
+	call = copyObject(call);
+	foreach_ptr (Var, column, ((FuncExpr *) call)->args)
+	{
+		column->varno = column->varnosyn = 1;
+		column->varlevelsup = 0;
+	}
+	return call;
+}
+
+static bool
+is_call_for(Node *node, Index varno, Index depth)
+{
+	return is_shard_call(node) && shard_call_column(node)->varno == (int) varno &&
+		   shard_call_column(node)->varlevelsup == depth;
+}
 
 static bool
 use_walker(Node *node, void *context)
@@ -36,6 +58,11 @@ use_walker(Node *node, void *context)
 
 	if (node == NULL)
 		return false;
+	if (is_call_for(node, use->varno, use->depth))
+	{
+		use->calls = list_append_unique(use->calls, call_inside(node));
+		return false;
+	}
 	if (IsA(node, Var))
 	{
 		Var *var = (Var *) node;
@@ -138,7 +165,8 @@ relation_as_query(Query *level, Index varno)
 {
 	ColumnUse use = use_of_columns(level, varno);
 
-	return use.system == NULL ? query_of_use(level, varno, &use) : NULL;
+	return use.system == NULL && use.calls == NIL ? query_of_use(level, varno, &use)
+												  : NULL;
 }
 
 /* ------------------------------------------------------------------------------------
@@ -150,39 +178,69 @@ typedef struct SystemColumns
 	Index varno;
 	Index depth;
 	AttrNumber column[1 - FirstLowInvalidHeapAttributeNumber]; /* by number, unsigned */
+	List *calls;
+	AttrNumber first_call; /* column */
 } SystemColumns;
 
-static bool
-redirect_walker(Node *node, void *context)
+static Node *
+redirect_mutator(Node *node, void *context)
 {
 	SystemColumns *system = context;
 	Var *var = (Var *) node;
 
 	if (node == NULL)
-		return false;
-	if (IsA(node, Var))
+		return NULL;
+	if (is_call_for(node, system->varno, system->depth))
 	{
-		if (var->varno == system->varno && var->varlevelsup == system->depth &&
-			var->varattno < 0)
-			var->varattno = var->varattnosyn = system->column[-var->varattno];
-		return false;
+		AttrNumber column = system->first_call;
+		Node *inside = call_inside(node);
+
+		foreach_ptr (Node, call, system->calls)
+		{
+			if (equal(call, inside))
+				break;
+			column++;
+		}
+		return (Node *) makeVar(system->varno, column, exprType(node), -1,
+								exprCollation(node), system->depth);
+	}
+	if (IsA(node, Var) && var->varno == (int) system->varno &&
+		var->varlevelsup == system->depth && var->varattno < 0)
+	{
+		var = copyObject(var);
+		var->varattno = var->varattnosyn = system->column[-var->varattno];
+		return (Node *) var;
 	}
 	if (IsA(node, Query))
 	{
+		Node *result;
+
 		system->depth++;
-		query_tree_walker((Query *) node, redirect_walker, context,
-						  QTW_IGNORE_JOINALIASES);
+		result = (Node *) query_tree_mutator((Query *) node, redirect_mutator, context,
+											 QTW_IGNORE_JOINALIASES);
 		system->depth--;
-		return false;
+		return result;
 	}
-	return expression_tree_walker(node, redirect_walker, context);
+	return expression_tree_mutator(node, redirect_mutator, context);
+}
+
+/* One more column of the query that stands for the relation; returns its number. */
+static AttrNumber
+add_column(Query *rows, RangeTblEntry *rte, Node *expr, const char *name)
+{
+	AttrNumber number = list_length(rows->targetList) + 1;
+
+	rows->targetList = lappend(
+		rows->targetList, makeTargetEntry((Expr *) expr, number, pstrdup(name), false));
+	rte->eref->colnames = lappend(rte->eref->colnames, makeString(pstrdup(name)));
+	return number;
 }
 
 /* System columns that the level uses become columns of the query. */
 static void
 add_system_columns(Query *level, Index varno, Query *rows, const ColumnUse *use)
 {
-	SystemColumns system = {.varno = varno};
+	SystemColumns system = {.varno = varno, .calls = use->calls};
 	RangeTblEntry *rte;
 	int number = 0;
 
@@ -192,17 +250,16 @@ add_system_columns(Query *level, Index varno, Query *rows, const ColumnUse *use)
 	while ((number = bms_next_member(use->system, number)) >= 0)
 	{
 		const FormData_pg_attribute *column = SystemAttributeDefinition(-number);
-		char *name = pstrdup(NameStr(column->attname));
+		Var *var = makeVar(1, -number, column->atttypid, -1, column->attcollation, 0);
 
-		system.column[number] = list_length(rows->targetList) + 1;
-		rows->targetList =
-			lappend(rows->targetList,
-					makeTargetEntry((Expr *) makeVar(1, -number, column->atttypid, -1,
-													 column->attcollation, 0),
-									system.column[number], name, false));
-		rte->eref->colnames = lappend(rte->eref->colnames, makeString(name));
+		system.column[number] =
+			add_column(rows, rte, (Node *) var, NameStr(column->attname));
 	}
-	query_tree_walker(level, redirect_walker, &system, QTW_IGNORE_JOINALIASES);
+	system.first_call = list_length(rows->targetList) + 1;
+	foreach_ptr (Node, call, use->calls)
+		add_column(rows, rte, copyObject(call), "place");
+	query_tree_mutator(level, redirect_mutator, &system,
+					   QTW_DONT_COPY_QUERY | QTW_IGNORE_JOINALIASES);
 }
 
 Query *
@@ -214,10 +271,10 @@ relation_become_subquery(Query *level, Index varno)
 	Query *rows;
 
 	/* It tells whether an outer join left the table out. */
-	if (use.system != NULL && use.whole_row)
+	if ((use.system != NULL || use.calls != NIL) && use.whole_row)
 		use.system = bms_add_member(use.system, -SelfItemPointerAttributeNumber);
 	rows = query_of_use(level, varno, &use);
-	if (use.system != NULL)
+	if (use.system != NULL || use.calls != NIL)
 		add_system_columns(level, varno, rows, &use);
 	if (mark != NULL)
 	{

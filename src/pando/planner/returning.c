@@ -15,6 +15,7 @@
 #include "utils/lsyscache.h"
 
 #include "pando/metadata/table.h"
+#include "pando/plan/row_place.h"
 #include "pando/planner/flatten.h"
 #include "pando/planner/from_item.h"
 #include "pando/planner/hazard.h"
@@ -42,33 +43,35 @@ returning_is_computed_here(Query *query)
 
 typedef struct Returned
 {
-	List *vars; /* of the write, by number of the column that returns them */
+	List *exprs; /* of the write, by number of the column that returns them */
 	Index depth;
 } Returned;
+
+/* The column for it, of the row that the write returns. */
+static Node *
+returned_column(Returned *returned, Node *expr)
+{
+	int number = 0;
+
+	expr = copyObject(expr);
+	IncrementVarSublevelsUp(expr, -(int) returned->depth, 0);
+	if (!list_member(returned->exprs, expr))
+		returned->exprs = lappend(returned->exprs, expr);
+	while (!equal(list_nth(returned->exprs, number++), expr))
+		;
+	return (Node *) makeVar(1, number, exprType(expr), exprTypmod(expr),
+							exprCollation(expr), returned->depth);
+}
 
 static Node *
 returned_mutator(Node *node, Returned *returned)
 {
 	if (node == NULL)
 		return NULL;
+	if (is_shard_call(node) && shard_call_column(node)->varlevelsup == returned->depth)
+		return returned_column(returned, node);
 	if (IsA(node, Var) && ((Var *) node)->varlevelsup == returned->depth)
-	{
-		Var *var = copyObject((Var *) node);
-		int number = 0;
-
-		var->varlevelsup = 0;
-		var->location = -1;
-		foreach_ptr (Var, column, returned->vars)
-		{
-			number++;
-			if (column->varno == var->varno && column->varattno == var->varattno)
-				break;
-		}
-		var->varno = var->varnosyn = 1;
-		var->varattno = var->varattnosyn = number;
-		var->varlevelsup = returned->depth;
-		return (Node *) var;
-	}
+		return returned_column(returned, node);
 	if (IsA(node, Query))
 	{
 		Node *result;
@@ -83,36 +86,16 @@ returned_mutator(Node *node, Returned *returned)
 }
 
 static List *
-distinct_vars(List *returning)
-{
-	List *vars = NIL;
-
-	foreach_ptr (Var, var, pull_vars_of_level((Node *) returning, 0))
-	{
-		bool known = false;
-
-		foreach_ptr (Var, other, vars)
-			known |= other->varno == var->varno && other->varattno == var->varattno;
-		if (known)
-			continue;
-		var = copyObject(var);
-		var->varlevelsup = 0;
-		vars = lappend(vars, var);
-	}
-	return vars;
-}
-
-static List *
-columns_of_vars(List *vars)
+columns_of(List *exprs)
 {
 	List *columns = NIL;
 
-	foreach_ptr (Var, var, vars)
+	foreach_ptr (Expr, expr, exprs)
 	{
 		int number = list_length(columns) + 1;
 
-		columns = lappend(columns, makeTargetEntry((Expr *) var, number,
-												   psprintf("column%d", number), false));
+		columns = lappend(
+			columns, makeTargetEntry(expr, number, psprintf("column%d", number), false));
 	}
 	/* A row is a row. */
 	if (columns == NIL)
@@ -126,27 +109,27 @@ returning_split(Query *write, const char *name, CommonTableExpr **cte, Index up)
 {
 	List *returning = (List *) expression_with_shell_oids(
 		(Node *) query_with_rows_written_out(write)->returningList, write);
-	Returned returned = {.vars = distinct_vars(returning)};
+	Returned returned = {0};
 	Query *select;
 
+	returning = (List *) returned_mutator((Node *) returning, &returned);
 	/* As a column it would be computed here again. */
-	foreach_ptr (Var, var, returned.vars)
+	foreach_ptr (Var, var, returned.exprs)
 	{
-		if (var->varattno == TableOidAttributeNumber)
+		if (IsA(var, Var) && var->varattno == TableOidAttributeNumber)
 			ereport(ERROR,
 					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 					 errmsg("RETURNING tableoid of table \"%s\", which has children, "
 							"is not supported in a change of a distributed table",
 							get_rel_name(rt_fetch(var->varno, write->rtable)->relid))));
 	}
-	write->returningList = columns_of_vars(returned.vars);
+	write->returningList = columns_of(returned.exprs);
 	write->canSetTag = false;
 	*cte = makeNode(CommonTableExpr);
 	(*cte)->ctename = pstrdup(name);
 	(*cte)->ctequery = (Node *) write;
 	select = query_of_columns(rte_of_cte(*cte, up));
-	select->targetList =
-		(List *) returned_mutator((Node *) copyObject(returning), &returned);
+	select->targetList = returning;
 	select->hasSubLinks = checkExprHasSubLink((Node *) select->targetList);
 	return select;
 }

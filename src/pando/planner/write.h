@@ -77,16 +77,6 @@ extern SystemColumns write_system_columns(Query *write);
  */
 extern Query *write_with_shell_oids(Query *write);
 
-/* In place: rows of the target that are named by ctids of a subquery are named by places.
- */
-extern void write_use_places(Query *write);
-
-/*
- * Raises an error if ctid is compared with what may name a row of another shard;
- * results_are_read: rows from elsewhere are among what the statement reads.
- */
-extern void refuse_ctid_from_outside(Query *write, bool results_are_read);
-
 extern void refuse_missing_key(const DistTable *target) pg_attribute_noreturn();
 
 #endif

@@ -242,25 +242,53 @@ SELECT id FROM a WHERE ctid IN (SELECT q.c FROM (SELECT p.c FROM (SELECT ctid AS
 SELECT count(*), sum(n) FROM (SELECT ctid, x, count(*) OVER (PARTITION BY x, ctid) AS n FROM a) q WHERE n = 1;
 SELECT count(*) FROM d WHERE ctid IN (SELECT ctid FROM d WHERE x = 1);
 SELECT count(*) FROM e WHERE ctid IN (SELECT ctid FROM e ORDER BY name, x, k LIMIT 80);
+SELECT count(*) FROM a WHERE ctid IN (SELECT min(ctid) FROM a GROUP BY x);
+SELECT count(*) FROM a WHERE ctid = (SELECT max(ctid) FROM a);
+SELECT count(*) FROM a WHERE ctid < (SELECT max(ctid) FROM a);
+SELECT count(*) FROM a WHERE ctid IS DISTINCT FROM (SELECT ctid FROM a WHERE id = 9);
+WITH w AS MATERIALIZED (SELECT ctid FROM a WHERE id < 5) SELECT a.id FROM a, w, w w2 WHERE a.ctid = w.ctid;
+SELECT id FROM a WHERE ctid IN (SELECT ctid FROM a WHERE id < 5 UNION ALL SELECT ctid FROM a WHERE id = 9);
+SELECT count(*) FROM (SELECT ctid FROM a UNION SELECT ctid FROM a) q;
+SELECT count(*) FROM (SELECT ctid FROM a EXCEPT SELECT ctid FROM a WHERE id < 5) q;
+SELECT count(*) FROM (SELECT ctid FROM a INTERSECT ALL SELECT ctid FROM a WHERE x = 3) q;
+SELECT count(*), count(ctid) FROM (SELECT ctid, count(*) FROM a GROUP BY ROLLUP (ctid)) q;
+SELECT array_length(array_agg(DISTINCT ctid), 1) FROM a;
+SELECT count(DISTINCT c) FROM (SELECT ctid AS c FROM a) q;
+SELECT count(DISTINCT ctid::text), count(DISTINCT md5(ctid::text)) FROM a;
+SELECT id FROM a WHERE ctid::text IN (SELECT ctid::text FROM a WHERE id < 9);
+SELECT count(*) FROM (SELECT ctid::text, count(*) FROM a GROUP BY ctid::text HAVING count(*) = 1) q;
+SELECT id FROM a WHERE ctid = ANY ((SELECT array_agg(ctid) FROM a WHERE id < 9)::tid[]);
+SELECT count(*) FROM a p JOIN a q ON (p.ctid, p.x) < (q.ctid, q.x) AND p.x = q.x;
+SELECT count(*) FROM a p JOIN a q ON CASE WHEN p.x = 3 THEN p.ctid END = q.ctid;
+SELECT id FROM (SELECT id, row_number() OVER (PARTITION BY x ORDER BY id) AS n, ctid AS c FROM a) q WHERE n = 1 AND c IN (SELECT ctid FROM a);
+SELECT a.id, r.id FROM r LEFT JOIN a ON a.id = r.id + 145 AND a.ctid IS NOT NULL WHERE a.ctid IS NULL OR a.x > 0;
+SELECT r.id, (SELECT count(*) FROM a q WHERE q.ctid = p.ctid) FROM r LEFT JOIN a p ON p.id = r.id + 145;
+SELECT p.id, q.id FROM a p, LATERAL (SELECT id FROM a q WHERE q.x = p.x AND q.ctid <> p.ctid ORDER BY id LIMIT 1) q WHERE p.id < 20;
+SELECT q FROM (SELECT a, ctid IS NULL FROM a) q WHERE (q.a).id < 5;
+SELECT a, a.ctid IS NULL FROM r LEFT JOIN a ON a.id = r.id + 145;
+SELECT j.id, j.ctid IS NULL FROM (SELECT a.ctid, * FROM a JOIN b USING (k, id)) j ORDER BY j.id LIMIT 5;
+SELECT id FROM a JOIN b USING (id) WHERE a.ctid IN (SELECT ctid FROM a WHERE id < 9) AND b.ctid IS NOT NULL;
 $$);
--- What would take rows of several shards for one is refused.
 SET search_path = dist, public;
 \set VERBOSITY terse
-SELECT id FROM a WHERE ctid IN (SELECT min(ctid) FROM a GROUP BY x);
-SELECT id FROM a WHERE ctid = (SELECT max(ctid) FROM a);
-SELECT id FROM a WHERE ctid < (SELECT ctid FROM a WHERE id = 9);
-SELECT id FROM a WHERE ctid IS DISTINCT FROM (SELECT ctid FROM a WHERE id = 9);
-WITH w AS MATERIALIZED (SELECT ctid FROM a LIMIT 5) SELECT a.id FROM a, w, w w2 WHERE a.ctid = w.ctid;
-SELECT id FROM a WHERE ctid IN (SELECT ctid FROM a WHERE id < 5 UNION ALL SELECT ctid FROM a);
-SELECT ctid FROM a UNION SELECT ctid FROM a;
-SELECT ctid FROM a INTERSECT ALL SELECT ctid FROM a;
-SELECT ctid, count(*) FROM a GROUP BY ROLLUP (ctid);
-SELECT array_agg(DISTINCT ctid) FROM a;
-SELECT count(DISTINCT c) FROM (SELECT ctid AS c FROM a) q;
--- What names one row per shard, or rows of one shard, is as it was.
-SELECT count(*) > 1 FROM a WHERE ctid = '(0,1)';
 SELECT count(*) FROM a WHERE k = 3 AND ctid = (SELECT min(ctid) FROM a WHERE k = 3);
 SELECT count(DISTINCT ctid) = count(*) FROM a WHERE k = 3;
+-- A value of it finds the row again.
+SELECT count(*), count(DISTINCT id) FROM (SELECT ctid, id FROM a) q,
+	LATERAL (SELECT id = q.id AS same FROM a WHERE ctid = q.ctid OFFSET 0) found WHERE same;
+SELECT ctid AS place FROM a WHERE k = 3 AND id = 3
+\gset
+SELECT id FROM a WHERE ctid = :'place';
+SELECT id FROM a WHERE ctid = ANY (ARRAY[:'place', '(9999,1)']::tid[]);
+PREPARE by_place(tid) AS SELECT id FROM a WHERE ctid = $1;
+EXECUTE by_place(:'place');
+SET plan_cache_mode = force_generic_plan;
+EXECUTE by_place(:'place');
+RESET plan_cache_mode;
+EXPLAIN (COSTS off) SELECT id FROM a WHERE ctid = '(0,1)' \g |grep -o 'Tid Scan'
+SELECT pando.shard_ctid('{"(7,1)","(8,2)",NULL}'::tid[], 4), pando.shard_ctid(NULL::tid, 4);
+SELECT pando.shard_ctid('(7,1)'::tid, 0);
+SELECT pando.row_ctid('pg_class'::regclass, '(7,1)');
 PREPARE some_rows(int) AS SELECT count(*) FROM a WHERE ctid IN (SELECT ctid FROM a WHERE id > $1 ORDER BY id LIMIT 4);
 EXECUTE some_rows(3);
 EXECUTE some_rows(148);
@@ -268,6 +296,7 @@ SET plan_cache_mode = force_generic_plan;
 EXECUTE some_rows(3);
 EXECUTE some_rows(148);
 DEALLOCATE some_rows;
+DEALLOCATE by_place;
 RESET plan_cache_mode;
 BEGIN;
 INSERT INTO b (k, id) SELECT k, 1000 + id FROM a WHERE ctid IN (SELECT ctid FROM a ORDER BY id LIMIT 5);

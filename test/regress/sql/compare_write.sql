@@ -219,6 +219,30 @@ DELETE FROM r WHERE id < 3 RETURNING *, tableoid = 'r'::regclass;
 WITH q AS (DELETE FROM a WHERE k = 3 RETURNING tableoid = 'a'::regclass AS t, id) SELECT * FROM q;
 $$);
 
+-- ctid names one row, wherever its value comes from.
+SELECT public.compare_writes($$
+WITH one AS MATERIALIZED (SELECT ctid FROM a ORDER BY id LIMIT 3) DELETE FROM a USING one WHERE a.ctid = one.ctid RETURNING id;
+DELETE FROM a USING (SELECT ctid AS c, row_number() OVER (PARTITION BY x ORDER BY id) AS n FROM a) d WHERE a.ctid = d.c AND d.n > 1;
+DELETE FROM a USING a b WHERE a.k = b.k AND a.ctid = b.ctid AND b.id < 9 RETURNING a.id, b.id, a.ctid = b.ctid;
+UPDATE a SET x = q.n FROM (SELECT ctid AS c, row_number() OVER (ORDER BY id) AS n FROM a) q WHERE a.ctid = q.c RETURNING a.id, a.x;
+DELETE FROM a WHERE ctid = ANY ((SELECT array_agg(ctid) FROM a WHERE id < 9)::tid[]) RETURNING id;
+DELETE FROM a WHERE ctid::text IN (SELECT ctid::text FROM a WHERE id < 9);
+UPDATE a SET y = 'z' WHERE (ctid, x) IN (SELECT ctid, x FROM a WHERE id < 20);
+UPDATE a SET y = 'z' WHERE ctid = (SELECT ctid FROM a WHERE id = 9) OR id = 10;
+DELETE FROM a WHERE ctid IN (SELECT ctid FROM a WHERE x = 3 UNION ALL SELECT ctid FROM a WHERE id < 3) RETURNING id;
+DELETE FROM a WHERE NOT (ctid = (SELECT max(ctid) FROM a WHERE id = 9)) AND id < 20;
+DELETE FROM a WHERE k = 3 AND ctid IN (SELECT ctid FROM a WHERE k = 3 ORDER BY id LIMIT 2) RETURNING id;
+DELETE FROM a WHERE ctid IN (SELECT ctid FROM a ORDER BY id LIMIT 5 FOR UPDATE SKIP LOCKED) RETURNING id, ctid IS NULL;
+UPDATE a SET x = 1 WHERE k = 3 RETURNING id, ctid = (SELECT ctid FROM a b WHERE b.id = a.id);
+UPDATE a SET x = 1 WHERE id < 9 RETURNING id, ctid = (SELECT ctid FROM a b WHERE b.id = a.id), ctid = ANY (ARRAY[ctid]);
+INSERT INTO a (k, id) VALUES (1, 1001), (2, 1002), (3, 1003) RETURNING id, ctid IS NULL;
+INSERT INTO loc (id, x) SELECT id, (SELECT count(*) FROM a b WHERE b.ctid = a.ctid) FROM a WHERE id < 5 RETURNING id, x;
+DELETE FROM loc USING a WHERE a.id = loc.id AND a.ctid IN (SELECT ctid FROM a ORDER BY id LIMIT 4) RETURNING loc.id;
+DELETE FROM d WHERE ctid IN (SELECT ctid FROM d ORDER BY k, x, t LIMIT 5) AND false;
+DELETE FROM s1 WHERE ctid = (SELECT max(ctid) FROM s1 WHERE id = 3) RETURNING id;
+WITH gone AS (DELETE FROM a WHERE ctid IN (SELECT ctid FROM a ORDER BY id LIMIT 3) RETURNING id, ctid) SELECT id, ctid IS NULL FROM gone;
+$$);
+
 -- What is read elsewhere runs first
 SELECT public.compare_writes($$
 UPDATE a SET x = loc.x FROM loc WHERE loc.id = a.id;
