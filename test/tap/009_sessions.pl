@@ -5,6 +5,7 @@ use strict;
 use warnings;
 use Test::More;
 use Time::HiRes qw(sleep time);
+use IO::Select;
 use lib '.';
 use PandoCluster;
 use PandoWire;
@@ -200,6 +201,43 @@ ok($single->coordinator->poll_query_until('postgres', 'SELECT count(*) > 1 FROM 
 is($single->sql('SET max_parallel_workers_per_gather TO 0; SELECT count(DISTINCT w), sum(n) FROM (SELECT worker(v) w, count(*) n FROM t GROUP BY 1) s'), '1|800', 'or by this one');
 is($single->sql('SELECT count(*) FROM (SELECT worker(v) FROM t LIMIT 5) s'), '5', 'LIMIT');
 $single->stop;
+
+# Nobody waits for the COMMIT of what only read: a worker that is held up holds up no client.
+# All else is waited for.
+$cluster->sql("CREATE FUNCTION note(int) RETURNS int VOLATILE LANGUAGE plpgsql AS 'BEGIN RETURN \$1; END'");
+sub ends_soon
+{
+	my ($begin, $statement, $what, $expected) = @_;
+	my $client = PandoWire->connect($coordinator->port, timeout => 180);
+	$client->query("$begin; SELECT v FROM t WHERE k = 1");
+	my ($gpid) = $client->value('SELECT citus_backend_gpid()');
+	$client->query($statement);
+	my $backends = $worker->safe_psql('postgres', "SELECT string_agg(pid::text, ' ') FROM pg_stat_activity WHERE application_name LIKE 'citus_internal gpid=$gpid%'");
+	kill 'STOP', split / /, $backends;
+	$client->send('COMMIT');
+	my $soon = IO::Select->new($client->{socket})->can_read($expected ? 120 : 2) ? 1 : 0;
+	is($soon, $expected, "$what: COMMIT is " . ($expected ? 'not waited for' : 'waited for'));
+	kill 'CONT', split / /, $backends;
+	like($client->answer->{tags}[-1], qr/COMMIT/, "$what: it commits");
+	is($client->value('SELECT count(*) FROM t'), '320', "$what: the session goes on");
+	return ($client, $backends);
+}
+ends_soon('BEGIN', 'SELECT v FROM t WHERE k = 2', 'one row', 1);
+ends_soon('BEGIN ISOLATION LEVEL REPEATABLE READ', 'SELECT sum(v) FROM t', 'all rows', 1);
+ends_soon('BEGIN', 'SAVEPOINT s; SELECT v FROM t WHERE k = 2; ROLLBACK TO s', 'a savepoint', 1);
+ends_soon('BEGIN ISOLATION LEVEL SERIALIZABLE', 'SELECT sum(v) FROM t', 'serializable', 0);
+ends_soon('BEGIN', 'SELECT v FROM t WHERE k = 2 FOR UPDATE', 'a lock', 0);
+ends_soon('BEGIN', 'SELECT note(v) FROM t WHERE k = 2', 'a volatile function', 0);
+ends_soon('BEGIN', 'UPDATE t SET v = 1 WHERE k = 2', 'a write', 0);
+
+# The node's process dies before it has committed.
+my ($client, $backends) = ends_soon('BEGIN', 'SELECT v FROM t WHERE k = 3', 'once more', 1);
+$client->query('BEGIN; SELECT v FROM t WHERE k = 3');
+kill 'STOP', split / /, $backends;
+$client->query('COMMIT');
+$worker->safe_psql('postgres', "SELECT pg_terminate_backend(pid) FROM unnest(string_to_array('$backends', ' ')::int[]) pid");
+kill 'CONT', split / /, $backends;
+is($client->value('SELECT count(*) FROM t WHERE k = 3'), '1', 'a session that died at such a COMMIT is replaced');
 
 $cluster->stop;
 done_testing();

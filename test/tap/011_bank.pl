@@ -41,12 +41,19 @@ sub client
 	return $client;
 }
 
+# Until the time is over and something was done: totals need all nodes, which are up in the end.
+sub goes_on
+{
+	my ($done) = @_;
+	return time < $end || (!$done && time < $end + 60);
+}
+
 # Transfers; how many are known to be committed, and how many may be.
 sub transfer
 {
 	my ($i) = @_;
 	my ($client, $serial, $done, $maybe) = (undef, 0, 0, 0);
-	while (time < $end)
+	while (goes_on($done))
 	{
 		$client //= client() or next;
 		my ($payer, $payee, $amount) = map { 1 + int rand $_ } $accounts, $accounts, 100;
@@ -84,7 +91,7 @@ sub read_totals
 {
 	my ($i) = @_;
 	my ($client, $good, @bad);
-	while (time < $end)
+	while (goes_on($good))
 	{
 		$client //= client() or next;
 		my $half = 1 + int rand $accounts;

@@ -118,7 +118,7 @@ fan_start(FragmentRun *run, const DistNode *node, List *tasks)
 	fan->waiting = tasks;
 	fan->limit = Min(executor_pool_size, ntasks);
 	run->fans = lappend(run->fans, fan);
-	flight = flight_create(run, node, xact_session(node, XACT_SNAPSHOT));
+	flight = flight_create(run, node, xact_session(node, XACT_ONLY_READ));
 	flight->fan = fan;
 	fan->flights = list_make1(flight);
 	flight_send(flight, "SELECT pg_catalog.pg_export_snapshot();");

@@ -306,9 +306,10 @@ Flight *
 flight_start(FragmentRun *run, const DistNode *node, List *tasks, bool write)
 {
 	MemoryContext old = MemoryContextSwitchTo(run->context);
-	XactAccess access = write				   ? XACT_WRITE
-						: run->fragment->locks ? XACT_LOCK
-											   : XACT_SNAPSHOT;
+	XactAccess access = write						? XACT_WRITE
+						: run->fragment->locks		? XACT_LOCK
+						: run->fragment->only_reads ? XACT_ONLY_READ
+													: XACT_SNAPSHOT;
 	Flight *flight;
 
 	if (is_alone(run, write))

@@ -26,6 +26,7 @@ typedef enum Number
 	NUMBER_STORE,
 	NUMBER_EARLY,
 	NUMBER_LOCKS,
+	NUMBER_ONLY_READS,
 	NUMBER_FIRST_COPY,
 	NUMBER_RESTART,
 	NUMBER_SPREAD,
@@ -217,6 +218,7 @@ fragment_pack(const Fragment *fragment)
 
 	numbers = lappend_int(numbers, fragment->early);
 	numbers = lappend_int(numbers, fragment->locks);
+	numbers = lappend_int(numbers, fragment->only_reads);
 	numbers = lappend_int(numbers, fragment->first_copy);
 	numbers = lappend_int(numbers, fragment->restart);
 	numbers = lappend_int(numbers, fragment->spread);
@@ -266,6 +268,7 @@ fragment_unpack(List *packed)
 	fragment->store = list_nth_int(numbers, NUMBER_STORE) != 0;
 	fragment->early = list_nth_int(numbers, NUMBER_EARLY) != 0;
 	fragment->locks = list_nth_int(numbers, NUMBER_LOCKS) != 0;
+	fragment->only_reads = list_nth_int(numbers, NUMBER_ONLY_READS) != 0;
 	fragment->first_copy = list_nth_int(numbers, NUMBER_FIRST_COPY) != 0;
 	fragment->restart = list_nth_int(numbers, NUMBER_RESTART);
 	fragment->spread = (FragmentSpread) list_nth_int(numbers, NUMBER_SPREAD);

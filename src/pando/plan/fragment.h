@@ -95,6 +95,7 @@ typedef struct Fragment
 	bool store;		 /* keep rows in a tuplestore: the scan may be repeated */
 	bool early;		 /* what it reads may be changed before its first row is asked for */
 	bool locks;		 /* the text locks rows */
+	bool only_reads; /* and has no other effect; so does the whole statement */
 	bool first_copy; /* read the copy that every write changes first: rows are locked
 					  * there, by the text or by what reads the rows' places */
 	int restart;	 /* 1 + executor parameter whose change makes the tasks run anew; 0 */

@@ -115,6 +115,7 @@ fragment_from_query(Query *query, const Distribution *distribution)
 	fragment->params = plan_expressions(params);
 	fragment->rows = DEFAULT_ROWS;
 	fragment->locks = query_locks_rows(query);
+	fragment->only_reads = !fragment->locks && spread_only_reads(query);
 	fragment->first_copy = query_wants_first_copies(query);
 	if (fragment->choice == SHARDS_ALL || fragment->choice == SHARDS_BY_KEY)
 		fragment->spread =

@@ -115,14 +115,13 @@ plan_read(Query *query, const char *source, int cursor_options, ParamListInfo pa
 	Distribution distribution = distribution_of_query(query);
 	PlannedStmt *stmt = NULL;
 
+	spread_statement(query);
 	if (distribution.kind != DIST_SINGLE)
 		stmt = plan_all_here(query, source, cursor_options, params);
 	if (stmt != NULL)
 		return stmt;
 	if (distribution.kind != DIST_SINGLE && level_hoist_order(query))
 		distribution = distribution_of_query(query);
-	if (distribution.kind != DIST_SINGLE)
-		spread_statement(query);
 	if (distribution.kind == DIST_COORDINATOR)
 	{
 		Query *residual;

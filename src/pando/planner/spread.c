@@ -74,13 +74,19 @@ spread_walker(Node *node, FragmentSpread *spread)
 	return expression_tree_walker(node, spread_walker, spread);
 }
 
+bool
+spread_only_reads(const Query *query)
+{
+	return !may_write && query->commandType == CMD_SELECT && !query->hasForUpdate &&
+		   !query->hasModifyingCTE;
+}
+
 FragmentSpread
 spread_of_query(Query *query)
 {
 	FragmentSpread spread = SPREAD_NOTHING;
 
-	if (may_write || query->commandType != CMD_SELECT || query->hasForUpdate ||
-		query->hasModifyingCTE)
+	if (!spread_only_reads(query))
 		return SPREAD_NEVER;
 	spread_walker((Node *) query, &spread);
 	return spread;

@@ -20,6 +20,9 @@ extern void spread_statement_end(bool outer);
 /* Notes whether the statement may write as it goes; before fragments are made of it. */
 extern void spread_statement(Query *query);
 
+/* Does the statement only read, as far as a fragment of it that runs the query goes? */
+extern bool spread_only_reads(const Query *query);
+
 /* For a fragment that runs the query. */
 extern FragmentSpread spread_of_query(Query *query);
 

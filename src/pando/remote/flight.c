@@ -341,6 +341,7 @@ flight_launch(Session *session)
 	wire->pipelined = false;
 	wire->preparing = NULL;
 	wire->reported = false;
+	wire->left = false;
 	session->state = SESSION_BUSY;
 
 	ok = flight->kind == FLIGHT_SIMPLE ? launch_simple(session, flight)

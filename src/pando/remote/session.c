@@ -48,7 +48,8 @@ close_all(int code, Datum arg)
 		Session *session = dlist_container(Session, link, iter.cur);
 
 		/* A node that waits for a lock does not notice that nobody listens. */
-		if (session->state == SESSION_BUSY || session->state == SESSION_COPY_OUT)
+		if ((session->state == SESSION_BUSY || session->state == SESSION_COPY_OUT) &&
+			!session->wire->left)
 			(void) session_request_cancel(session, CANCEL_REQUEST_MS);
 		if (!session->claimed)
 		{
@@ -162,6 +163,40 @@ idle_is_healthy(Session *session)
 	return PQstatus(session->conn) == CONNECTION_OK;
 }
 
+/* Throws away what the flight still brings. */
+static void
+discard_arrived(Session *session)
+{
+	PGresult *result;
+	const char *data;
+
+	wire_pump(session);
+	while (session->state == SESSION_COPY_OUT && session_copy_get(session, &data) > 0)
+		;
+	while ((result = session_result(session)) != NULL)
+		session_result_free(result);
+}
+
+void
+session_leave(Session *session)
+{
+	session->wire->left = session->state == SESSION_BUSY;
+}
+
+/* Takes in the end of a flight that was left. */
+static void
+end_left(Session *session)
+{
+	while (session->wire->left)
+	{
+		discard_arrived(session);
+		if (session->state == SESSION_BUSY && wire_wait(&session, 1, -1) == NULL)
+			session_abandon(session, "its last transaction did not end in time");
+		if (session->state != SESSION_BUSY)
+			session->wire->left = false;
+	}
+}
+
 static Session *
 claim(const NodeAddress *address, Oid userid, bool extra)
 {
@@ -177,8 +212,9 @@ claim(const NodeAddress *address, Oid userid, bool extra)
 			session->pooled != (address->pooler && session->wire->has_pooler) ||
 			strcmp(session->address.host, address->host) != 0)
 			continue;
+		end_left(session);
 		if (strcmp(session->wire->name, name) != 0 || too_old(session) ||
-			!idle_is_healthy(session))
+			session->state != SESSION_IDLE || !idle_is_healthy(session))
 		{
 			session_close(session);
 			continue;
@@ -261,10 +297,11 @@ session_release(Session *session)
 {
 	SessionWire *wire = session->wire;
 
-	if (session->state != SESSION_IDLE || session->in_xact || session->failed ||
-		wire->pending != NULL || wire->unsent || session->gid != NULL ||
-		PQtransactionStatus(session->conn) != PQTRANS_IDLE || too_old(session) ||
-		wire->longest > MAX_KEPT_BYTES ||
+	if ((session->state != SESSION_IDLE && !wire->left) || session->in_xact ||
+		session->failed || wire->pending != NULL || wire->unsent ||
+		session->gid != NULL ||
+		(PQtransactionStatus(session->conn) != PQTRANS_IDLE && !wire->left) ||
+		too_old(session) || wire->longest > MAX_KEPT_BYTES ||
 		count_idle(&session->address) >= remote_max_cached_sessions)
 	{
 		session_close(session);
@@ -382,20 +419,6 @@ session_close_idle(bool (*keep)(const Session *session))
 		if (!session->claimed && !keep(session))
 			session_close(session);
 	}
-}
-
-/* Throws away what the flight still brings. */
-static void
-discard_arrived(Session *session)
-{
-	PGresult *result;
-	const char *data;
-
-	wire_pump(session);
-	while (session->state == SESSION_COPY_OUT && session_copy_get(session, &data) > 0)
-		;
-	while ((result = session_result(session)) != NULL)
-		session_result_free(result);
 }
 
 void

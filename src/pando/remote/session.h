@@ -103,7 +103,14 @@ extern Session *session_claim_extra(const NodeAddress *address, Oid userid);
  */
 extern Session *session_claim_apart(const NodeAddress *address, Oid userid);
 
-/* Gives it back: kept for later if idle, healthy and within the limits; else closed. */
+/*
+ * Nobody waits for the end of the flight just sent, nor wants to know what comes of it.
+ * It is taken in when the session is claimed the next time.
+ */
+extern void session_leave(Session *session);
+
+/* Gives it back: kept for later if idle or left, healthy and within the limits; else
+ * closed. */
 extern void session_release(Session *session);
 
 /* Closes idle sessions whose places others wait for; at the end of each transaction. */

@@ -86,6 +86,7 @@ struct SessionWire
 	bool stream;
 	bool unsent;   /* libpq has bytes that the socket did not take */
 	bool bulk;	   /* they are many */
+	bool left;	   /* session_leave() */
 	bool reported; /* the end, loss or COPY readiness was handed over */
 	PGresult *pending;
 	List *notices;		 /* Notice *, to be passed on outside of libpq */

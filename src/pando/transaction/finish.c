@@ -151,6 +151,19 @@ release_locks(void)
 }
 
 /*
+ * Does it make no difference when the node commits, nor whether? (A serializable
+ * transaction that only reads can fail.)
+ */
+static bool
+nothing_to_learn(const Member *member)
+{
+	const Session *session = member->session;
+
+	return !member->did_more && !member->locked && !session->wrote && !session->failed &&
+		   !session->pooled && !IsolationIsSerializable();
+}
+
+/*
  * Ends the transaction on nodes where nothing has to be prepared: those that read, and
  * the writer if there is but one and two_phase is not needed.
  */
@@ -170,7 +183,13 @@ commit_plainly(bool two_phase)
 		if (session->state == SESSION_CONNECTING)
 			continue;
 		session_send_simple(session, "COMMIT");
-		sessions = lappend(sessions, session);
+		if (nothing_to_learn(member))
+		{
+			session->in_xact = false;
+			session_leave(session);
+		}
+		else
+			sessions = lappend(sessions, session);
 	}
 	if (sessions != NIL)
 		DEBUG_POINT("commit-during-plain-commit");

@@ -369,8 +369,8 @@ members_begin_anew(void)
 }
 
 /* The node's owner session, joined to the transaction. */
-Session *
-member_acquire(const DistNode *node, bool write, bool single_snapshot)
+static Session *
+acquire(const DistNode *node, bool write, bool single_snapshot, bool only_read)
 {
 	Member *member = member_by_group(node->group);
 
@@ -381,7 +381,15 @@ member_acquire(const DistNode *node, bool write, bool single_snapshot)
 	member_join(member, single_snapshot);
 	if (write)
 		member->session->wrote = true;
+	if (!only_read)
+		member->did_more = true;
 	return member->session;
+}
+
+Session *
+member_acquire(const DistNode *node, bool write, bool single_snapshot)
+{
+	return acquire(node, write, single_snapshot, false);
 }
 
 /* Is the statement part of something larger? */
@@ -397,6 +405,7 @@ xact_session(const DistNode *node, XactAccess access)
 {
 	bool alone = access == XACT_READ_ALONE || access == XACT_WRITE_ALONE;
 	bool write = access == XACT_WRITE || access == XACT_WRITE_ALONE;
+	bool only_read = access == XACT_ONLY_READ;
 	Member *member;
 	Session *session;
 
@@ -407,9 +416,10 @@ xact_session(const DistNode *node, XactAccess access)
 		return session;
 	}
 	if (!alone || xact_must_join() || access_role_is_out_of_reach())
-		return member_acquire(node, write,
-							  access == XACT_SNAPSHOT && !members_are_surrounded() &&
-								  nesting_reads_only());
+		return acquire(node, write,
+					   (access == XACT_SNAPSHOT || only_read) &&
+						   !members_are_surrounded() && nesting_reads_only(),
+					   only_read);
 
 	member = member_by_group(node->group);
 	if (member == NULL)

@@ -130,7 +130,7 @@ xact_value_for_plan(const DistNode *node, const char *sql)
 	if (is_local(node))
 		return renew_value_aside(sql);
 	if (member_has_begun(node->group))
-		return xact_value_from_node(node, sql);
+		return value_of(session_run(xact_session(node, XACT_ONLY_READ), sql));
 	session = run_claim_plain(node);
 	value = value_of(session_try(session, sql, PLAN_WAIT_MS));
 	session_release(session);

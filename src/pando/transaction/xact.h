@@ -20,12 +20,14 @@
 
 typedef enum XactAccess
 {
-	XACT_READ,	   /* joins the transaction, will not write */
-	XACT_SNAPSHOT, /* the same for a query's reads: where the query is its own
-					* transaction, all that it reads on the node is as of one moment */
-	XACT_LOCK,	   /* joins the transaction and locks rows: over the session that would
-					* write, but there will be nothing to prepare */
-	XACT_WRITE,	   /* joins the transaction and writes */
+	XACT_READ,		/* joins the transaction, will not write */
+	XACT_SNAPSHOT,	/* the same for a query's reads: where the query is its own
+					 * transaction, all that it reads on the node is as of one moment */
+	XACT_ONLY_READ, /* the same for what has no effect on the node, so that nobody has to
+					 * know when it is over: COMMIT is not waited for */
+	XACT_LOCK,		/* joins the transaction and locks rows: over the session that would
+					 * write, but there will be nothing to prepare */
+	XACT_WRITE,		/* joins the transaction and writes */
 	/* As XACT_READ and XACT_WRITE, for a statement that is one task and its own
 	 * transaction: no BEGIN is sent where the session can do without. */
 	XACT_READ_ALONE,
