@@ -148,12 +148,13 @@ static const LastShard *
 shard_of_row(FunctionCallInfo fcinfo, Oid relid)
 {
 	LastShard *last = fcinfo->flinfo->fn_extra;
-	const DistTable *table = dist_table(relid);
+	const DistTable *table;
 	const Shard *shard = NULL;
 	int64 id;
 
 	if (last != NULL && last->relid == relid)
 		return last;
+	table = dist_table(relid);
 	if (table != NULL && table->managed_local && table->nshards == 1)
 		shard = &table->shards[0];
 	else if (relation_is_shard(relid, &id, NULL))
