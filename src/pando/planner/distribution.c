@@ -30,6 +30,7 @@
 #include "pando/planner/join_tree.h"
 #include "pando/planner/level.h"
 #include "pando/planner/place.h"
+#include "pando/planner/row_ctid.h"
 #include "pando/planner/row_locks.h"
 #include "parser/parse_agg.h"
 #include "parser/parsetree.h"
@@ -283,6 +284,9 @@ place_of_relation(RangeTblEntry *rte, Index varno)
 			return place_coordinator(hazard);
 		place->varies = place->kind == PLACE_ANYWHERE;
 	}
+	/* A row's copies have ctids of their own. */
+	if (place->kind == PLACE_ANYWHERE && relation_ctid_is_used(rte))
+		place->varies = true;
 	return place;
 }
 

@@ -148,11 +148,16 @@ query_of_use(Query *level, Index varno, const ColumnUse *use)
 	forboth(name, names, column, columns)
 	{
 		AttrNumber number = list_length(query->targetList) + 1;
+		char *known = strVal(lfirst(name));
 
+		/* That of a dropped column is as the catalog has it: no other can be like that.
+		 */
+		if (known[0] == '\0')
+			known = psprintf("........pg.dropped.%d........", number);
 		query->targetList =
 			lappend(query->targetList,
 					makeTargetEntry((Expr *) column_or_null(lfirst(column), use), number,
-									pstrdup(strVal(lfirst(name))), false));
+									pstrdup(known), false));
 	}
 	ChangeVarNodes((Node *) rte->securityQuals, varno, 1, 0);
 	IncrementVarSublevelsUp((Node *) rte->tablesample, 1, 0);
@@ -224,15 +229,14 @@ redirect_mutator(Node *node, void *context)
 	return expression_tree_mutator(node, redirect_mutator, context);
 }
 
-/* One more column of the query that stands for the relation; returns its number. */
+/* One more column of the query; returns its number. */
 static AttrNumber
-add_column(Query *rows, RangeTblEntry *rte, Node *expr, const char *name)
+add_column(Query *rows, Node *expr, const char *name)
 {
 	AttrNumber number = list_length(rows->targetList) + 1;
 
 	rows->targetList = lappend(
 		rows->targetList, makeTargetEntry((Expr *) expr, number, pstrdup(name), false));
-	rte->eref->colnames = lappend(rte->eref->colnames, makeString(pstrdup(name)));
 	return number;
 }
 
@@ -241,23 +245,20 @@ static void
 add_system_columns(Query *level, Index varno, Query *rows, const ColumnUse *use)
 {
 	SystemColumns system = {.varno = varno, .calls = use->calls};
-	RangeTblEntry *rte;
 	int number = 0;
 
 	if (use->whole_row)
 		level_fix_whole_rows(level, varno);
-	rte = rt_fetch(varno, level->rtable);
 	while ((number = bms_next_member(use->system, number)) >= 0)
 	{
 		const FormData_pg_attribute *column = SystemAttributeDefinition(-number);
 		Var *var = makeVar(1, -number, column->atttypid, -1, column->attcollation, 0);
 
-		system.column[number] =
-			add_column(rows, rte, (Node *) var, NameStr(column->attname));
+		system.column[number] = add_column(rows, (Node *) var, NameStr(column->attname));
 	}
 	system.first_call = list_length(rows->targetList) + 1;
 	foreach_ptr (Node, call, use->calls)
-		add_column(rows, rte, copyObject(call), "place");
+		add_column(rows, copyObject(call), "place");
 	query_tree_mutator(level, redirect_mutator, &system,
 					   QTW_DONT_COPY_QUERY | QTW_IGNORE_JOINALIASES);
 }
@@ -285,6 +286,13 @@ relation_become_subquery(Query *level, Index varno)
 	}
 	rte = rt_fetch(varno, level->rtable);
 	rte_become_subquery(rte, rows);
+	/* Its columns have their names inside. */
+	if (rte->alias != NULL)
+		rte->alias = makeAlias(rte->alias->aliasname, NIL);
+	rte->eref = makeAlias(rte->eref->aliasname, NIL);
+	foreach_ptr (TargetEntry, entry, rows->targetList)
+		rte->eref->colnames =
+			lappend(rte->eref->colnames, makeString(pstrdup(entry->resname)));
 	rte->lateral = contain_vars_of_level((Node *) rows, 1);
 	return rows;
 }

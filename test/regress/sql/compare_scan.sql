@@ -273,6 +273,27 @@ SET search_path = dist, public;
 \set VERBOSITY terse
 SELECT count(*) FROM a WHERE k = 3 AND ctid = (SELECT min(ctid) FROM a WHERE k = 3);
 SELECT count(DISTINCT ctid) = count(*) FROM a WHERE k = 3;
+-- Dropped columns stay out.
+CREATE TABLE less (gone int, k int, also_gone int, v int);
+SELECT create_distributed_table('less', 'k');
+INSERT INTO less SELECT 0, i, 0, i FROM generate_series(1, 20) i;
+ALTER TABLE less DROP COLUMN gone, DROP COLUMN also_gone;
+SELECT less, k, v, ctid IS NULL FROM less WHERE ctid IN (SELECT ctid FROM less ORDER BY v LIMIT 2) ORDER BY k;
+SELECT q.*, r.k, r.v FROM less q (a, b) JOIN (SELECT ctid AS c, * FROM less) r ON q.ctid = r.c WHERE a = 3 AND r.c IS NOT NULL OR b = 4 ORDER BY a, r.k;
+DROP TABLE less;
+-- The copies of a row of a reference table have ctids of their own.
+CREATE TABLE copies (id int, x int);
+SELECT create_reference_table('copies');
+INSERT INTO copies SELECT i, i FROM generate_series(1, 200) i;
+DELETE FROM copies WHERE id % 2 = 0;
+SELECT shardid AS copies FROM pg_dist_shard WHERE logicalrelid = 'copies'::regclass
+\gset
+SELECT DISTINCT success FROM run_command_on_workers('VACUUM FULL dist.copies_' || :copies);
+SELECT count(*) FROM (SELECT r.ctid AS c FROM a JOIN copies r ON a.id = r.id LIMIT 50) q JOIN copies r ON q.c = r.ctid;
+SELECT count(*) FROM (SELECT r.ctid AS c, r.id FROM a JOIN copies r ON a.id = r.id) q JOIN copies r ON q.c = r.ctid AND q.id = r.id;
+SELECT count(*) FROM a JOIN copies r ON r.id = a.id WHERE r.ctid IN (SELECT ctid FROM copies ORDER BY id LIMIT 40);
+SELECT count(*) FROM a LEFT JOIN copies r ON r.id = a.id AND r.ctid = (SELECT max(ctid) FROM copies) WHERE r.ctid IS NOT NULL;
+DROP TABLE copies;
 -- A value of it finds the row again.
 SELECT count(*), count(DISTINCT id) FROM (SELECT ctid, id FROM a) q,
 	LATERAL (SELECT id = q.id AS same FROM a WHERE ctid = q.ctid OFFSET 0) found WHERE same;
