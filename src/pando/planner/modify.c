@@ -103,6 +103,24 @@ order_walker(Node *node, const char **construct)
 	return expression_tree_walker(node, order_walker, construct);
 }
 
+static void
+refuse_for_copies(const DistTable *target, const char *construct)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+			 errmsg("%s in a change of table \"%s\", which has several copies, is not "
+					"supported yet",
+					construct, get_rel_name(target->relid)),
+			 errdetail("The copies might come to differ.")));
+}
+
+static void
+refuse_system_columns(const DistTable *target, Query *query)
+{
+	if (table_has_copies(target) && write_system_columns(query).others)
+		refuse_for_copies(target, "a system column");
+}
+
 void
 refuse_varying_copies(const DistTable *target, Query *query)
 {
@@ -110,20 +128,13 @@ refuse_varying_copies(const DistTable *target, Query *query)
 
 	if (!table_has_copies(target))
 		return;
+	refuse_system_columns(target, query);
 	if (query_varies((Node *) query))
 		construct = "a volatile function";
-	else if (write_system_columns(query).others)
-		construct = "a system column";
 	else
 		order_walker((Node *) query, &construct);
 	if (construct)
-		ereport(
-			ERROR,
-			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-			 errmsg("%s in a change of table \"%s\", which has several copies, is not "
-					"supported yet",
-					construct, get_rel_name(target->relid)),
-			 errdetail("The copies might come to differ.")));
+		refuse_for_copies(target, construct);
 }
 
 void
@@ -266,6 +277,7 @@ modification_fragment(Query *query, const DistTable *target)
 	bool broadcast = false;
 	Fragment *fragment;
 
+	refuse_system_columns(target, query);
 	if (columns.tableoid)
 		query = write_with_shell_oids(query);
 	distribution = distribution_of_query(query);
