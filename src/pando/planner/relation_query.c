@@ -26,8 +26,7 @@ typedef struct ColumnUse
 	Index varno;
 	Index depth;
 	bool whole_row;
-	Bitmapset *system; /* numbers of system columns, without their sign */
-	List *calls;	   /* is_shard_call(), as if of the first relation of a query */
+	bool system; /* a system column */
 	Bitmapset *columns;
 } ColumnUse;
 
@@ -60,7 +59,7 @@ use_walker(Node *node, void *context)
 		return false;
 	if (is_call_for(node, use->varno, use->depth))
 	{
-		use->calls = list_append_unique(use->calls, call_inside(node));
+		use->system = true;
 		return false;
 	}
 	if (IsA(node, Var))
@@ -72,7 +71,7 @@ use_walker(Node *node, void *context)
 		if (var->varattno == InvalidAttrNumber)
 			use->whole_row = true;
 		else if (var->varattno < 0)
-			use->system = bms_add_member(use->system, -var->varattno);
+			use->system = true;
 		else
 			use->columns = bms_add_member(use->columns, var->varattno);
 		return false;
@@ -150,8 +149,7 @@ query_of_use(Query *level, Index varno, const ColumnUse *use)
 		AttrNumber number = list_length(query->targetList) + 1;
 		char *known = strVal(lfirst(name));
 
-		/* That of a dropped column is as the catalog has it: no other can be like that.
-		 */
+		/* As the catalog has it: no other can be like that. */
 		if (known[0] == '\0')
 			known = psprintf("........pg.dropped.%d........", number);
 		query->targetList =
@@ -170,96 +168,63 @@ relation_as_query(Query *level, Index varno)
 {
 	ColumnUse use = use_of_columns(level, varno);
 
-	return use.system == NULL && use.calls == NIL ? query_of_use(level, varno, &use)
-												  : NULL;
+	return use.system ? NULL : query_of_use(level, varno, &use);
 }
 
 /* ------------------------------------------------------------------------------------
  * The table becomes a subquery where it stands.
  */
 
-typedef struct SystemColumns
+typedef struct Redirection
 {
 	Index varno;
 	Index depth;
-	AttrNumber column[1 - FirstLowInvalidHeapAttributeNumber]; /* by number, unsigned */
-	List *calls;
-	AttrNumber first_call; /* column */
-} SystemColumns;
+	Query *rows; /* gets a column for each that is used */
+} Redirection;
 
 static Node *
 redirect_mutator(Node *node, void *context)
 {
-	SystemColumns *system = context;
+	Redirection *to = context;
 	Var *var = (Var *) node;
+	Node *inside = NULL;
+	const char *name = "place";
 
 	if (node == NULL)
 		return NULL;
-	if (is_call_for(node, system->varno, system->depth))
+	if (is_call_for(node, to->varno, to->depth))
+		inside = call_inside(node);
+	else if (IsA(node, Var) && var->varno == (int) to->varno &&
+			 var->varlevelsup == to->depth && var->varattno < 0)
 	{
-		AttrNumber column = system->first_call;
-		Node *inside = call_inside(node);
-
-		foreach_ptr (Node, call, system->calls)
-		{
-			if (equal(call, inside))
-				break;
-			column++;
-		}
-		return (Node *) makeVar(system->varno, column, exprType(node), -1,
-								exprCollation(node), system->depth);
+		inside = (Node *) makeVar(1, var->varattno, var->vartype, -1, var->varcollid, 0);
+		name = NameStr(SystemAttributeDefinition(var->varattno)->attname);
 	}
-	if (IsA(node, Var) && var->varno == (int) system->varno &&
-		var->varlevelsup == system->depth && var->varattno < 0)
-	{
-		var = copyObject(var);
-		var->varattno = var->varattnosyn = system->column[-var->varattno];
-		return (Node *) var;
-	}
+	if (inside != NULL)
+		return (Node *) makeVar(to->varno, part_column(to->rows, inside, name),
+								exprType(inside), -1, exprCollation(inside), to->depth);
 	if (IsA(node, Query))
 	{
 		Node *result;
 
-		system->depth++;
+		to->depth++;
 		result = (Node *) query_tree_mutator((Query *) node, redirect_mutator, context,
 											 QTW_IGNORE_JOINALIASES);
-		system->depth--;
+		to->depth--;
 		return result;
 	}
 	return expression_tree_mutator(node, redirect_mutator, context);
 }
 
-/* One more column of the query; returns its number. */
-static AttrNumber
-add_column(Query *rows, Node *expr, const char *name)
-{
-	AttrNumber number = list_length(rows->targetList) + 1;
-
-	rows->targetList = lappend(
-		rows->targetList, makeTargetEntry((Expr *) expr, number, pstrdup(name), false));
-	return number;
-}
-
 /* System columns that the level uses become columns of the query. */
 static void
-add_system_columns(Query *level, Index varno, Query *rows, const ColumnUse *use)
+redirect_system_columns(Query *level, Index varno, Query *rows, bool whole_row)
 {
-	SystemColumns system = {.varno = varno, .calls = use->calls};
-	int number = 0;
+	Redirection to = {.varno = varno, .rows = rows};
 
-	if (use->whole_row)
+	if (whole_row)
 		level_fix_whole_rows(level, varno);
-	while ((number = bms_next_member(use->system, number)) >= 0)
-	{
-		const FormData_pg_attribute *column = SystemAttributeDefinition(-number);
-		Var *var = makeVar(1, -number, column->atttypid, -1, column->attcollation, 0);
-
-		system.column[number] = add_column(rows, (Node *) var, NameStr(column->attname));
-	}
-	system.first_call = list_length(rows->targetList) + 1;
-	foreach_ptr (Node, call, use->calls)
-		add_column(rows, copyObject(call), "place");
-	query_tree_mutator(level, redirect_mutator, &system,
+	query_tree_mutator(level, redirect_mutator, &to,
 					   QTW_DONT_COPY_QUERY | QTW_IGNORE_JOINALIASES);
 }
 
@@ -271,12 +236,9 @@ relation_become_subquery(Query *level, Index varno)
 	RangeTblEntry *rte;
 	Query *rows;
 
-	/* It tells whether an outer join left the table out. */
-	if ((use.system != NULL || use.calls != NIL) && use.whole_row)
-		use.system = bms_add_member(use.system, -SelfItemPointerAttributeNumber);
 	rows = query_of_use(level, varno, &use);
-	if (use.system != NULL || use.calls != NIL)
-		add_system_columns(level, varno, rows, &use);
+	if (use.system)
+		redirect_system_columns(level, varno, rows, use.whole_row);
 	if (mark != NULL)
 	{
 		mark = copyObject(mark);

@@ -49,12 +49,17 @@ typedef struct Rows
 	int nshards;
 } Rows;
 
+static bool
+has_ctid(const Bitmapset *columns)
+{
+	return bms_is_member(
+		SelfItemPointerAttributeNumber - FirstLowInvalidHeapAttributeNumber, columns);
+}
+
 bool
 relation_ctid_is_used(const RangeTblEntry *rte)
 {
-	return bms_is_member(SelfItemPointerAttributeNumber -
-							 FirstLowInvalidHeapAttributeNumber,
-						 rte->selectedCols);
+	return has_ctid(rte->selectedCols);
 }
 
 static bool
@@ -115,24 +120,6 @@ test_in_shard(Node *node, const Rows *rows)
 	any = copyObject(any);
 	lsecond(any->args) = shard_ctid_call(lsecond(any->args), rows->nshards);
 	return (Node *) any;
-}
-
-static bool
-uses_ctid_walker(Node *node, Rows *rows)
-{
-	if (node == NULL || is_shard_call(node))
-		return false;
-	if (IsA(node, Query))
-	{
-		bool uses;
-
-		rows->depth++;
-		uses = query_tree_walker((Query *) node, uses_ctid_walker, rows,
-								 QTW_IGNORE_JOINALIASES);
-		rows->depth--;
-		return uses;
-	}
-	return is_ctid(node, rows) || expression_tree_walker(node, uses_ctid_walker, rows);
 }
 
 /* ctid IN (SELECT ...): the subquery can give the ctid in the shard as well. */
@@ -208,12 +195,14 @@ static Query *
 table_in_subquery(Query *level, Index varno)
 {
 	Query *query = relation_become_subquery(level, varno);
-	Rows rows = {.varno = 1};
 	List *kept = NIL;
 
 	foreach_ptr (Node, qual, make_ands_implicit((Expr *) query->jointree->quals))
 	{
-		if (uses_ctid_walker(qual, &rows))
+		Bitmapset *columns = NULL;
+
+		pull_varattnos(qual, 1, &columns);
+		if (has_ctid(columns))
 			kept = lappend(kept, qual);
 	}
 	query->jointree->quals = quals_as_node(kept);
@@ -231,8 +220,7 @@ give_row_ctids(Query *level, Index varno)
 	if (rte->rtekind != RTE_RELATION || !relation_ctid_is_used(rte))
 		return;
 	table = dist_table(rte->relid);
-	if (table == NULL || table->nshards < 2 ||
-		!query_tree_walker(level, uses_ctid_walker, &rows, QTW_IGNORE_JOINALIASES))
+	if (table == NULL || table->nshards < 2)
 		return;
 	rows.nshards = table->nshards;
 	if (varno != (Index) level->resultRelation && get_parse_rowmark(level, varno) == NULL)

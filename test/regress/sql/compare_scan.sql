@@ -292,7 +292,7 @@ SELECT DISTINCT success FROM run_command_on_workers('VACUUM FULL dist.copies_' |
 SELECT count(*) FROM (SELECT r.ctid AS c FROM a JOIN copies r ON a.id = r.id LIMIT 50) q JOIN copies r ON q.c = r.ctid;
 SELECT count(*) FROM (SELECT r.ctid AS c, r.id FROM a JOIN copies r ON a.id = r.id) q JOIN copies r ON q.c = r.ctid AND q.id = r.id;
 SELECT count(*) FROM a JOIN copies r ON r.id = a.id WHERE r.ctid IN (SELECT ctid FROM copies ORDER BY id LIMIT 40);
-SELECT count(*) FROM a LEFT JOIN copies r ON r.id = a.id AND r.ctid = (SELECT max(ctid) FROM copies) WHERE r.ctid IS NOT NULL;
+SELECT count(*) FROM a LEFT JOIN copies r ON r.id = a.id AND r.ctid = (SELECT min(ctid) FROM copies) WHERE r.ctid IS NOT NULL;
 DROP TABLE copies;
 -- A value of it finds the row again.
 SELECT count(*), count(DISTINCT id) FROM (SELECT ctid, id FROM a) q,
