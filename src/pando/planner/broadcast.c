@@ -20,6 +20,7 @@
 #include "pando/plan/fragment.h"
 #include "pando/planner/broadcast.h"
 #include "pando/planner/column_stats.h"
+#include "pando/planner/cte_once.h"
 #include "pando/planner/cte_use.h"
 #include "pando/planner/cut.h"
 #include "pando/planner/distribution.h"
@@ -404,7 +405,29 @@ cte_as_query(Query *query, CommonTableExpr *cte)
 										 exprTypmod(expr), exprCollation(expr), 0),
 						entry->resname);
 	}
+	/* It has one reader there. */
+	foreach_ptr (CommonTableExpr, own, result->cteList)
+	{
+		if (strcmp(own->ctename, cte->ctename) == 0)
+			own->ctematerialized = CTEMaterializeDefault;
+	}
 	return result;
+}
+
+/*
+ * Does a WITH query, with those that it needs, or a reader of it that stays as it is,
+ * compute anew what must be computed once?
+ */
+static bool
+repeats_kept_cte(const CommonTableExpr *cte, Query *alone, Query *query, Query *seen)
+{
+	foreach_ptr (CommonTableExpr, needed, alone->cteList)
+	{
+		if (cte_is_kept(needed) && strcmp(needed->ctename, cte->ctename) != 0)
+			return true;
+	}
+	return cte_is_kept(cte) && cte_each_use(seen, cte->ctename, NULL, NULL) <
+								   cte_each_use(query, cte->ctename, NULL, NULL);
 }
 
 static void
@@ -423,7 +446,8 @@ walk_ctes(Trial *trial, Query *query)
 		CteReads reads = {.query = (Query *) cte->ctequery};
 		Query *alone = cte_as_query(query, cte);
 
-		if (!is_candidate(trial, alone) || !is_chosen(trial))
+		if (repeats_kept_cte(cte, alone, query, &seen) || !is_candidate(trial, alone) ||
+			!is_chosen(trial))
 			continue;
 		reads.number = add_replaced(trial, alone);
 		cte_each_use(&seen, cte->ctename, become_cte_read, &reads);
@@ -537,6 +561,7 @@ write_broadcast(Query *query)
 {
 	Trial trial = {.targets = true, .write = query};
 
+	level_keep_ctes(query);
 	if (!choose(&trial, query) || !commit(&trial, query))
 		return false;
 	level_drop_unused_ctes(query);

@@ -22,6 +22,7 @@
 #include "optimizer/optimizer.h"
 #include "optimizer/tlist.h"
 #include "pando/planner/broadcast.h"
+#include "pando/planner/cte_once.h"
 #include "pando/planner/cte_use.h"
 #include "pando/planner/cut.h"
 #include "pando/planner/decorrelate.h"
@@ -410,6 +411,7 @@ distribute_local_write(Query *query)
 		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 						errmsg("MERGE with a distributed table is not supported yet")));
 	inline_ctes(query);
+	level_keep_ctes(query);
 	level_cut_from(query);
 	distribute_inside(query);
 }
@@ -420,8 +422,6 @@ distribute_select(Query *query, bool skips)
 	bool broadcast = false;
 	bool exchanged;
 
-	if (level_peel(query, skips))
-		return;
 	if (level_decorrelate(query) && level_peel(query, skips))
 		return;
 	exchanged = level_exchange(query);
@@ -461,13 +461,20 @@ distribute_level(Query *query)
 	}
 	inline_ctes(query);
 	level_hoist_order(query);
+	/* What LIMIT reads stays above a fragment. */
+	if (checkExprHasSubLink(query->limitCount) || checkExprHasSubLink(query->limitOffset))
+		level_keep_ctes(query);
+	if (level_peel(query, false))
+		return;
+	level_keep_ctes(query);
 	if (query->rowMarks == NIL)
 		distribute_select(query, false);
-	else if (!level_peel(query, false))
+	else
 	{
 		LevelLocks locks = level_take_locks(query);
 
-		distribute_select(query, locks.skips);
+		if (!level_peel(query, locks.skips))
+			distribute_select(query, locks.skips);
 		level_put_locks(query, &locks);
 	}
 }

@@ -21,6 +21,7 @@
 #include "optimizer/tlist.h"
 #include "pando/metadata/table.h"
 #include "pando/planner/cut.h"
+#include "pando/planner/cte_once.h"
 #include "pando/planner/broadcast.h"
 #include "pando/planner/distribution.h"
 #include "pando/planner/equality.h"
@@ -179,6 +180,8 @@ place_of_cte(Level *level, RangeTblEntry *rte, Index varno)
 	}
 	if (cte == NULL)
 		elog(ERROR, "WITH query \"%s\" not found", rte->ctename);
+	if (cte_is_kept(cte))
+		return place_coordinator("a WITH query that is computed once");
 	/* Its text needs field names that a row does not have when it is read back. */
 	if (cte->search_clause != NULL && cte->search_clause->search_breadth_first)
 		return place_coordinator("WITH RECURSIVE with SEARCH BREADTH FIRST");

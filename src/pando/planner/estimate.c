@@ -19,6 +19,7 @@
 #include "optimizer/optimizer.h"
 #include "optimizer/pathnode.h"
 #include "optimizer/planner.h"
+#include "partitioning/partdesc.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
 #include "utils/selfuncs.h"
@@ -61,6 +62,10 @@ plan_paths(Query *query)
 		under_way = false;
 	}
 	PG_END_TRY();
+	/* It holds the partitioned tables open, and is for more planning alone. */
+	if (glob->partition_directory != NULL)
+		DestroyPartitionDirectory(glob->partition_directory);
+	glob->partition_directory = NULL;
 	return root;
 }
 

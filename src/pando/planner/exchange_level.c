@@ -13,6 +13,7 @@
 #include "rewrite/rewriteManip.h"
 
 #include "pando/planner/broadcast.h"
+#include "pando/planner/cte_once.h"
 #include "pando/planner/cut.h"
 #include "pando/planner/cutting.h"
 #include "pando/planner/exchange.h"
@@ -268,6 +269,7 @@ exchange_subqueries(Query *query)
 		if (distribution.kind != DIST_COORDINATOR)
 			continue;
 		copy = copyObject(rte->subquery);
+		level_keep_ctes(copy);
 		if (level_exchange(copy))
 		{
 			distribution = distribution_of_query(copy);

@@ -24,6 +24,7 @@
 
 #include "pando/base/type.h"
 #include "pando/metadata/table.h"
+#include "pando/planner/cte_once.h"
 #include "pando/planner/cut.h"
 #include "pando/planner/equality.h"
 #include "pando/planner/estimate.h"
@@ -442,7 +443,8 @@ can_move(const CutGroup *group, Query *query)
 		return false;
 	if (distribution_has_shards(&group->distribution))
 		return true;
-	if (list_length(group->items) != 1 || !IsA(item, RangeTblRef))
+	if (list_length(group->items) != 1 || !IsA(item, RangeTblRef) ||
+		level_has_kept_ctes(part_make(query, group->items, NIL)))
 		return false;
 	/* Whatever it is, its rows are computed once, here. */
 	rte = rt_fetch(((RangeTblRef *) item)->rtindex, query->rtable);

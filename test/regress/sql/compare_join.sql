@@ -134,3 +134,17 @@ EXECUTE ranked (3);
 DEALLOCATE ranked;
 RESET plan_cache_mode;
 RESET search_path;
+
+-- A local partitioned table
+CREATE TABLE plain.parted (id int, x int) PARTITION BY RANGE (id);
+CREATE TABLE plain.parted_1 PARTITION OF plain.parted FOR VALUES FROM (0) TO (20);
+CREATE TABLE plain.parted_2 PARTITION OF plain.parted DEFAULT;
+INSERT INTO plain.parted SELECT i, i % 7 FROM generate_series(1, 40) i;
+CREATE VIEW dist.parted AS TABLE plain.parted;
+SELECT public.compare($$
+SELECT a.k, count(*) FROM a JOIN parted p ON a.id = p.id GROUP BY 1;
+SELECT p.id, a.id FROM parted p LEFT JOIN a ON a.k = p.x AND p.id = 3;
+SELECT * FROM parted WHERE x IN (SELECT x FROM a WHERE id < 5) AND id > 30;
+$$);
+DROP VIEW dist.parted;
+DROP TABLE plain.parted;

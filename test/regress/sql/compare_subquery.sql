@@ -132,3 +132,34 @@ SELECT a.id, (SELECT b.id FROM b WHERE b.x > a.x ORDER BY b.id LIMIT 1 OFFSET a.
 SELECT a.id, (SELECT count(*) FROM (SELECT DISTINCT x FROM b ORDER BY x LIMIT a.x) s) FROM a;
 SELECT g, (SELECT sum(id) FROM (SELECT id FROM a ORDER BY id LIMIT g) s) FROM generate_series(0, 3) g;
 $$);
+
+-- All references to a WITH query see the same rows, also where it would come out otherwise
+-- the next time.
+SELECT public.compare($$
+WITH q AS (SELECT random() AS z, k FROM a) SELECT count(*) FROM q q1 JOIN q q2 ON q1.z = q2.z;
+WITH q AS (SELECT random() AS z, k FROM a) SELECT count(*) FROM q q1 JOIN q q2 USING (k, z);
+WITH q AS (SELECT random() AS z, k FROM a) SELECT count(*) FROM q q1 JOIN q q2 ON q1.z = q2.z JOIN b ON b.k = q1.k;
+WITH q AS NOT MATERIALIZED (SELECT random() AS z, x FROM a) SELECT count(*) FROM q JOIN q q2 USING (z) JOIN d ON d.x = q.x;
+WITH q AS (SELECT random() AS z, k, id FROM a) SELECT count(*) FROM q q1 JOIN b ON b.x = q1.id WHERE q1.z IN (SELECT z FROM q WHERE id > 3);
+WITH q AS (SELECT random() AS z, id FROM r) SELECT count(*), count(DISTINCT q1.z) FROM q q1 JOIN a ON a.x = q1.id JOIN b ON b.id = a.id JOIN q q2 ON q2.id = b.x AND q2.id = q1.id AND q1.z = q2.z;
+WITH q AS (SELECT random() AS z, id FROM r) SELECT count(DISTINCT s.z) FROM (SELECT a.id, (SELECT max(z) FROM q) AS z FROM a) s;
+WITH q AS (SELECT random() AS z, id FROM loc) SELECT count(*), count(DISTINCT q1.z) FROM q q1 JOIN a ON a.x = q1.id JOIN (SELECT * FROM q) q2 ON q2.id = q1.id AND q1.z = q2.z;
+WITH q AS (SELECT random() AS z, i FROM generate_series(1, 7) i) SELECT count(*), count(DISTINCT q1.z) FROM a JOIN (SELECT * FROM q OFFSET 0) q1 ON a.x = q1.i JOIN (SELECT max(z) z, i FROM q GROUP BY i) q2 ON q2.i = q1.i AND q1.z = q2.z;
+WITH q AS (SELECT random() AS z, i FROM generate_series(1, 7) i), p AS (SELECT * FROM q) SELECT count(*), count(DISTINCT p.z) FROM a JOIN p ON a.x = p.i JOIN b ON b.x = p.i JOIN p p2 USING (i, z);
+WITH q AS (SELECT random() AS z, i FROM generate_series(1, 7) i), p AS (SELECT max(z) m FROM q) SELECT count(DISTINCT p.m) FROM a JOIN q ON a.x >= 0 JOIN p ON p.m = q.z JOIN b ON b.x >= q.i;
+WITH q AS (SELECT random() AS z, k FROM a), i AS (SELECT * FROM q WHERE k > 3), j AS (SELECT * FROM q WHERE k > 4) SELECT count(*) FROM i JOIN j USING (z);
+WITH q AS (SELECT random() AS z, k FROM a) SELECT count(*), max(z) = (SELECT max(z) FROM q) FROM q;
+WITH q AS (SELECT random() AS z, x FROM a) SELECT x, max(z) IN (SELECT z FROM q) FROM q GROUP BY x;
+WITH q AS (SELECT random() AS z, k FROM a) (SELECT z FROM q EXCEPT SELECT z FROM q) UNION ALL (SELECT max(z) FROM q EXCEPT ALL SELECT z FROM q);
+WITH q AS (SELECT id FROM a LIMIT 5) SELECT count(*) FROM b JOIN q ON b.id = q.id OR true JOIN q q2 ON q2.id = q.id;
+WITH q AS (SELECT id, k FROM a TABLESAMPLE BERNOULLI (50)) SELECT count(*) - (SELECT count(*) FROM q) FROM q JOIN q q2 USING (id);
+WITH q AS (SELECT x, sum(f) AS s FROM b GROUP BY x) SELECT count(*) FROM q WHERE s = (SELECT max(s) FROM q);
+WITH q AS (SELECT y, array_agg(id) AS s FROM b GROUP BY y) SELECT count(*) FROM q JOIN q q2 USING (s) JOIN d ON d.t = q.y;
+WITH q AS (SELECT row_number() OVER () n, id FROM a) SELECT count(*) FROM q JOIN q q2 USING (n, id);
+WITH RECURSIVE q AS (SELECT random() z, 1 n UNION ALL SELECT random(), n + 1 FROM q WHERE n < 9) SELECT count(*), count(DISTINCT z) FROM q JOIN q q2 USING (z) JOIN a ON a.k = q.n JOIN b ON b.x = q2.n;
+WITH q AS (SELECT id FROM a WHERE x = 3 LIMIT 1 FOR UPDATE) SELECT count(*) FROM b, q, q q2 WHERE q.id = q2.id AND b.id < 10;
+WITH q AS (SELECT (1 + random() * 5)::int AS n FROM r) SELECT count(*) = sum(m) / count(*) FROM (SELECT id, (SELECT max(n) FROM q) m FROM a ORDER BY id LIMIT (SELECT max(n) FROM q)) s;
+SELECT s.k, s.n FROM (WITH q AS (SELECT random() AS z, k FROM a) SELECT q1.k, count(*) n FROM q q1 JOIN q q2 USING (z) GROUP BY q1.k) s JOIN b ON b.k = s.k AND b.id < 30;
+SELECT (WITH q AS (SELECT random() AS z, b.id FROM b WHERE b.k = a.k) SELECT count(*) FROM q q1 JOIN q q2 USING (z) JOIN d ON d.x < q1.id) FROM a WHERE a.id < 20;
+SELECT * FROM (WITH q AS (SELECT k, gen_random_uuid() r FROM a) SELECT q.k FROM q JOIN q q2 USING (r)) s;
+$$);
