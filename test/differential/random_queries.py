@@ -17,7 +17,7 @@ import sys
 
 import cluster
 
-INT, TEXT = 'int', 'text'
+INT, TEXT, TAG = 'int', 'text', 'tag'
 TABLES = {
     'a': {'k': INT, 'id': INT, 'x': INT, 't': TEXT}, 'b': {'k': INT, 'id': INT, 'x': INT}, 'c': {'k': INT, 'ak': INT, 'x': INT},
     'e': {'k': INT, 'x': INT, 't': TEXT}, 'f': {'id': INT, 'x': INT}, 'd': {'t': TEXT, 'x': INT},
@@ -189,7 +189,7 @@ def relation(depth, outer, with_queries):
     """One item of FROM: its text and columns."""
     name = new_name()
     kind = random.random()
-    if with_queries and kind < 0.3:
+    if with_queries and kind < 0.5:
         cte, columns = pick(with_queries)
         return f'{cte} {name}', Scope((f'{name}.{c}', t) for c, t in columns)
     if depth > 0 and kind < 0.25:
@@ -212,6 +212,9 @@ def lateral(depth, scope):
 def join_condition(left, right, depth, full):
     kind = TEXT if chance(0.1) and any(t == TEXT for _, t in left) and any(t == TEXT for _, t in right) else INT
     parts = [f'{left.column(kind, 0.6)} = {right.column(kind, 0.6)}']
+    tags = [f'{a} = {b}' for a, of_a in left for b, of_b in right if of_a == of_b and of_a.startswith(TAG)]
+    if tags and chance(0.8):
+        parts = [pick(tags)]
     # A full join must be on an equality that PostgreSQL can merge or hash.
     if full:
         return parts[0] if parts[0].count('.') == 2 else 'true'
@@ -277,7 +280,7 @@ def aggregate(scope):
 
 def window(scope):
     c, d = scope.column(), scope.column()
-    everything = ', '.join(text for text, _ in scope)
+    everything = ', '.join(text for text, kind in scope if not kind.startswith(TAG))
     partition = f'PARTITION BY {c}' if chance(0.7) else ''
     return pick([f'rank() OVER ({partition} ORDER BY {d})', f'dense_rank() OVER ({partition} ORDER BY {d} DESC)',
                  f'sum({d}) OVER ({partition})', f'count(*) OVER ({partition} ORDER BY {d})',
@@ -331,6 +334,9 @@ def with_clause(depth):
     for _ in range(pick([1, 1, 2])):
         name = new_name('q')
         text, columns = select(depth - 1, (), with_queries=list(queries))
+        # By a column that would be another one the next time its references can be told to see the same rows.
+        if chance(0.4):
+            text, columns = f'SELECT s.*, random() AS z FROM ({text}) s', columns + [('z', f'{TAG} {name}')]
         texts.append(f'{name} AS {pick(["", "", "MATERIALIZED", "NOT MATERIALIZED"])} ({text})')
         queries.append((name, columns))
     return 'WITH ' + ', '.join(texts) + ' ', queries
@@ -343,7 +349,7 @@ def select(depth, outer, simple=False, with_queries=()):
         return recursive()
     if depth > 0 and chance(0.1):
         return set_operation(depth, outer)
-    if depth > 0 and not outer and chance(0.1):
+    if depth > 0 and not outer and chance(0.18):
         prefix, with_queries = with_clause(depth)
     text, scope = joins(depth, outer, few=simple, with_queries=with_queries)
     text += where(scope, outer, depth)
