@@ -5,6 +5,7 @@
 # PANDO_TEST_SECONDS sets the length, for all isolation levels together (30).
 use strict;
 use warnings;
+use List::Util qw(min);
 use Test::More;
 use Time::HiRes qw(sleep time clock_gettime CLOCK_MONOTONIC);
 use lib '.';
@@ -51,13 +52,14 @@ sub statement
 	return 'SELECT k, array_to_string(v, \',\') FROM lists WHERE k ' . (ref $key ? 'IN (' . join(', ', @$key) . ')' : "= $key");
 }
 
-# One client's life: transactions until the end, written to its file.
+# One client's life: transactions until the end, written to its file. It goes on until it has made some: nodes may be
+# down for most of a short time, and are up in the end.
 sub work
 {
 	my ($i, $begin, $first_key, $start, $end, $file) = @_;
 	open my $log, '>', $file or die $!;
-	my ($client, $serial, %errors) = (undef, 0);
-	while (time < $end)
+	my ($client, $serial, $made, %errors) = (undef, 0, 0);
+	while (time < $end || ($made < 2 && time < $end + 60))
 	{
 		$client //= PandoWire->connect($ports[ rand @ports ], timeout => 45);
 		if (!$client) { sleep 0.1; next; }
@@ -67,7 +69,7 @@ sub work
 			$client->{ready} = 1;
 		}
 		# A set of keys that moves on, so that lists stay short.
-		my $epoch = $first_key + 8 * int((time - $start) / 3);
+		my $epoch = $first_key + 8 * int((min(time, $end) - $start) / 3);
 		my @ops;
 		my $count = 1 + int rand 4;
 		for (1 .. $count)
@@ -127,6 +129,7 @@ sub work
 			push @done, map { "r:$_:" . ($list{$_} // '') } ref $key ? @$key : $key;
 		}
 		print {$log} join(' ', $started, $ended, $status, @done), "\n";
+		$made++ if $status eq 'ok';
 		$client = undef if rand() < 0.02;
 	}
 	print {$log} map { "# $errors{$_} $_\n" } keys %errors;
