@@ -132,13 +132,23 @@ sub start_at
 	my ($i, $point, $sql, $expected, $on_worker2) = @_;
 	my $run = new_run($i, $point, $expected);
 	my $there = arm($i, $point, 'wait', $on_worker2);
-	my $client = $run->{client} = start($i, $sql->($run->{run}));
-	my $pid = $run->{pid} = $client->{pid};
-	# On the other node it is found by its global pid.
-	my $it = $there == $i ? "pid = $pid" : "application_name = 'citus_internal gpid=' || ($i + 1) * 10000000000 + $pid";
-	wait_until($there, "SELECT count(*) = 1 FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND $it")
-	  or BAIL_OUT("$point is not reached on node $there");
-	return $run;
+	# One that is to be rolled back once it is prepared there may be before it is: its PREPARE is cancelled when
+	# another node's fails first.
+	for (1 .. 20)
+	{
+		my $client = $run->{client} = start($i, $sql->($run->{run}));
+		my $pid = $run->{pid} = $client->{pid};
+		# On the other node it is found by its global pid.
+		my $it = $there == $i ? "pid = $pid" : "application_name = 'citus_internal gpid=' || ($i + 1) * 10000000000 + $pid";
+		my $end = time + 180;
+		while (time < $end)
+		{
+			return $run if ask($there, "SELECT count(*) = 1 FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND $it") eq 't';
+			last if ask($i, "SELECT count(*) = 1 FROM pg_stat_activity WHERE pid = $pid AND state LIKE 'idle%' AND query <> ''") eq 't';
+			sleep 0.02;
+		}
+	}
+	BAIL_OUT("$point is not reached on node $there");
 }
 
 # Waits for its end, and notes what the client was told.
