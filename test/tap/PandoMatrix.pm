@@ -87,17 +87,20 @@ sub ask
 	BAIL_OUT("node $i does not answer: $sql");
 }
 
-sub wait_until
+# Waits until one of these, [node, query], is true; returns which, counted from 1, or 0 after three minutes.
+sub wait_until_one
 {
-	my ($i, $sql) = @_;
+	my @queries = @_;
 	my $end = time + 180;
 	while (time < $end)
 	{
-		return 1 if ask($i, $sql) eq 't';
+		foreach my $n (0 .. $#queries) { return $n + 1 if ask(@{ $queries[$n] }) eq 't'; }
 		sleep 0.02;
 	}
 	return 0;
 }
+
+sub wait_until { my ($i, $sql) = @_; return wait_until_one([ $i, $sql ]); }
 
 # Starts a statement on a node.
 sub start
@@ -140,13 +143,11 @@ sub start_at
 		my $pid = $run->{pid} = $client->{pid};
 		# On the other node it is found by its global pid.
 		my $it = $there == $i ? "pid = $pid" : "application_name = 'citus_internal gpid=' || ($i + 1) * 10000000000 + $pid";
-		my $end = time + 180;
-		while (time < $end)
-		{
-			return $run if ask($there, "SELECT count(*) = 1 FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND $it") eq 't';
-			last if ask($i, "SELECT count(*) = 1 FROM pg_stat_activity WHERE pid = $pid AND state LIKE 'idle%' AND query <> ''") eq 't';
-			sleep 0.02;
-		}
+		my $which = wait_until_one(
+			[ $there, "SELECT count(*) = 1 FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND $it" ],
+			[ $i, "SELECT count(*) = 1 FROM pg_stat_activity WHERE pid = $pid AND state LIKE 'idle%' AND query <> ''" ]);
+		return $run if $which == 1;
+		last if $which == 0;
 	}
 	BAIL_OUT("$point is not reached on node $there");
 }

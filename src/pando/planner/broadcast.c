@@ -405,11 +405,10 @@ cte_as_query(Query *query, CommonTableExpr *cte)
 										 exprTypmod(expr), exprCollation(expr), 0),
 						entry->resname);
 	}
-	/* It has one reader there. */
 	foreach_ptr (CommonTableExpr, own, result->cteList)
 	{
 		if (strcmp(own->ctename, cte->ctename) == 0)
-			own->ctematerialized = CTEMaterializeDefault;
+			cte_release(own);
 	}
 	return result;
 }

@@ -62,11 +62,12 @@ level_keep_ctes(Query *query)
 
 	foreach_ptr (CommonTableExpr, cte, query->cteList)
 	{
-		bool differs = query_varies(cte->ctequery) || differs_walker(cte->ctequery, NULL);
+		bool differs;
 		int uses;
 
 		if (((Query *) cte->ctequery)->commandType != CMD_SELECT)
 			continue;
+		differs = query_varies(cte->ctequery) || differs_walker(cte->ctequery, NULL);
 		foreach_ptr (char, name, differing)
 			differs |= cte_each_use_in(cte->ctequery, name, NULL, NULL) > 0;
 		if (!differs)
@@ -84,6 +85,13 @@ bool
 cte_is_kept(const CommonTableExpr *cte)
 {
 	return cte->ctematerialized == CTE_MATERIALIZE_HERE;
+}
+
+void
+cte_release(CommonTableExpr *cte)
+{
+	if (cte_is_kept(cte))
+		cte->ctematerialized = CTEMaterializeDefault;
 }
 
 bool

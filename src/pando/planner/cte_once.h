@@ -19,6 +19,9 @@ extern void level_keep_ctes(Query *query);
 
 extern bool cte_is_kept(const CommonTableExpr *cte);
 
+/* It is read in one place now, and may be computed anywhere. */
+extern void cte_release(CommonTableExpr *cte);
+
 /* Has the level any that is? */
 extern bool level_has_kept_ctes(const Query *query);
 
