@@ -1,8 +1,10 @@
 """Statements on one row by key, YCSB's mixes, and two updates in a transaction."""
 import os
+import tempfile
 
 from . import Dataset, Workload
 
+PIECES = 32  # as many as a distributed table has shards
 SCRIPTS = os.path.join(os.path.dirname(__file__), "scripts")
 
 
@@ -30,12 +32,37 @@ def prepare(system, size):
     system.sql(f"INSERT INTO item SELECT i, 0 FROM generate_series(1, {rows(size)}) i;"
                f"INSERT INTO item2 SELECT i, 0 FROM generate_series(1, {rows(size)}) i;"
                f"INSERT INTO usertable SELECT i, {fields} FROM generate_series(1, {rows(size)}) i")
-    system.vacuum("item", "item2", "usertable")
+    system.sql("".join(piece(i, size) for i in range(PIECES)))
+    system.vacuum("item", "item2", "usertable", *(f"piece{i}" for i in range(PIECES)))
+
+
+def piece(number, size):
+    """Every PIECES-th row of item, in a table of its own which nobody distributes."""
+    name = f"piece{number}"
+    return (f"DROP TABLE IF EXISTS {name}; CREATE TABLE {name} (LIKE item INCLUDING ALL);"
+            f"INSERT INTO {name} SELECT i, 0 FROM generate_series({number}, {rows(size)}, {PIECES}) i;")
 
 
 def pgbench(script_arguments, protocol, clients):
     return lambda system, seconds, size: system.pgbench(
         ["-D", f"rows={rows(size)}", *script_arguments], protocol, clients, seconds)
+
+
+def pieces(statement):
+    """The statement on one of many tables at random: what splitting costs on any server, whoever splits."""
+    with open(os.path.join(SCRIPTS, statement + ".sql")) as file:
+        text = file.read().replace("random(1, :rows)", ":number + :pieces * random(1, :rows / :pieces - 1)")
+
+    def run(system, seconds, size):
+        with tempfile.TemporaryDirectory() as directory:
+            arguments = ["-D", f"rows={rows(size)}", "-D", f"pieces={PIECES}"]
+            for number in range(PIECES):
+                path = os.path.join(directory, f"{number}.sql")
+                with open(path, "w") as file:
+                    file.write(text.replace("item", f"piece{number}").replace(":number", str(number)))
+                arguments += ["-f", path]
+            return system.pgbench(arguments, "prepared", 16, seconds)
+    return run
 
 
 def single_row():
@@ -49,6 +76,8 @@ def single_row():
                 yield Workload("single row", f"{statement} {protocol} {clients} clients", "tps",
                                pgbench(script(statement), protocol, clients),
                                quick=clients == 16 and statement != "insert", goal=goal)
+    for statement in ("select", "update"):
+        yield Workload("single row", f"{statement} on {PIECES} plain tables", "tps", pieces(statement))
 
 
 def ycsb():

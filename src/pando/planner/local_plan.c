@@ -280,17 +280,16 @@ make_local_plan(const FragmentLocal *local, const DistTable *anchor, int index)
 
 	stmt = plan_on_shards(copyObject(local->query), anchor, index, NULL,
 						  local->cursor_options, NULL);
-	MemoryContextSwitchTo(old);
 	if (stmt == NULL)
 	{
+		MemoryContextSwitchTo(old);
 		MemoryContextDelete(scratch);
 		return NULL;
 	}
 	stored = plan_store_new(sizeof(LocalPlan));
-	MemoryContextSwitchTo(stored->context);
-	stored->stmt = copyObject(stmt);
-	stored->relations = stored->stmt->relationOids;
+	plan_store_fill(stored, stmt, local->id);
 	MemoryContextSwitchTo(old);
+	MemoryContextSetParent(stored->context, old);
 	MemoryContextDelete(scratch);
 	((LocalPlan *) stored)->fragment = local->id;
 	((LocalPlan *) stored)->index = index;
@@ -314,12 +313,6 @@ local_plan_for(const FragmentLocal *local, const DistTable *anchor, int index,
 	if (plan != NULL)
 		plan_store_keep(local_plans, &plan->stored, hash);
 	return plan;
-}
-
-static void
-unpin_plan(void *plan)
-{
-	plan_store_unpin(plan);
 }
 
 static LocalPlan *
@@ -350,11 +343,29 @@ start(QueryDesc *query, int eflags)
 		standard_ExecutorStart(query, eflags);
 }
 
+/* An execution of a kept plan. */
+typedef struct Execution
+{
+	MemoryContextCallback on_end;
+	StoredPlan *plan;
+	PlannedStmt *stmt;
+} Execution;
+
+static void
+execution_ended(void *arg)
+{
+	Execution *execution = arg;
+
+	if (execution->plan->cast != NULL)
+		mould_give_back(execution->plan->cast, execution->stmt);
+	plan_store_unpin(execution->plan);
+}
+
 static void
 local_start(QueryDesc *query, int eflags)
 {
 	LocalPlan *plan = NULL;
-	MemoryContextCallback *callback;
+	Execution *execution;
 
 	if ((eflags & EXEC_FLAG_EXPLAIN_ONLY) == 0)
 		plan = plan_instead(query);
@@ -364,23 +375,25 @@ local_start(QueryDesc *query, int eflags)
 		return;
 	}
 	counter_add(COUNTER_QUERY_SINGLE);
-	query->plannedstmt = plan->stored.stmt;
+	execution = palloc(sizeof(Execution));
+	execution->plan = &plan->stored;
+	execution->stmt =
+		plan->stored.cast != NULL ? mould_take(plan->stored.cast) : plan->stored.stmt;
+	execution->on_end.func = execution_ended;
+	execution->on_end.arg = execution;
 	plan_store_pin(&plan->stored);
+	query->plannedstmt = execution->stmt;
 	PG_TRY();
 	{
 		start(query, eflags);
-		callback = MemoryContextAlloc(query->estate->es_query_cxt,
-									  sizeof(MemoryContextCallback));
 	}
 	PG_CATCH();
 	{
-		plan_store_unpin(&plan->stored);
+		execution_ended(execution);
 		PG_RE_THROW();
 	}
 	PG_END_TRY();
-	callback->func = unpin_plan;
-	callback->arg = plan;
-	MemoryContextRegisterResetCallback(query->estate->es_query_cxt, callback);
+	MemoryContextRegisterResetCallback(query->estate->es_query_cxt, &execution->on_end);
 }
 
 void

@@ -126,6 +126,18 @@ plan_store_new(Size size)
 }
 
 void
+plan_store_fill(StoredPlan *plan, PlannedStmt *stmt, uint64 mould)
+{
+	MemoryContext old;
+
+	plan->cast = mould_cast(mould, stmt, plan->context);
+	old = MemoryContextSwitchTo(plan->context);
+	plan->stmt = plan->cast != NULL ? plan->cast->mould->stmt : copyObject(stmt);
+	plan->relations = list_copy(stmt->relationOids);
+	MemoryContextSwitchTo(old);
+}
+
+void
 plan_store_keep(PlanStore *store, StoredPlan *plan, uint64 hash)
 {
 	StoreEntry *entry;
@@ -161,10 +173,14 @@ is_in_rtable(Oid relid, List *rtable)
 bool
 plan_store_lock(const StoredPlan *plan, List *rtable)
 {
+	int i = 0;
+
 	foreach_ptr (RangeTblEntry, rte, plan->stmt->rtable)
 	{
-		if (rte->rtekind == RTE_RELATION && !is_in_rtable(rte->relid, rtable))
-			LockRelationOid(rte->relid, rte->rellockmode);
+		Oid relid = plan->cast != NULL ? plan->cast->oids[i++] : rte->relid;
+
+		if (rte->rtekind == RTE_RELATION && !is_in_rtable(relid, rtable))
+			LockRelationOid(relid, rte->rellockmode);
 	}
 	return plan->valid;
 }

@@ -14,6 +14,7 @@
 #include "pando/compat/compat.h"
 #include "lib/ilist.h"
 #include "nodes/plannodes.h"
+#include "pando/planner/mould.h"
 
 /* The head of what a store keeps; the rest is the store's owner's. */
 typedef struct StoredPlan
@@ -22,6 +23,7 @@ typedef struct StoredPlan
 	uint64 hash;
 	MemoryContext context; /* of this and of all that it points to */
 	PlannedStmt *stmt;
+	Cast *cast;		 /* its OIDs, where stmt is a mould; NULL: stmt is its own */
 	List *relations; /* Oids */
 	bool valid;		 /* nothing it was made for has changed */
 	bool listed;	 /* the store can still find it */
@@ -42,6 +44,9 @@ extern StoredPlan *plan_store_find(PlanStore *store, uint64 hash);
  * followed by MemoryContextDelete(plan->context).
  */
 extern StoredPlan *plan_store_new(Size size);
+
+/* Fills in the plan, as a cast of the mould of that key if it can be one. */
+extern void plan_store_fill(StoredPlan *plan, PlannedStmt *stmt, uint64 mould);
 
 /* Puts a plan, `stmt` and `relations` filled in, in the place of any other of its hash.
  */

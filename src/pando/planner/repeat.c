@@ -33,11 +33,17 @@
 /* Of DECLARE CURSOR: rows may be fetched backward, and after something else has run. */
 #define CURSOR_OPTS (CURSOR_OPT_SCROLL | CURSOR_OPT_FAST_PLAN)
 
+/* What was planned. */
+typedef struct RepeatedStatement
+{
+	Query *query; /* its normal form */
+	OverrideSearchPath *path;
+} RepeatedStatement;
+
 typedef struct RepeatedPlan
 {
 	StoredPlan stored;
-	Query *query; /* its normal form */
-	OverrideSearchPath *path;
+	const RepeatedStatement *statement;
 	int shard; /* or REPEAT_FRAGMENT */
 } RepeatedPlan;
 
@@ -100,10 +106,19 @@ plan_with_constants(RepeatedPlan *plan, const Query *query, const NormalForm *fo
 	stmt = plan->shard == REPEAT_FRAGMENT
 			   ? fragment_with_constants(plan->stored.stmt, form)
 			   : lookup_plan_fill(plan->stored.stmt, form);
+	if (plan->stored.cast != NULL)
+		mould_fill(plan->stored.cast, stmt);
 	stmt->queryId = query->queryId;
 	stmt->stmt_location = query->stmt_location;
 	stmt->stmt_len = form->stmt_len;
 	return stmt;
+}
+
+static bool
+is_statement(const RepeatedStatement *statement, const Query *query)
+{
+	return OverrideSearchPathMatchesCurrent(statement->path) &&
+		   equal(statement->query, query);
 }
 
 static RepeatedPlan *
@@ -112,7 +127,7 @@ find_plan(const Query *query, const Repeat *repeat)
 	RepeatedPlan *plan = (RepeatedPlan *) plan_store_find(repeated_plans, repeat->hash);
 
 	if (plan == NULL || plan->shard != repeat->shard ||
-		!OverrideSearchPathMatchesCurrent(plan->path) || !equal(plan->query, query))
+		!is_statement(plan->statement, query))
 		return NULL;
 	/* The parser has locked what the statement names: all there is in a fragment. */
 	if (plan->shard != REPEAT_FRAGMENT && !plan_store_lock(&plan->stored, query->rtable))
@@ -183,11 +198,36 @@ can_be_kept(const Repeat *repeat, const PlannedStmt *stmt)
 											: plan_is_lookup(stmt);
 }
 
+static RepeatedStatement *
+statement_make(const Query *query, MemoryContext context)
+{
+	MemoryContext old = MemoryContextSwitchTo(context);
+	RepeatedStatement *statement = palloc(sizeof(RepeatedStatement));
+
+	statement->query = copyObject(unconstify(Query *, query));
+	statement->path = GetOverrideSearchPath(context);
+	MemoryContextSwitchTo(old);
+	return statement;
+}
+
+/* The plan's own, or that of its mould. */
+static const RepeatedStatement *
+statement_for(const StoredPlan *plan, const Query *query)
+{
+	Mould *mould = plan->cast != NULL ? plan->cast->mould : NULL;
+
+	if (mould == NULL || (mould->source != NULL && !is_statement(mould->source, query)))
+		return statement_make(query, plan->context);
+	if (mould->source == NULL)
+		mould->source = statement_make(query, mould->context);
+	return mould->source;
+}
+
 PlannedStmt *
 repeat_planned(Repeat *repeat, PlannedStmt *stmt)
 {
 	RepeatedPlan *plan;
-	MemoryContext old;
+	StoredPlan *stored;
 
 	if (!can_be_kept(repeat, stmt))
 	{
@@ -196,13 +236,10 @@ repeat_planned(Repeat *repeat, PlannedStmt *stmt)
 		return NULL;
 	}
 	plan = (RepeatedPlan *) plan_store_new(sizeof(RepeatedPlan));
-	old = MemoryContextSwitchTo(plan->stored.context);
-	plan->stored.stmt = copyObject(stmt);
-	plan->stored.relations = plan->stored.stmt->relationOids;
-	plan->query = copyObject(repeat->original);
-	plan->path = GetOverrideSearchPath(plan->stored.context);
+	stored = &plan->stored;
+	plan_store_fill(stored, stmt, repeat->form.hash);
+	plan->statement = statement_for(stored, repeat->original);
 	plan->shard = repeat->shard;
-	MemoryContextSwitchTo(old);
-	plan_store_keep(repeated_plans, &plan->stored, repeat->hash);
+	plan_store_keep(repeated_plans, stored, repeat->hash);
 	return plan_with_constants(plan, repeat->original, &repeat->form);
 }

@@ -105,6 +105,44 @@ EXECUTE read(2);
 CREATE INDEX ON t (v);
 EXECUTE read(2);
 
+-- Shards of one table with their columns at other places, as a move makes the table anew without dropped ones.
+SELECT shardid AS moved FROM pg_dist_placement JOIN pg_dist_shard USING (shardid)
+	WHERE groupid = 0 AND logicalrelid = 't'::regclass ORDER BY shardid LIMIT 1 \gset
+SELECT citus_move_shard_placement(:moved, :'host0', :port0, :'host1', :port1, 'block_writes');
+SELECT citus_move_shard_placement(:moved, :'host1', :port1, :'host0', :port0, 'block_writes');
+CREATE FUNCTION all_values() RETURNS text LANGUAGE sql AS 'SELECT string_agg(v::text, '' '' ORDER BY k) FROM t WHERE k <= 30';
+SELECT all_of('wide(%s)') = all_values();
+PREPARE add_s(int, text) AS UPDATE t SET v = v + 1, s = s || $2 WHERE k = $1 RETURNING v;
+SELECT all_of('add_s(%s, ''!'')') = all_values();
+SELECT all_of('add_s(%s, ''?'')') = all_values();
+SELECT DISTINCT s FROM t WHERE k <= 30;
+PREPARE insert_s(int) AS INSERT INTO t (k, v, s) VALUES ($1 + 100, $1, 'added') RETURNING v;
+SELECT all_of('insert_s(%s)');
+SELECT s, count(*), sum(v), sum(g) FROM t WHERE k > 100 GROUP BY s;
+
+-- A statement that starts again, for other shards, while it runs.
+CREATE FUNCTION chain(first int, last int) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE one record; rest text;
+BEGIN
+	FOR one IN SELECT k, s FROM t WHERE k = first LOOP
+		IF first < last THEN rest := chain(first + 1, last); END IF;
+		UPDATE t SET s = first::text WHERE k = one.k;
+		RETURN concat_ws(' ', one.k || one.s, rest);
+	END LOOP;
+END $$;
+SELECT chain(1, 12);
+SELECT chain(1, 12);
+CREATE FUNCTION fails(first int, last int) RETURNS int LANGUAGE plpgsql AS $$
+DECLARE one record;
+BEGIN
+	FOR one IN SELECT k / (last - k) AS bad FROM t WHERE k = first LOOP
+		RETURN fails(first + 1, last);
+	END LOOP;
+END $$;
+SELECT fails(1, 10);
+SELECT chain(2, 9);
+DELETE FROM t WHERE k > 100;
+
 -- Rights and policies are those of the table.
 CREATE ROLE here_user;
 GRANT USAGE ON SCHEMA here TO here_user;
