@@ -13,6 +13,10 @@
 #include "pando/planner/lookup_plan.h"
 #include "pando/planner/mould.h"
 
+/* What is larger goes through the caches in whole anyway, and its text is larger still.
+ */
+#define MAX_BYTES (64 * 1024)
+
 typedef struct MouldEntry
 {
 	uint64 key;
@@ -70,17 +74,25 @@ is_mouldable(const PlannedStmt *stmt)
 			 ((ModifyTable *) stmt->planTree)->onConflictAction != ONCONFLICT_NONE);
 }
 
-/* The plan's text without OIDs and costs. */
+/* The plan's text without OIDs and costs; NULL where it has long constants. */
 static char *
 form_of(const PlannedStmt *stmt)
 {
+	MemoryContext scratch = AllocSetContextCreate(
+		CurrentMemoryContext, "pando mould form", ALLOCSET_SMALL_SIZES);
+	MemoryContext old = MemoryContextSwitchTo(scratch);
 	PlannedStmt *copy = copyObject(unconstify(PlannedStmt *, stmt));
+	char *form = NULL;
 
 	put_oids(copy, palloc0(sizeof(Oid) * oid_count(copy)));
 	copy->relationOids = NIL;
 	for (Plan *plan = copy->planTree; plan != NULL; plan = plan->lefttree)
 		plan->startup_cost = plan->total_cost = plan->plan_rows = 0;
-	return nodeToString(copy);
+	MemoryContextSwitchTo(old);
+	if (MemoryContextMemAllocated(scratch, false) <= MAX_BYTES)
+		form = nodeToString(copy);
+	MemoryContextDelete(scratch);
+	return form;
 }
 
 static MouldEntry *
@@ -136,14 +148,13 @@ mould_cast(uint64 key, const PlannedStmt *stmt, MemoryContext owner)
 	Mould *mould;
 	Cast *cast;
 	MemoryContextCallback *callback;
-	char *form;
+	char *form = is_mouldable(stmt) ? form_of(stmt) : NULL;
 
-	if (!is_mouldable(stmt))
+	if (form == NULL)
 		return NULL;
 	cast =
 		MemoryContextAlloc(owner, offsetof(Cast, oids) + sizeof(Oid) * oid_count(stmt));
 	callback = MemoryContextAlloc(owner, sizeof(MemoryContextCallback));
-	form = form_of(stmt);
 	entry = mould_entry(key, HASH_FIND);
 	mould = entry != NULL && strcmp(entry->mould->form, form) == 0
 				? entry->mould

@@ -34,8 +34,8 @@ typedef struct Cast
 
 /*
  * The plan as a cast of the mould of that key, which is made anew if there is none yet or
- * it has another form. NULL: the plan is not that of a look-up. The cast lives as long as
- * `owner`, the mould as long as its casts.
+ * it has another form. NULL: the plan is not that of a look-up, or is large. The cast
+ * lives as long as `owner`, the mould as long as its casts.
  */
 extern Cast *mould_cast(uint64 key, const PlannedStmt *stmt, MemoryContext owner);
 
@@ -46,7 +46,7 @@ extern Cast *mould_cast(uint64 key, const PlannedStmt *stmt, MemoryContext owner
 extern PlannedStmt *mould_take(const Cast *cast);
 extern void mould_give_back(const Cast *cast, const PlannedStmt *stmt);
 
-/* Gives a copy of the mould whose nodes of the plan are its own the cast's OIDs. */
+/* Puts the cast's OIDs into a copy of the mould that has the plan's nodes as its own. */
 extern void mould_fill(const Cast *cast, PlannedStmt *copy);
 
 #endif

@@ -116,6 +116,8 @@ PREPARE add_s(int, text) AS UPDATE t SET v = v + 1, s = s || $2 WHERE k = $1 RET
 SELECT all_of('add_s(%s, ''!'')') = all_values();
 SELECT all_of('add_s(%s, ''?'')') = all_values();
 SELECT DISTINCT s FROM t WHERE k <= 30;
+DO $$ BEGIN EXECUTE format('PREPARE long(int) AS SELECT v, %L AS text FROM t WHERE k = $1', repeat('x', 100000)); END $$;
+SELECT all_of('long(%s)') = all_values();
 PREPARE insert_s(int) AS INSERT INTO t (k, v, s) VALUES ($1 + 100, $1, 'added') RETURNING v;
 SELECT all_of('insert_s(%s)');
 SELECT s, count(*), sum(v), sum(g) FROM t WHERE k > 100 GROUP BY s;
