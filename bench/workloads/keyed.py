@@ -76,8 +76,8 @@ def single_row():
                 yield Workload("single row", f"{statement} {protocol} {clients} clients", "tps",
                                pgbench(script(statement), protocol, clients),
                                quick=clients == 16 and statement != "insert", goal=goal)
-    for statement in ("select", "update"):
-        yield Workload("single row", f"{statement} on {PIECES} plain tables", "tps", pieces(statement))
+                if (protocol, clients) == ("prepared", 16) and statement != "insert":
+                    yield Workload("single row", f"{statement} prepared, {PIECES} plain tables", "tps", pieces(statement))
 
 
 def ycsb():
