@@ -280,16 +280,14 @@ make_local_plan(const FragmentLocal *local, const DistTable *anchor, int index)
 
 	stmt = plan_on_shards(copyObject(local->query), anchor, index, NULL,
 						  local->cursor_options, NULL);
+	MemoryContextSwitchTo(old);
 	if (stmt == NULL)
 	{
-		MemoryContextSwitchTo(old);
 		MemoryContextDelete(scratch);
 		return NULL;
 	}
 	stored = plan_store_new(sizeof(LocalPlan));
 	plan_store_fill(stored, stmt, local->id);
-	MemoryContextSwitchTo(old);
-	MemoryContextSetParent(stored->context, old);
 	MemoryContextDelete(scratch);
 	((LocalPlan *) stored)->fragment = local->id;
 	((LocalPlan *) stored)->index = index;

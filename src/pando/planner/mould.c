@@ -132,10 +132,11 @@ static void
 cast_dropped(void *arg)
 {
 	Mould *mould = arg;
-	MouldEntry *entry = mould_entry(mould->key, HASH_FIND);
+	MouldEntry *entry;
 
 	if (--mould->casts > 0)
 		return;
+	entry = mould_entry(mould->key, HASH_FIND);
 	if (entry != NULL && entry->mould == mould)
 		(void) mould_entry(mould->key, HASH_REMOVE);
 	MemoryContextDelete(mould->context);
@@ -159,6 +160,7 @@ mould_cast(uint64 key, const PlannedStmt *stmt, MemoryContext owner)
 	mould = entry != NULL && strcmp(entry->mould->form, form) == 0
 				? entry->mould
 				: mould_make(key, stmt, form);
+	pfree(form);
 	cast->mould = mould;
 	take_oids(stmt, cast->oids);
 	mould->casts++;
