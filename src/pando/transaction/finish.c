@@ -340,6 +340,9 @@ xact_callback(XactEvent event, void *arg)
 
 	if (IsParallelWorker())
 		return;
+	if (event == XACT_EVENT_COMMIT || event == XACT_EVENT_ABORT ||
+		event == XACT_EVENT_PREPARE)
+		settings_level_ends(true);
 	switch (event)
 	{
 		case XACT_EVENT_PRE_COMMIT:
@@ -455,6 +458,8 @@ subxact_callback(SubXactEvent event, SubTransactionId mine, SubTransactionId par
 		subxact_commit(GetCurrentTransactionNestLevel());
 	else if (event == SUBXACT_EVENT_ABORT_SUB)
 		subxact_abort(GetCurrentTransactionNestLevel());
+	if (event == SUBXACT_EVENT_COMMIT_SUB || event == SUBXACT_EVENT_ABORT_SUB)
+		settings_level_ends(false);
 }
 
 void

@@ -61,6 +61,7 @@ extern Session *member_acquire(const DistNode *node, bool write, bool single_sna
 /* settings.c: the client's settings as SQL; the same pointer as long as nothing changes.
  */
 extern const char *settings_text(void);
+extern void settings_level_ends(bool is_top);
 extern const char *settings_base_text(void);
 extern const char *settings_reset_text(void);
 extern char *settings_local(const char *settings);

@@ -4,8 +4,11 @@
  * What the client, its role or its database has set, and what changes how a statement
  * behaves, goes to the node before the next statement. Settings that were given back
  * (RESET, end of SET LOCAL, of a function) are noticed since actual values are compared:
- * a fingerprint of all that travel, without making text, is cheap enough for each
- * statement; text is made when it differs from the last one.
+ * text is made when a fingerprint of all that travel differs from the last one.
+ *
+ * A hundred variables may travel, each on a cache line of its own: too much to look at
+ * for each statement of one row. PostgreSQL calls a variable's assign hook before each
+ * change; most variables have none, and get ours, which counts. The others are looked at.
  *
  * The text sets things on top of the node's defaults, but for those of transactions: the
  * node's backends have PostgreSQL's, and a transaction is what it is here. The role comes
@@ -69,10 +72,29 @@ static const char *const excluded_prefixes[] = {
 	"debug_", "ssl_",
 };
 
-/* May travel at all: by name and kind, whatever its value. Pointers stay valid. */
+/* May travel at all: by name and kind, whatever its value. Pointers stay valid, but those
+ * to placeholders.
+ */
 static struct config_generic **candidates = NULL;
 static int ncandidates = 0;
 static int variables_seen = 0;
+
+/* Those of them whose changes are not counted. */
+typedef struct SilentVariable
+{
+	struct config_generic *variable;
+	struct config_generic **place; /* in PostgreSQL's array, where it may be replaced */
+} SilentVariable;
+
+static SilentVariable *silent = NULL;
+static int nsilent = 0;
+
+/* Of the other candidates; and as of when they were last looked at. */
+static uint64 changes = 1;
+static uint64 changes_seen = 0;
+
+/* Did any change in this transaction? Its end may take that back. */
+static bool changed_in_transaction = false;
 
 static bool
 may_travel(const struct config_generic *variable)
@@ -89,18 +111,80 @@ may_travel(const struct config_generic *variable)
 	return true;
 }
 
-static int
-compare_places(const void *a, const void *b)
-{
-	uintptr_t x = (uintptr_t) * (struct config_generic *const *) a;
-	uintptr_t y = (uintptr_t) * (struct config_generic *const *) b;
+/* ------------------------------------------------------------------------------------
+ * Which variables, and whether any of them changed.
+ */
 
-	return (x > y) - (x < y);
+static void
+count_change(void)
+{
+	changes++;
+	changed_in_transaction = true;
 }
 
-/* Variables come and go (placeholders become real ones): look again when their number
- * changed. A placeholder that is replaced keeps the number, hence the check of the array.
- */
+static void
+bool_assigned(bool value, void *extra)
+{
+	count_change();
+}
+
+static void
+int_assigned(int value, void *extra)
+{
+	count_change();
+}
+
+static void
+real_assigned(double value, void *extra)
+{
+	count_change();
+}
+
+static void
+string_assigned(const char *value, void *extra)
+{
+	count_change();
+}
+
+/* Puts our hook where there is none; false: there is another one. */
+#define TAKE_HOOK(type, variable, ours)                                                  \
+	((((type *) (variable))->assign_hook == NULL                                         \
+		  ? (void) (((type *) (variable))->assign_hook = (ours))                         \
+		  : (void) 0),                                                                   \
+	 ((type *) (variable))->assign_hook == (ours))
+
+/* Are the variable's changes counted from now on? */
+static bool
+listen_to(struct config_generic *variable)
+{
+	if (variable->flags & GUC_CUSTOM_PLACEHOLDER)
+		return false;
+	switch (variable->vartype)
+	{
+		case PGC_BOOL:
+			return TAKE_HOOK(struct config_bool, variable, bool_assigned);
+		case PGC_INT:
+			return TAKE_HOOK(struct config_int, variable, int_assigned);
+		case PGC_REAL:
+			return TAKE_HOOK(struct config_real, variable, real_assigned);
+		case PGC_STRING:
+			return TAKE_HOOK(struct config_string, variable, string_assigned);
+		case PGC_ENUM:
+			return TAKE_HOOK(struct config_enum, variable, int_assigned);
+	}
+	return false;
+}
+
+static bool
+placeholder_is_gone(void)
+{
+	for (int i = 0; i < nsilent; i++)
+		if (silent[i].place != NULL && *silent[i].place != silent[i].variable)
+			return true;
+	return false;
+}
+
+/* Variables come and go, and placeholders become real ones: look again then. */
 static void
 find_candidates(void)
 {
@@ -108,19 +192,41 @@ find_candidates(void)
 	int count;
 	struct config_generic **all = compat_guc_variables(&count);
 
-	if (count == variables_seen && all == seen_array)
+	if (count == variables_seen && all == seen_array && !placeholder_is_gone())
 		return;
 	if (candidates != NULL)
+	{
 		pfree(candidates);
+		pfree(silent);
+	}
 	candidates = MemoryContextAlloc(TopMemoryContext, sizeof(*candidates) * count);
-	ncandidates = 0;
+	silent = MemoryContextAlloc(TopMemoryContext, sizeof(*silent) * count);
+	ncandidates = nsilent = 0;
 	for (int i = 0; i < count; i++)
-		if (may_travel(all[i]))
-			candidates[ncandidates++] = all[i];
-	/* All are looked at for each statement: in the order of memory. */
-	qsort(candidates, ncandidates, sizeof(*candidates), compare_places);
+	{
+		if (!may_travel(all[i]))
+			continue;
+		candidates[ncandidates++] = all[i];
+		if (listen_to(all[i]))
+			continue;
+		silent[nsilent].variable = all[i];
+		silent[nsilent++].place =
+			(all[i]->flags & GUC_CUSTOM_PLACEHOLDER) ? &all[i] : NULL;
+	}
 	variables_seen = count;
 	seen_array = all;
+	changes++;
+}
+
+/* What is taken back without a change of its value, only of its source, is not assigned.
+ */
+void
+settings_level_ends(bool is_top)
+{
+	if (changed_in_transaction)
+		changes++;
+	if (is_top)
+		changed_in_transaction = false;
 }
 
 /* Was it set for this client, rather than by the server's own configuration? */
@@ -167,14 +273,28 @@ hash_variable(uint64 hash, const struct config_generic *variable)
 static uint64
 fingerprint(void)
 {
-	uint64 hash = GetSessionUserId();
+	static uint64 counted_hash = 0;
+	uint64 hash;
 
+	if (changes != changes_seen)
+	{
+		counted_hash = 0;
+		for (int i = 0; i < ncandidates; i++)
+			if (is_set_for_client(candidates[i]))
+				counted_hash = hash_variable(counted_hash, candidates[i]);
+		changes_seen = changes;
+	}
+	hash = hash_combine64(counted_hash, GetSessionUserId());
 	hash = hash_combine64(hash, (uint64) session_message_level());
-	for (int i = 0; i < ncandidates; i++)
-		if (is_set_for_client(candidates[i]))
-			hash = hash_variable(hash, candidates[i]);
+	for (int i = 0; i < nsilent; i++)
+		if (is_set_for_client(silent[i].variable))
+			hash = hash_variable(hash, silent[i].variable);
 	return hash;
 }
+
+/* ------------------------------------------------------------------------------------
+ * As text.
+ */
 
 static const char *
 value_text(struct config_generic *variable)

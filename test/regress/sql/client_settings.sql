@@ -217,6 +217,39 @@ BEGIN; SELECT DISTINCT public.mode(k) FROM dist; DELETE FROM dist WHERE k > 100;
 SELECT success, result FROM run_command_on_workers('SHOW transaction_isolation');
 SELECT success FROM run_command_on_workers('ALTER DATABASE regression RESET default_transaction_isolation');
 
+-- Set to what is the default here, but not there; given back, and that rolled back.
+SELECT success FROM run_command_on_workers('ALTER DATABASE regression SET extra_float_digits = -5');
+\connect -
+SET client_min_messages = warning;
+SET search_path = client_settings, public;
+SELECT value FROM on_nodes('f::text');
+SET extra_float_digits = 1;
+SELECT value FROM on_nodes('f::text');
+BEGIN;
+RESET extra_float_digits;
+SELECT value FROM on_nodes('f::text');
+ROLLBACK;
+SELECT value FROM on_nodes('f::text');
+BEGIN;
+SAVEPOINT s;
+RESET extra_float_digits;
+SELECT value FROM on_nodes('f::text');
+ROLLBACK TO s;
+SELECT value FROM on_nodes('f::text');
+SET LOCAL extra_float_digits TO DEFAULT;
+SELECT value FROM on_nodes('f::text');
+COMMIT;
+SELECT value FROM on_nodes('f::text');
+SELECT success FROM run_command_on_workers('ALTER DATABASE regression RESET extra_float_digits');
+
+-- Set before the library that defines it is loaded.
+SET postgres_fdw.application_name = 'a';
+SELECT * FROM on_nodes('current_setting(''postgres_fdw.application_name'')');
+LOAD 'postgres_fdw';
+SELECT * FROM on_nodes('current_setting(''postgres_fdw.application_name'')');
+SET postgres_fdw.application_name = 'b';
+SELECT * FROM on_nodes('current_setting(''postgres_fdw.application_name'')');
+
 DROP SCHEMA client_settings, client_settings_a, client_settings_b CASCADE;
 DROP FUNCTION public.on_nodes, public.ask, public.in_tokyo, public.me, public.mode, public.limits, public.nap, public.name;
 DROP ROLE client_settings_role;
