@@ -36,6 +36,7 @@ _PG_init(void)
 				 errhint("Add pando to shared_preload_libraries in postgresql.conf and "
 						 "restart the server.")));
 
+	planner_init_first();
 	base_init();
 	catalog_init();
 	remote_init();

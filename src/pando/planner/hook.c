@@ -39,6 +39,7 @@
 #include "pando/planner/hoist.h"
 #include "pando/planner/hook.h"
 #include "pando/planner/init.h"
+#include "pando/planner/kept_execution.h"
 #include "pando/planner/local.h"
 #include "pando/planner/local_plan.h"
 #include "pando/planner/point.h"
@@ -353,6 +354,12 @@ plan_hook(Query *query, const char *source, int cursor_options, ParamListInfo pa
 	if (found.sql_functions)
 		return plan_inlined(query, source, cursor_options, params);
 	return plan_statement(query, source, cursor_options, params, found);
+}
+
+void
+planner_init_first(void)
+{
+	kept_execution_init();
 }
 
 void

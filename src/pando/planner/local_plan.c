@@ -22,6 +22,7 @@
 #include "pando/planner/fragment_make.h"
 #include "pando/planner/fragment_path.h"
 #include "pando/planner/hook.h"
+#include "pando/planner/kept_execution.h"
 #include "pando/planner/local.h"
 #include "pando/planner/local_plan.h"
 #include "pando/planner/plan_store.h"
@@ -377,6 +378,8 @@ local_start(QueryDesc *query, int eflags)
 	execution->plan = &plan->stored;
 	execution->stmt =
 		plan->stored.cast != NULL ? mould_take(plan->stored.cast) : plan->stored.stmt;
+	if (execution->stmt == plan->stored.stmt)
+		kept_execution_expect(execution->stmt);
 	execution->on_end.func = execution_ended;
 	execution->on_end.arg = execution;
 	plan_store_pin(&plan->stored);
@@ -387,11 +390,13 @@ local_start(QueryDesc *query, int eflags)
 	}
 	PG_CATCH();
 	{
+		kept_execution_expect(NULL);
 		execution_ended(execution);
 		PG_RE_THROW();
 	}
 	PG_END_TRY();
-	MemoryContextRegisterResetCallback(query->estate->es_query_cxt, &execution->on_end);
+	MemoryContextRegisterResetCallback(kept_execution_memory(query->estate),
+									   &execution->on_end);
 }
 
 void
