@@ -45,6 +45,9 @@ start_run(FragmentScan *scan)
 	bool whole = last == scan->css.ss.ps.plan && scan->css.custom_ps == NIL;
 	RunExplain explain = explain_options(&scan->css.ss.ps);
 
+	/* The node may be kept from another transaction (planner/kept_execution.c). */
+	if (whole)
+		scan->standalone = !xact_must_join();
 	scan->run = run_create(&scan->css.ss.ps, scan->fragment, whole, &explain);
 	run_start(scan->run);
 	if (plan_is_kind(last, PLAN_STEPS))

@@ -42,7 +42,7 @@
 #include "pando/remote/session.h"
 
 /* The one used longest ago makes room. */
-#define MAX_KEPT 256
+#define MAX_KEPT 128
 
 typedef struct Run Run;
 typedef struct KeptExecution KeptExecution;
@@ -62,6 +62,7 @@ struct KeptExecution
 	MemoryContext run_context;
 	StayingPlan *plan;
 	EState *estate;
+	TupleDesc desc; /* of the result */
 	PlanState *top;
 	ModifyTableState *change; /* NULL: it is none */
 	PlanState *leaf;
@@ -95,6 +96,7 @@ static uint64 generation = 0;
  * Which plans.
  */
 
+/* What the executor computes without memory of its own from one row to the next. */
 static bool
 is_unfit_walker(Node *node, void *context)
 {
@@ -117,8 +119,15 @@ is_unfit_walker(Node *node, void *context)
 				((FuncExpr *) node)->funcretset)
 				return true;
 			break;
+		case T_NullTest:
+			if (((NullTest *) node)->argisrow)
+				return true;
+			break;
 		case T_Const:
+		case T_BoolExpr:
+		case T_BooleanTest:
 		case T_RelabelType:
+		case T_SQLValueFunction:
 		case T_TargetEntry:
 		case T_List:
 			break;
@@ -151,7 +160,8 @@ leaf_fits(const Plan *plan)
 			return ((const Result *) plan)->resconstantqual == NULL;
 		case T_CustomScan:
 			return plan_is_kind(plan, PLAN_FRAGMENT) && custom->custom_plans == NIL &&
-				   custom->custom_exprs == NIL;
+				   custom->custom_exprs == NIL &&
+				   !fragment_unpack(custom->custom_private)->early;
 		default:
 			return false;
 	}
@@ -341,6 +351,7 @@ start_first(StayingPlan *plan, QueryDesc *query, int eflags)
 	standard_ExecutorStart(query, eflags);
 	MemoryContextSwitchTo(old);
 	kept->estate = query->estate;
+	kept->desc = query->tupDesc;
 	kept->top = kept->leaf = query->planstate;
 	if (IsA(kept->top, ModifyTableState))
 	{
@@ -372,7 +383,9 @@ is_complete(const KeptExecution *kept)
 	if (kept->change == NULL)
 		return true;
 	target = kept->change->resultRelInfo;
-	return is_plain_table(target->ri_RelationDesc) &&
+	if (!is_plain_table(target->ri_RelationDesc) && kept->plan != NULL)
+		kept->plan->fits = false;
+	return kept->plan != NULL && kept->plan->fits &&
 		   (target->ri_projectNewInfoValid || kept->change->operation == CMD_DELETE);
 }
 
@@ -498,7 +511,7 @@ start_again(KeptExecution *kept, QueryDesc *query)
 	begin_leaf(kept);
 	query->estate = estate;
 	query->planstate = kept->top;
-	query->tupDesc = ExecGetResultType(kept->top);
+	query->tupDesc = kept->desc;
 	return true;
 }
 

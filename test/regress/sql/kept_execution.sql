@@ -31,12 +31,16 @@ BEGIN
 END $$;
 PREPARE read(int) AS SELECT v FROM t WHERE k = $1;
 PREPARE computed(int, bigint) AS SELECT v / $2 + 1, upper(s), ctid IS NOT NULL FROM t WHERE k = $1 AND v >= $2;
+PREPARE ordered(int) AS SELECT v FROM t WHERE k = $1 ORDER BY k;
+PREPARE tested(int) AS SELECT v FROM t WHERE k = $1 AND s IS NOT NULL AND (v > 20 OR current_user IS NULL);
 PREPARE change(int, bigint) AS UPDATE t SET v = v + $2 WHERE k = $1;
 PREPARE remove(int) AS DELETE FROM t WHERE k = $1;
 PREPARE add(int, bigint) AS INSERT INTO t VALUES ($1, $1 * 1000 + $2, 'added');
 PREPARE note(int, bigint) AS INSERT INTO log VALUES ($1, $2);
 SELECT run('read'), run('read') = run('read') AS same;
 SELECT run('computed', ', 100');
+SELECT run('ordered'), run('ordered') = run('read') AS same;
+SELECT run('tested'), run('tested') = run('tested') AS same;
 -- Nothing is changed at first.
 SELECT repeat_run('change', ', 1') FROM generate_series(1, 4);
 SELECT run('read');
@@ -97,6 +101,18 @@ CREATE FUNCTION by_sql(key int) RETURNS bigint LANGUAGE sql VOLATILE AS 'SELECT 
 SELECT sum(by_sql(i % 30 + 1) + by_sql(i % 7 + 1)) FROM generate_series(1, 200) i;
 EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) EXECUTE change(1, 0) \g /dev/null
 SELECT run('read');
+
+-- A cursor reads as of when it is opened, each time.
+CREATE FUNCTION by_cursor(key int) RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE c CURSOR FOR SELECT v FROM kept.t WHERE k = key; one bigint;
+BEGIN
+	OPEN c;
+	UPDATE kept.t SET v = v + 1 WHERE k = key;
+	FETCH c INTO one;
+	CLOSE c;
+	RETURN one;
+END $$;
+SELECT by_cursor(1), by_cursor(2), by_cursor(3), by_cursor(4) FROM generate_series(1, 8);
 
 -- The table is another one.
 ALTER TABLE t ADD COLUMN more int DEFAULT 3;
@@ -180,7 +196,7 @@ BEGIN
 	RETURN result;
 END $$;
 SELECT bool_and(run_many() = (SELECT 10 * sum(v) FROM t WHERE k <= 30) + 45150) AS right FROM generate_series(1, 8);
-SELECT count(*) <= 256 AS bounded, count(*) > 200 AS many FROM pg_backend_memory_contexts WHERE name = 'pando kept execution';
+SELECT count(*) <= 128 AS bounded, count(*) > 100 AS many FROM pg_backend_memory_contexts WHERE name = 'pando kept execution';
 DEALLOCATE ALL;
 
 DROP SCHEMA kept CASCADE;
