@@ -405,7 +405,9 @@ static void
 subxact_abort(int level)
 {
 	List *touched = NIL;
-	List *sessions = NIL;
+	List *joined_here = NIL; /* cancelled, they may not have got to the savepoint */
+	List *joined_before = NIL;
+	bool in_time;
 
 	foreach_ptr (Member, member, members)
 	{
@@ -420,11 +422,16 @@ subxact_abort(int level)
 	cancel_all(touched);
 	foreach_ptr (Member, member, members)
 	{
-		if (list_member_ptr(touched, member->session) &&
-			start_subxact_rollback(member, level))
-			sessions = lappend(sessions, member->session);
+		if (!list_member_ptr(touched, member->session) ||
+			!start_subxact_rollback(member, level))
+			continue;
+		if (member->joined_level >= level)
+			joined_here = lappend(joined_here, member->session);
+		else
+			joined_before = lappend(joined_before, member->session);
 	}
-	if (!settle(sessions, ROLLBACK_MS, WARNING))
+	in_time = settle(joined_here, ROLLBACK_MS, DEBUG1);
+	if (!settle(joined_before, ROLLBACK_MS, WARNING) || !in_time)
 		ereport(WARNING, (errcode(ERRCODE_CONNECTION_FAILURE),
 						  errmsg("a node did not roll back to a savepoint in time")));
 	foreach_ptr (Member, member, list_copy(members))
@@ -445,7 +452,8 @@ subxact_abort(int level)
 			(session->state != SESSION_IDLE || session->failed))
 			member_forget(member);
 	}
-	list_free(sessions);
+	list_free(joined_here);
+	list_free(joined_before);
 }
 
 static void
