@@ -318,6 +318,8 @@ run_begin(KeptExecution *kept)
 {
 	Run *run = palloc(sizeof(Run));
 
+	if (kept->settled)
+		dlist_delete(&kept->link);
 	run->kept = kept;
 	run->on_drop.func = run_dropped;
 	run->on_drop.arg = run;
@@ -343,9 +345,9 @@ start_first(StayingPlan *plan, QueryDesc *query, int eflags)
 	kept->plan = plan;
 	kept->user = GetUserId();
 	kept->generation = generation;
+	run_begin(kept);
 	plan->kept = kept;
 	nkept++;
-	run_begin(kept);
 
 	old = MemoryContextSwitchTo(context);
 	standard_ExecutorStart(query, eflags);
@@ -403,9 +405,9 @@ settle(KeptExecution *kept)
 		/* The table's own, which is there as long as the table is open. */
 		if (desc->tdrefcount >= 0)
 		{
+			kept->natts = desc->natts;
 			ExecClearTuple(slot);
 			ReleaseTupleDesc(desc);
-			kept->natts = desc->natts;
 			kept->table_slots = lappend(kept->table_slots, slot);
 		}
 	}
@@ -482,7 +484,6 @@ start_again(KeptExecution *kept, QueryDesc *query)
 		kept_drop(kept);
 		return false;
 	}
-	dlist_delete(&kept->link);
 	run_begin(kept);
 	if (kept->table != 0 && !open_table(kept))
 	{
