@@ -47,7 +47,7 @@
 typedef struct Run Run;
 typedef struct KeptExecution KeptExecution;
 
-/* A plan that stays; in the plan's memory context. */
+/* A plan that stays: an entry of `plans`. */
 typedef struct StayingPlan
 {
 	const PlannedStmt *stmt; /* the key */
@@ -249,25 +249,17 @@ plan_dropped(void *arg)
 	(void) hash_search(plans, &plan->stmt, HASH_REMOVE, NULL);
 }
 
-typedef struct PlanEntry
-{
-	const PlannedStmt *stmt;
-	StayingPlan *plan;
-} PlanEntry;
-
 static StayingPlan *
 staying_plan_add(const PlannedStmt *stmt)
 {
 	MemoryContext context = GetMemoryChunkContext(unconstify(PlannedStmt *, stmt));
-	StayingPlan *plan = MemoryContextAllocZero(context, sizeof(StayingPlan));
 	MemoryContextCallback *on_drop =
 		MemoryContextAlloc(context, sizeof(MemoryContextCallback));
-	PlanEntry *entry;
+	bool fits = plan_fits(stmt);
+	StayingPlan *plan = hash_search(plans, &stmt, HASH_ENTER, NULL);
 
-	plan->stmt = stmt;
-	plan->fits = plan_fits(stmt);
-	entry = hash_search(plans, &stmt, HASH_ENTER, NULL);
-	entry->plan = plan;
+	plan->kept = NULL;
+	plan->fits = fits;
 	on_drop->func = plan_dropped;
 	on_drop->arg = plan;
 	MemoryContextRegisterResetCallback(context, on_drop);
@@ -277,19 +269,19 @@ staying_plan_add(const PlannedStmt *stmt)
 static StayingPlan *
 staying_plan(const PlannedStmt *stmt)
 {
-	PlanEntry *entry;
+	StayingPlan *plan;
 
 	if (plans == NULL)
 	{
 		HASHCTL control = {.keysize = sizeof(PlannedStmt *),
-						   .entrysize = sizeof(PlanEntry),
+						   .entrysize = sizeof(StayingPlan),
 						   .hcxt = TopMemoryContext};
 
 		plans = hash_create("pando staying plans", 64, &control,
 							HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
 	}
-	entry = hash_search(plans, &stmt, HASH_FIND, NULL);
-	return entry != NULL ? entry->plan : staying_plan_add(stmt);
+	plan = hash_search(plans, &stmt, HASH_FIND, NULL);
+	return plan != NULL ? plan : staying_plan_add(stmt);
 }
 
 /* Somebody's rights to call a function may be others. */

@@ -1,8 +1,8 @@
 /*
  * kept_execution.h: the executor's state of a statement, kept for the next time.
  *
- * A statement for one row spends a third of its time in setting up the executor and
- * taking it down. Where the plan is one that stays, what is the same each time stays with
+ * A statement for one row spends much of its time in setting up the executor and taking
+ * it down. Where the plan is one that stays, what is the same each time stays with
  * it: nodes, compiled expressions, scan keys, slots. What belongs to a transaction is
  * made anew: snapshot, parameters, open relations, the index scan.
  *
