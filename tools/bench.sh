@@ -13,7 +13,7 @@ run_bench() {
 	build_and_install
 	BENCH_DIR=$(as_server mktemp -d "${TMPDIR:-/tmp}/pando-bench.XXXXXX")
 	chmod 755 "$BENCH_DIR" 2>/dev/null || as_root chmod 755 "$BENCH_DIR"
-	trap bench_end EXIT
+	at_exit bench_end
 	BENCH_PORT=$(free_ports $((3 + BENCH_WORKERS)) "$(any_port)")
 	local plain=$BENCH_PORT one=$((BENCH_PORT + 1)) cluster=$((BENCH_PORT + 2)) i
 	step "Starting plain PostgreSQL, one node, and a coordinator with $BENCH_WORKERS workers"

@@ -214,7 +214,15 @@ descendants() {
 	done
 }
 
-# Ends what this shell has started and not waited for: for its trap on EXIT, which a signal runs, too.
+# at_exit COMMAND: runs it however this shell ends. SIGINT ends it even when the program in the
+# foreground takes the signal itself and ends well, as psql does.
+at_exit() {
+	# shellcheck disable=SC2064
+	trap "$1" EXIT
+	trap 'exit 130' INT
+}
+
+# Ends what this shell has started and not waited for: for at_exit.
 end_children() {
 	local pids
 	pids=$(descendants $$)

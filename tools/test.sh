@@ -13,7 +13,7 @@ run_tests() {
 	build_and_install
 	TEST_DIR=$(as_server mktemp -d "${TMPDIR:-/tmp}/pando-test.XXXXXX")
 	chmod 755 "$TEST_DIR" 2>/dev/null || as_root chmod 755 "$TEST_DIR"
-	trap 'tests_end' EXIT
+	at_exit tests_end
 	step "Building with debug points"
 	as_server mkdir "$TEST_DIR/build"
 	(cd "$ROOT" && tar cf - --exclude='*.o' --exclude='*.d' Makefile pando.control exports.map tools sql src test) |
