@@ -3,9 +3,9 @@
 
     bench.py --system plain=CONNINFO --system cluster=CONNINFO ... [--quick] [--only TEXT] [--output DIR]
 
-Each workload runs on all systems in turn, then again: what disturbs the machine disturbs all of them.
-Figures are medians. `./pando bench` starts servers and calls this; any server that speaks the same SQL
-interface can be one more column.
+Each workload runs on all systems in turn, then again; transactions take turns of a second: what disturbs
+the machine disturbs all of them. Figures are medians. `./pando bench` starts servers and calls this; any
+server that speaks the same SQL interface can be one more column.
 """
 import argparse
 import statistics
@@ -15,6 +15,7 @@ import report
 from system import Failed, System
 from workloads import events, facts, keyed, tpcb, tpch
 
+TURN = 1  # second
 DATASETS = (keyed.DATASET, tpcb.DATASET, facts.DATASET, events.DATASET, tpch.PAPER, tpch.SPREAD)
 
 
@@ -45,15 +46,31 @@ def run_workload(workload, systems, options):
     """Runs per system; a system that fails a workload has the error's text instead."""
     runs = {system.name: [] for system in systems}
     errors = {}
-    for _ in range(options.repeat):
-        for system in systems:
-            if system.name in errors:
-                continue
+
+    def attempt(system, work):
+        if system.name not in errors:
             try:
-                runs[system.name].append(workload.run(system, int(options.seconds), options.size))
+                return work()
             except Failed as failure:
                 errors[system.name] = str(failure)
+        return None
+
+    for number in range(options.repeat):
+        done = {system: attempt(system, lambda: workload.run(system, options.size)) for system in systems}
+        if workload.unit == "tps":
+            take_turns([transactions for transactions in done.values() if transactions], options.seconds, number)
+            done = {system: attempt(system, lambda: transactions.end()) for system, transactions in done.items()}
+        for system, measure in done.items():
+            runs[system.name].append(measure)
     return {name: {"error": errors[name]} if name in errors else summary(measures) for name, measures in runs.items()}
+
+
+def take_turns(running, seconds, first):
+    """Each of the running Transactions goes for that many seconds, one at a time, another one first in each round."""
+    rounds = max(1, round(seconds / TURN))
+    for number in range(first, first + rounds):
+        for place in range(len(running)):
+            running[(place + number) % len(running)].go(seconds / rounds)
 
 
 def summary(measures):

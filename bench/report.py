@@ -1,12 +1,13 @@
 """What came out: a table on the screen while it is measured, results.json, and report.html with plots.
 
-Ratios are to the first system: *speed* is throughput, or the inverse of duration (more is better);
-*processor* is the processor time of all servers for the same work (less is better).
+Ratios are to the first system: *speed* is throughput, or the inverse of duration (more is better), the median of
+the runs' ratios; *processor* is the processor time of all servers for the same work (less is better).
 """
 import html
 import json
 import os
 import platform
+import statistics
 
 WIDTH = 34
 
@@ -39,8 +40,9 @@ class Results:
         for system in self.systems:
             parts = [row["systems"][system.name] for row in rows]
             failed = next((part["error"] for part in parts if "error" in part), None)
+            value = None if failed else sum(part["value"] for part in parts)
             measured[system.name] = {"error": failed} if failed else {
-                "value": sum(part["value"] for part in parts), "memory": None,
+                "value": value, "runs": [value], "memory": None,
                 "cpu": None if any(part["cpu"] is None for part in parts) else sum(part["cpu"] for part in parts)}
         self.add_row({"dataset": dataset.name, "group": rows[0]["group"], "name": "total", "unit": "s"},
                      measured, dataset.total_goal, {})
@@ -50,7 +52,7 @@ class Results:
         for name, values in measured.items():
             if name == self.base or "error" in values or "error" in base:
                 continue
-            speed = values["value"] / base["value"]
+            speed = statistics.median(run / base_run for run, base_run in zip(values["runs"], base["runs"]))
             values["speed"] = speed if row["unit"] == "tps" else 1 / speed
             values["processor"] = values["cpu"] / base["cpu"] if values["cpu"] and base["cpu"] else None
             kind = self.kind(name)

@@ -6,6 +6,7 @@ this machine, and None otherwise.
 """
 import os
 import re
+import signal
 import subprocess
 import threading
 import time
@@ -13,6 +14,7 @@ from dataclasses import dataclass
 
 BIN = os.environ.get("PGBIN", "")
 TICK = os.sysconf("SC_CLK_TCK")
+LONGEST = 24 * 3600  # seconds that a pgbench may run, stops included
 
 
 class Failed(Exception):
@@ -116,19 +118,6 @@ class System:
         time.sleep(0.2)  # the time of a process that is ending is nobody's for a moment
         return processor_seconds(self.postmasters)
 
-    def pgbench(self, script, protocol, clients, seconds):
-        """Transactions per second of a pgbench script; processor seconds per transaction."""
-        before = self.cpu()
-        out = run([program("pgbench"), "-n", "-M", protocol, "-c", str(clients), "-j", str(min(clients, 2)),
-                   "-T", str(seconds), *script, self.conninfo])
-        after = self.cpu()
-        transactions = int(re.search(r"actually processed: (\d+)", out).group(1))
-        failed = re.search(r"failed transactions: (\d+)", out)
-        if transactions == 0 or (failed and int(failed.group(1)) > 0):
-            raise Failed(f"pgbench: {out}")
-        tps = float(re.search(r"tps = ([\d.]+) \(without", out).group(1))
-        return Measure(tps, None if before is None else (after - before) / transactions)
-
     def timed(self, statements, watch_memory=False):
         """Seconds that statements take over an open connection, results thrown away by the client."""
         before = self.cpu()
@@ -149,6 +138,44 @@ class System:
         if done.returncode != 0:
             raise Failed(done.stderr)
         return Measure(time.monotonic() - start, None if before is None else self.cpu() - before)
+
+
+class Transactions:
+    """A pgbench that works while it has its turn, in go(), and is stopped before and after.
+
+    So several systems can take turns of a second without connecting and planning anew at each.
+    """
+
+    def __init__(self, system, script, protocol, clients):
+        self.system = system
+        self.cpu_before = system.cpu()
+        self.seconds = 0
+        self.process = subprocess.Popen(
+            [program("pgbench"), "-n", "-M", protocol, "-c", str(clients), "-j", str(min(clients, 2)), "-T", str(LONGEST),
+             *script, system.conninfo], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.process.send_signal(signal.SIGSTOP)
+
+    def go(self, seconds):
+        start = time.monotonic()
+        self.process.send_signal(signal.SIGCONT)
+        time.sleep(seconds)
+        self.process.send_signal(signal.SIGSTOP)
+        self.seconds += time.monotonic() - start
+
+    def end(self):
+        """Transactions per second of its turns; processor seconds per transaction. Raises Failed."""
+        self.process.send_signal(signal.SIGALRM)  # what ends pgbench when its time is over
+        self.process.send_signal(signal.SIGCONT)
+        out, errors = self.process.communicate()
+        if self.process.returncode != 0:
+            raise Failed(f"pgbench: {errors.strip()}")
+        transactions = int(re.search(r"actually processed: (\d+)", out).group(1))
+        failed = re.search(r"failed transactions: (\d+)", out)
+        if transactions == 0 or (failed and int(failed.group(1)) > 0):
+            raise Failed(f"pgbench: {out}")
+        connecting = float(re.search(r"initial connection time = ([\d.]+) ms", out).group(1)) / 1000
+        cpu = None if self.cpu_before is None else (self.system.cpu() - self.cpu_before) / transactions
+        return Measure(transactions / (self.seconds - connecting), cpu)
 
 
 class Client:

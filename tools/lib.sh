@@ -214,11 +214,11 @@ descendants() {
 	done
 }
 
-# at_exit COMMAND: runs it however this shell ends. SIGINT ends it even when the program in the
-# foreground takes the signal itself and ends well, as psql does.
+# at_exit COMMAND: runs it to its end however this shell ends. SIGINT ends the shell even when the
+# program in the foreground takes the signal itself and ends well, as psql does.
 at_exit() {
 	# shellcheck disable=SC2064
-	trap "$1" EXIT
+	trap "trap '' HUP INT TERM; $1" EXIT
 	trap 'exit 130' INT
 }
 
@@ -226,7 +226,9 @@ at_exit() {
 end_children() {
 	local pids
 	pids=$(descendants $$)
-	[ -z "$pids" ] || kill $pids 2>/dev/null || true
+	[ -n "$pids" ] || return 0
+	kill $pids 2>/dev/null || true
+	kill -CONT $pids 2>/dev/null || true # those that are stopped get no other signal before
 }
 
 # psql on port $1 without reading the user's own settings; stops at the first error.

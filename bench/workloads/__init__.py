@@ -1,8 +1,8 @@
 """The workloads, in the order of the report.
 
 A *dataset* is what must be there before its workloads run: `prepare(system, size)` makes it from nothing.
-A *workload* is one line of the report: `run(system, seconds, size)` gives a Measure, and may be
-repeated; seconds matter to workloads that repeat one transaction. Size 1 is the full benchmark.
+A *workload* is one line of the report: `run(system, size)` does its work once and gives a Measure, or, where
+its unit is "tps", starts the Transactions that are measured. It may be repeated. Size 1 is the full benchmark.
 """
 from dataclasses import dataclass, field
 from typing import Callable

@@ -41,23 +41,23 @@ def prepare(system, size):
     system.vacuum("fact", "fact2")
 
 
-def copy(system, seconds, size):
+def copy(system, size):
     system.sql("TRUNCATE target")
     return system.copy_in("COPY target FROM STDIN", data_file(size))
 
 
 def insert_select(target):
-    def run(system, seconds, size):
+    def run(system, size):
         system.sql(f"TRUNCATE {target}")
         return system.timed(f"INSERT INTO {target} SELECT * FROM fact;")
     return run
 
 
 def query(text, memory=False):
-    return lambda system, seconds, size: system.timed(text + ";", memory)
+    return lambda system, size: system.timed(text + ";", memory)
 
 
-def scan(system, seconds, size):
+def scan(system, size):
     """Every row to the client, which throws them away as they come."""
     return system.timed("\\set FETCH_COUNT 10000\n" + "SELECT a.id, a.k, a.v, a.t FROM fact a UNION ALL SELECT * FROM fact2"
                         " UNION ALL SELECT * FROM fact WHERE t < 500;", watch_memory=True)

@@ -2,10 +2,13 @@
 import os
 import tempfile
 
+from system import Transactions
+
 from . import Dataset, Workload
 
 PIECES = 32  # as many as a distributed table has shards
 SCRIPTS = os.path.join(os.path.dirname(__file__), "scripts")
+MADE_SCRIPTS = tempfile.TemporaryDirectory()
 
 
 def script(name, weight=None):
@@ -44,8 +47,7 @@ def piece(number, size):
 
 
 def pgbench(script_arguments, protocol, clients):
-    return lambda system, seconds, size: system.pgbench(
-        ["-D", f"rows={rows(size)}", *script_arguments], protocol, clients, seconds)
+    return lambda system, size: Transactions(system, ["-D", f"rows={rows(size)}", *script_arguments], protocol, clients)
 
 
 def pieces(statement):
@@ -53,16 +55,14 @@ def pieces(statement):
     with open(os.path.join(SCRIPTS, statement + ".sql")) as file:
         text = file.read().replace("random(1, :rows)", ":number + :pieces * random(1, :rows / :pieces - 1)")
 
-    def run(system, seconds, size):
-        with tempfile.TemporaryDirectory() as directory:
-            arguments = ["-D", f"rows={rows(size)}", "-D", f"pieces={PIECES}"]
-            for number in range(PIECES):
-                path = os.path.join(directory, f"{number}.sql")
-                with open(path, "w") as file:
-                    file.write(text.replace("item", f"piece{number}").replace(":number", str(number)))
-                arguments += ["-f", path]
-            return system.pgbench(arguments, "prepared", 16, seconds)
-    return run
+    arguments = []
+    for number in range(PIECES):
+        path = os.path.join(MADE_SCRIPTS.name, f"{statement}{number}.sql")
+        with open(path, "w") as file:
+            file.write(text.replace("item", f"piece{number}").replace(":number", str(number)))
+        arguments += ["-f", path]
+
+    return pgbench(["-D", f"pieces={PIECES}", *arguments], "prepared", 16)
 
 
 def single_row():

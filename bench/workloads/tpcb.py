@@ -1,5 +1,5 @@
 """pgbench's own TPC-B-like transaction, with the tables distributed by a key of each."""
-from system import program, run
+from system import Transactions, program, run
 
 from . import Dataset, Workload
 
@@ -15,7 +15,7 @@ def prepare(system, size):
 
 
 def transaction(protocol):
-    return lambda system, seconds, size: system.pgbench(["-b", "tpcb-like"], protocol, 16, seconds)
+    return lambda system, size: Transactions(system, ["-b", "tpcb-like"], protocol, 16)
 
 
 DATASET = Dataset("tpcb", prepare, [

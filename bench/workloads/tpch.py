@@ -52,7 +52,7 @@ def dataset(layout, title, least_ratio):
         system.vacuum(*(f"tpch_{layout}.{table}" for table in TABLES))
 
     def query(file):
-        return lambda system, seconds, size: system.timed(path + text(file))
+        return lambda system, size: system.timed(path + text(file))
 
     names = sorted(os.path.basename(file) for file in glob.glob(os.path.join(FILES, "queries", "q*.sql")))
     return Dataset("tpch_" + layout, prepare, [

@@ -11,8 +11,8 @@ chmod 0777, $top;
 # Where a shell has started this in the background it is ignored, and then nobody can catch it.
 $SIG{INT} = 'DEFAULT';
 
-# In place of the lanes: a server in a directory of its own, one program in the background, and one
-# in the foreground that takes SIGINT itself and ends well, as psql does.
+# In place of the lanes: a server in a directory of its own, programs in the background,
+# one of them stopped, and one in the foreground that takes SIGINT itself and ends well, as psql does.
 my $script = <<'END';
 set -euo pipefail
 ROOT=$1 PORT=$3
@@ -24,7 +24,8 @@ at_exit tests_end
 as_server mkdir -p "$TEST_DIR/tap/one"
 server_init "$TEST_DIR/tap/one/pgdata" "$PORT"
 server_start "$TEST_DIR/tap/one/pgdata"
-bash -c 'sleep 41.5; true' &
+bash -c 'sleep 41.5; true' >/dev/null &
+bash -c 'kill -STOP $$; sleep 41.5; true' >/dev/null &
 perl -e '$| = 1; $SIG{INT} = sub { exit 0 }; print "started\n"; select undef, undef, undef, 42.5'
 END
 
@@ -33,7 +34,7 @@ foreach my $signal ('TERM', 'INT')
 	my $pid = open(my $out, '-|') // die $!;
 	if ($pid == 0)
 	{
-		setpgrp;
+		setpgrp if $signal eq 'INT';
 		exec 'bash', '-c', $script, 'bash', $root, $top, $port or die $!;
 	}
 	while (my $line = <$out>)
@@ -42,8 +43,11 @@ foreach my $signal ('TERM', 'INT')
 	}
 	my @servers = glob "$top/test.*/tap/one/pgdata/postmaster.pid";
 	is(scalar(@servers), 1, "$signal: a server runs");
-	# The terminal's signal goes to all of the foreground, at once.
-	kill $signal, $signal eq 'INT' ? -$pid : $pid;
+	# The terminal's signal goes to all of the foreground, at once; and again from who can't wait.
+	my $whom = $signal eq 'INT' ? -$pid : $pid;
+	kill $signal, $whom;
+	select undef, undef, undef, 0.2;
+	kill $signal, $whom;
 	my $said = do { local $/; <$out> };
 	close $out;
 	isnt($?, 0, "$signal: it has not ended well");
