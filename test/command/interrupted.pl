@@ -44,10 +44,11 @@ foreach my $signal ('TERM', 'INT')
 	my @servers = glob "$top/test.*/tap/one/pgdata/postmaster.pid";
 	is(scalar(@servers), 1, "$signal: a server runs");
 	# The terminal's signal goes to all of the foreground, at once; and again from who can't wait.
-	my $whom = $signal eq 'INT' ? -$pid : $pid;
-	kill $signal, $whom;
-	select undef, undef, undef, 0.2;
-	kill $signal, $whom;
+	foreach (1 .. 10)
+	{
+		kill $signal, $signal eq 'INT' ? -$pid : $pid;
+		select undef, undef, undef, 0.03;
+	}
 	my $said = do { local $/; <$out> };
 	close $out;
 	isnt($?, 0, "$signal: it has not ended well");
