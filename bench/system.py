@@ -36,9 +36,14 @@ def program(name):
 def run(arguments, stdin=None):
     """Runs a program to its end and returns what it printed; raises Failed."""
     done = subprocess.run(arguments, input=stdin, capture_output=True, text=True)
-    if done.returncode != 0:
-        raise Failed(f"{os.path.basename(arguments[0])}: {done.stderr.strip() or done.stdout.strip()}")
-    return done.stdout
+    return output(done, done.stdout, done.stderr)
+
+
+def output(ended, out, errors):
+    """What a program that has ended printed; raises Failed if it did not end well."""
+    if ended.returncode != 0:
+        raise Failed(f"{os.path.basename(ended.args[0])}: {errors.strip() or out.strip()}")
+    return out
 
 
 def process_stat(pid):
@@ -135,8 +140,7 @@ class System:
         with open(path, "rb") as file:
             done = subprocess.run([program("psql"), "-Xq", "-v", "ON_ERROR_STOP=1", "-d", self.conninfo, "-c", command],
                                   stdin=file, capture_output=True, text=True)
-        if done.returncode != 0:
-            raise Failed(done.stderr)
+        output(done, done.stdout, done.stderr)
         return Measure(time.monotonic() - start, None if before is None else self.cpu() - before)
 
 
@@ -166,9 +170,7 @@ class Transactions:
         """Transactions per second of its turns; processor seconds per transaction. Raises Failed."""
         self.process.send_signal(signal.SIGALRM)  # what ends pgbench when its time is over
         self.process.send_signal(signal.SIGCONT)
-        out, errors = self.process.communicate()
-        if self.process.returncode != 0:
-            raise Failed(f"pgbench: {errors.strip()}")
+        out = output(self.process, *self.process.communicate())
         transactions = int(re.search(r"actually processed: (\d+)", out).group(1))
         failed = re.search(r"failed transactions: (\d+)", out)
         if transactions == 0 or (failed and int(failed.group(1)) > 0):

@@ -1,4 +1,5 @@
 """Statements on one row by key, YCSB's mixes, and two updates in a transaction."""
+import functools
 import os
 import tempfile
 
@@ -8,7 +9,7 @@ from . import Dataset, Workload
 
 PIECES = 32  # as many as a distributed table has shards
 SCRIPTS = os.path.join(os.path.dirname(__file__), "scripts")
-MADE_SCRIPTS = tempfile.TemporaryDirectory()
+MADE = tempfile.TemporaryDirectory()  # scripts, one per piece
 
 
 def script(name, weight=None):
@@ -50,19 +51,24 @@ def pgbench(script_arguments, protocol, clients):
     return lambda system, size: Transactions(system, ["-D", f"rows={rows(size)}", *script_arguments], protocol, clients)
 
 
-def pieces(statement):
-    """The statement on one of many tables at random: what splitting costs on any server, whoever splits."""
+@functools.cache
+def piece_scripts(statement):
+    """pgbench's arguments for the statement on each of the pieces."""
     with open(os.path.join(SCRIPTS, statement + ".sql")) as file:
         text = file.read().replace("random(1, :rows)", ":number + :pieces * random(1, :rows / :pieces - 1)")
 
     arguments = []
     for number in range(PIECES):
-        path = os.path.join(MADE_SCRIPTS.name, f"{statement}{number}.sql")
+        path = os.path.join(MADE.name, f"{statement}{number}.sql")
         with open(path, "w") as file:
             file.write(text.replace("item", f"piece{number}").replace(":number", str(number)))
         arguments += ["-f", path]
+    return arguments
 
-    return pgbench(["-D", f"pieces={PIECES}", *arguments], "prepared", 16)
+
+def pieces(statement):
+    """The statement on one of many tables at random: what splitting costs on any server, whoever splits."""
+    return lambda system, size: pgbench(["-D", f"pieces={PIECES}", *piece_scripts(statement)], "prepared", 16)(system, size)
 
 
 def single_row():
