@@ -54,8 +54,10 @@ typedef enum Field
 	FIELD_INSERT_ROWS,
 	FIELD_PER_NODE,
 	FIELD_ORDER,
-	FIELD_SUBPLANS, /* List of (int list, PlannedStmt) */
-	FIELD_LOCAL,	/* NIL or (Integer cursor options, Query, key) */
+	FIELD_SUBPLANS,	 /* List of (int list, PlannedStmt) */
+	FIELD_LOCAL,	 /* NIL or (Integer cursor options, Query, key) */
+	FIELD_CONSTANTS, /* NIL or (int list: first, high and low half of the statement;
+					  * values) */
 	FIELDS
 } Field;
 
@@ -127,11 +129,25 @@ number_unpack(const Const *packed)
 	return DatumGetFloat8(packed->constvalue);
 }
 
-static uint64
-packed_id(const List *numbers)
+/* A number as two members of an int list, and back. */
+static List *
+append_halves(List *numbers, uint64 number)
 {
-	return ((uint64) (uint32) list_nth_int(numbers, NUMBER_ID_HIGH) << 32) |
-		   (uint32) list_nth_int(numbers, NUMBER_ID_LOW);
+	numbers = lappend_int(numbers, (int) (uint32) (number >> 32));
+	return lappend_int(numbers, (int) (uint32) number);
+}
+
+static uint64
+number_of_halves(const List *numbers, int high)
+{
+	return ((uint64) (uint32) list_nth_int(numbers, high) << 32) |
+		   (uint32) list_nth_int(numbers, high + 1);
+}
+
+uint64
+fragment_packed_id(List *packed)
+{
+	return number_of_halves(list_nth(packed, FIELD_NUMBERS), NUMBER_ID_HIGH);
 }
 
 bool
@@ -141,7 +157,7 @@ fragment_packed_local(List *packed, FragmentLocal *local)
 
 	if (fields == NIL)
 		return false;
-	local->id = packed_id(list_nth(packed, FIELD_NUMBERS));
+	local->id = fragment_packed_id(packed);
 	local->anchor = linitial_oid((List *) list_nth(packed, FIELD_ANCHOR));
 	local->cursor_options = intVal(linitial(fields));
 	local->query = lsecond_node(Query, fields);
@@ -156,25 +172,33 @@ fragment_packed_is_routed(List *packed)
 		(List *) list_nth(packed, FIELD_NUMBERS), NUMBER_CHOICE);
 
 	return (choice == SHARDS_BY_KEY || choice == SHARDS_BY_ROW) &&
-		   list_nth(packed, FIELD_SUBPLANS) == NULL &&
-		   list_nth(packed, FIELD_LOCAL) == NULL;
+		   list_nth(packed, FIELD_SUBPLANS) == NULL;
 }
 
 List *
-fragment_packed_fill(List *packed, List *(*fill)(List *, const void *),
-					 const void *argument)
+fragment_packed_with_constants(List *packed, const FragmentConstants *constants)
 {
-	static const Field fields[] = {FIELD_KEYS, FIELD_PARAMS, FIELD_INSERT_ROWS};
+	List *numbers = append_halves(list_make1_int(constants->first), constants->statement);
 
 	packed = list_copy(packed);
-	for (int i = 0; i < lengthof(fields); i++)
-	{
-		ListCell *cell = list_nth_cell(packed, fields[i]);
-
-		if (lfirst(cell) != NULL)
-			lfirst(cell) = fill(lfirst(cell), argument);
-	}
+	lfirst(list_nth_cell(packed, FIELD_CONSTANTS)) =
+		list_make2(numbers, constants->values);
 	return packed;
+}
+
+bool
+fragment_packed_constants(List *packed, FragmentConstants *constants)
+{
+	List *fields = list_nth(packed, FIELD_CONSTANTS);
+	const List *numbers;
+
+	if (fields == NIL)
+		return false;
+	numbers = linitial(fields);
+	constants->first = linitial_int(numbers);
+	constants->statement = number_of_halves(numbers, 1);
+	constants->values = lsecond(fields);
+	return true;
 }
 
 char *
@@ -225,8 +249,7 @@ fragment_pack(const Fragment *fragment)
 	numbers = lappend_int(numbers, fragment->merges);
 	numbers = lappend_int(numbers, fragment->by_ctid);
 	last_id++;
-	numbers = lappend_int(numbers, (int) (uint32) (last_id >> 32));
-	numbers = lappend_int(numbers, (int) (uint32) last_id);
+	numbers = append_halves(numbers, last_id);
 	packed = lappend(packed, numbers);
 	packed = lappend(packed, list_make1_oid(fragment->anchor));
 	packed = lappend(packed, fragment->keys);
@@ -245,6 +268,7 @@ fragment_pack(const Fragment *fragment)
 	packed = lappend(packed, fragment->order);
 	packed = lappend(packed, subplans_pack(fragment->subplans));
 	packed = lappend(packed, local_pack(fragment->local));
+	packed = lappend(packed, NIL); /* FIELD_CONSTANTS */
 	Assert(list_length(packed) == FIELDS);
 	return packed;
 }
@@ -261,7 +285,7 @@ fragment_unpack(List *packed)
 			 (int) FIELDS);
 
 	numbers = list_nth(packed, FIELD_NUMBERS);
-	fragment->id = packed_id(numbers);
+	fragment->id = fragment_packed_id(packed);
 	fragment->command = (CmdType) list_nth_int(numbers, NUMBER_COMMAND);
 	fragment->choice = (ShardChoice) list_nth_int(numbers, NUMBER_CHOICE);
 	fragment->width = list_nth_int(numbers, NUMBER_WIDTH);

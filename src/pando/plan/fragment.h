@@ -42,15 +42,23 @@ typedef struct FragmentLocal
 	uint64 id; /* the fragment's */
 	Oid anchor;
 	Query *query;
-	Expr *key; /* its shard group is the one that is needed */
+	Expr *key; /* its shard group is the one that is needed; NULL: there is but one */
 	int cursor_options;
 } FragmentLocal;
+
+/* Of a statement whose constants are parameters of its plan (planner/repeat.c). */
+typedef struct FragmentConstants
+{
+	uint64 statement; /* what planner/repeat.c knows it by */
+	int first;		  /* number of the parameter that stands for the first of them */
+	List *values;	  /* Const * */
+} FragmentConstants;
 
 typedef struct Fragment
 {
 	uint64 id;		 /* given when it is packed; no other fragment of this backend has it.
-					  * Fragments with different values may have the same one, if nothing
-					  * else is different */
+					  * Fragments with different constants may have the same one, if
+					  * nothing else is different */
 	CmdType command; /* CMD_SELECT, CMD_INSERT, CMD_UPDATE, CMD_DELETE */
 	Oid anchor;		 /* table whose shards the tasks follow; the target of a write */
 	ShardChoice choice;
@@ -133,13 +141,15 @@ extern Fragment *fragment_unpack(List *packed);
 /* A packed fragment's `local`; false if it has none. */
 extern bool fragment_packed_local(List *packed, FragmentLocal *local);
 
-/* Is it for shard groups by key or by row, with no subplan and nothing local? */
+extern uint64 fragment_packed_id(List *packed);
+
+/* Is it for shard groups by key or by row, with no subplan? */
 extern bool fragment_packed_is_routed(List *packed);
 
-/* A shallow copy of the packed list in which fill() replaced the expressions that are
- * evaluated here: keys, params and rows. */
-extern List *fragment_packed_fill(List *packed, List *(*fill)(List *, const void *),
-								  const void *argument);
+/* A shallow copy of the packed list with the constants, and those of one that has any. */
+extern List *fragment_packed_with_constants(List *packed,
+											const FragmentConstants *constants);
+extern bool fragment_packed_constants(List *packed, FragmentConstants *constants);
 
 /* An EXPLAIN statement is under way: it shows fragments wherever there may be one. */
 extern bool plan_explained;

@@ -84,9 +84,10 @@ plan_one_fragment(Query *query, const Distribution *distribution, const char *so
 	/* With one task there is nothing to decide by it. */
 	if (estimate_tasks(distribution) > 1)
 		fragment_take_estimate(fragment, estimate_query(query));
-	if (distribution->kind == DIST_SINGLE && list_length(distribution->keys) == 1 &&
+	if (distribution->kind == DIST_SINGLE && list_length(distribution->keys) <= 1 &&
 		!query->hasForUpdate)
-		fragment_may_run_here(fragment, query, linitial(distribution->keys),
+		fragment_may_run_here(fragment, query,
+							  distribution->keys ? linitial(distribution->keys) : NULL,
 							  cursor_options);
 	return fragment_planned_stmt(query, fragment);
 }
@@ -276,13 +277,29 @@ inline_functions(Query *query, PlannerGlobal *glob)
 	return copy;
 }
 
+/* The plan that is kept of a statement that came before, or is now. */
+static PlannedStmt *
+plan_again(Query *query, const char *source, int cursor_options, ParamListInfo params,
+		   RepeatShard shard)
+{
+	Repeat repeat;
+	PlannedStmt *stmt = repeat_plan(query, cursor_options, shard, &repeat);
+
+	if (repeat.query == NULL)
+		return stmt;
+	stmt = plan_query(repeat.query, source, cursor_options, params);
+	return repeat_planned(&repeat, stmt);
+}
+
+/* `whole`: not a piece of a statement, whose plan may become a part of another. */
 static PlannedStmt *
 plan_found(Query *query, const char *source, int cursor_options, ParamListInfo params,
-		   DistRelations found)
+		   DistRelations found, bool whole)
 {
-	PlannedStmt *stmt;
-	Repeat repeat;
+	PlannedStmt *stmt = NULL;
+	RepeatShard shard = REPEAT_UNKNOWN;
 	Point point;
+	int index = -1;
 
 	/* PostgreSQL doesn't plan them either. */
 	if (found.any && found.with_queries)
@@ -292,23 +309,19 @@ plan_found(Query *query, const char *source, int cursor_options, ParamListInfo p
 	}
 	if (!found.any)
 		return plan_locally(query, source, cursor_options, params);
-	if (found.sharded && point_of_query(query, &point))
-	{
-		stmt = plan_point_here(query, &point, source, cursor_options, params);
-		if (stmt != NULL)
-			return stmt;
-	}
 	if (!found.sharded)
 		return plan_query(query, source, cursor_options, params);
 
-	stmt = repeat_plan(query, cursor_options, REPEAT_FRAGMENT, &repeat);
-	if (stmt != NULL)
-		return stmt;
-	if (repeat.query == NULL)
-		return plan_query(query, source, cursor_options, params);
-	stmt = plan_query(repeat.query, source, cursor_options, params);
-	stmt = repeat_planned(&repeat, stmt);
-	return stmt ? stmt : plan_query(query, source, cursor_options, params);
+	if (point_of_query(query, &point))
+		index = point_shard(&point, params);
+	if (index >= 0)
+		shard = shard_is_only_here(point.table, index) ? REPEAT_HERE : REPEAT_ELSEWHERE;
+	/* Where values are given to plan with, the plan cache decides if they are used. */
+	if (whole && (shard != REPEAT_HERE || params == NULL))
+		stmt = plan_again(query, source, cursor_options, params, shard);
+	if (stmt == NULL && shard == REPEAT_HERE)
+		stmt = plan_point_here(query, point.table, index, source, cursor_options, params);
+	return stmt != NULL ? stmt : plan_query(query, source, cursor_options, params);
 }
 
 /* A statement as it came, not a piece of one. */
@@ -320,13 +333,14 @@ plan_statement(Query *query, const char *source, int cursor_options, ParamListIn
 		query = query_without_samples_of_rows(query);
 	if (found.ctids)
 		query = query_with_row_ctids(query);
-	return plan_found(query, source, cursor_options, params, found);
+	return plan_found(query, source, cursor_options, params, found, true);
 }
 
 PlannedStmt *
 plan_any_query(Query *query, int cursor_options, ParamListInfo params)
 {
-	return plan_found(query, NULL, cursor_options, params, query_dist_relations(query));
+	return plan_found(query, NULL, cursor_options, params, query_dist_relations(query),
+					  false);
 }
 
 static PlannedStmt *

@@ -25,7 +25,9 @@
 #include "pando/planner/kept_execution.h"
 #include "pando/planner/local.h"
 #include "pando/planner/local_plan.h"
+#include "pando/planner/lookup_plan.h"
 #include "pando/planner/plan_store.h"
+#include "pando/planner/point.h"
 #include "pando/planner/repeat.h"
 
 #define STORE_CAPACITY 1024
@@ -69,23 +71,23 @@ may_stand_on_shards(Query *query)
 		   !query_tree_walker(query, tells_shard_walker, NULL, 0);
 }
 
-/* Is the only copy of the shard group on this node? */
-static bool
-is_only_here(const DistTable *table, int index)
+bool
+shard_is_only_here(const DistTable *table, int index)
 {
 	return index >= 0 && index < table->nshards &&
 		   table->shards[index].nplacements == 1 && shard_is_local(table, index);
 }
 
-static bool
-has_shards_here(const DistTable *table)
+/* Index of the first such shard; -1: there is none. */
+static int
+first_shard_here(const DistTable *table)
 {
 	for (int i = 0; i < table->nshards; i++)
 	{
-		if (is_only_here(table, i))
-			return true;
+		if (shard_is_only_here(table, i))
+			return i;
 	}
-	return false;
+	return -1;
 }
 
 /* Might the row have to move to another shard? */
@@ -125,43 +127,15 @@ plan_on_shards(Query *query, const DistTable *anchor, int index, const char *sou
 	return stmt;
 }
 
-/* Plans for the shard; keeps the plan if repeat->query says that it is worth it. */
-static PlannedStmt *
-plan_point_anew(Query *query, const DistTable *table, Repeat *repeat, int index,
-				const char *source, int cursor_options, ParamListInfo params)
-{
-	bool possible = !assigns_key(query, table) && may_stand_on_shards(query);
-	PlannedStmt *stmt = NULL;
-
-	if (repeat->query != NULL)
-	{
-		if (possible)
-			stmt =
-				plan_on_shards(repeat->query, table, index, source, cursor_options, NULL);
-		stmt = repeat_planned(repeat, stmt);
-	}
-	if (stmt == NULL && possible)
-		stmt = plan_on_shards(query, table, index, source, cursor_options, params);
-	return stmt;
-}
-
 PlannedStmt *
-plan_point_here(Query *query, const Point *point, const char *source, int cursor_options,
-				ParamListInfo params)
+plan_point_here(Query *query, const DistTable *table, int index, const char *source,
+				int cursor_options, ParamListInfo params)
 {
-	int index = point_shard(point, params);
-	PlannedStmt *stmt = NULL;
-	Repeat repeat;
+	PlannedStmt *stmt;
 
-	if (!is_only_here(point->table, index))
+	if (assigns_key(query, table) || !may_stand_on_shards(query))
 		return NULL;
-	repeat.query = NULL;
-	/* Where values are given to plan with, the plan cache decides if they are used. */
-	if (params == NULL)
-		stmt = repeat_plan(query, cursor_options, index, &repeat);
-	if (stmt == NULL)
-		stmt = plan_point_anew(query, point->table, &repeat, index, source,
-							   cursor_options, params);
+	stmt = plan_on_shards(query, table, index, source, cursor_options, params);
 	if (stmt != NULL)
 		counter_add(COUNTER_QUERY_SINGLE);
 	return stmt;
@@ -187,7 +161,7 @@ plan_single_here(Query *query, const Distribution *distribution, const char *sou
 		return NULL;
 	index = point_shard(&point, params);
 	/* Rows of reference tables are locked on their first copy. */
-	if (query->hasForUpdate || !is_only_here(point.table, index) ||
+	if (query->hasForUpdate || !shard_is_only_here(point.table, index) ||
 		!may_stand_on_shards(query))
 		return NULL;
 	stmt = plan_on_shards(copyObject(query), point.table, index, source, cursor_options,
@@ -207,12 +181,14 @@ fragment_may_run_here(Fragment *fragment, Query *query, Node *key, int cursor_op
 	const DistTable *anchor = dist_table_require(fragment->anchor);
 
 	/* A constant's shard group was not here. */
-	if (key == NULL || IsA(key, Const) || fragment->subplans != NIL ||
-		!has_shards_here(anchor) || !may_stand_on_shards(query))
+	if ((key == NULL ? anchor->kind != TABLE_SINGLE : IsA(key, Const)) ||
+		fragment->subplans != NIL || first_shard_here(anchor) < 0 ||
+		!may_stand_on_shards(query))
 		return;
 	fragment->local = palloc0(sizeof(FragmentLocal));
 	fragment->local->query = copyObject(query);
-	fragment->local->key = linitial(plan_expressions(list_make1(key)));
+	if (key != NULL)
+		fragment->local->key = linitial(plan_expressions(list_make1(key)));
 	fragment->local->cursor_options = cursor_options;
 }
 
@@ -263,11 +239,13 @@ shard_here(const FragmentLocal *local, const DistTable *anchor, ParamListInfo pa
 	Datum value;
 	int index = -1;
 
-	if (key_value_now(local->key, params, &estate, &value))
+	if (local->key == NULL)
+		index = 0;
+	else if (key_value_now(local->key, params, &estate, &value))
 		index = shard_index_of_value(anchor, value);
 	if (estate != NULL)
 		FreeExecutorState(estate);
-	return is_only_here(anchor, index) ? index : -1;
+	return shard_is_only_here(anchor, index) ? index : -1;
 }
 
 static LocalPlan *
@@ -314,23 +292,60 @@ local_plan_for(const FragmentLocal *local, const DistTable *anchor, int index,
 	return plan;
 }
 
-static LocalPlan *
-plan_instead(QueryDesc *query)
+bool
+local_plans_are_lookups(const FragmentLocal *local)
+{
+	const DistTable *anchor = dist_table_require(local->anchor);
+	int index = first_shard_here(anchor);
+	PlannedStmt *stmt = NULL;
+
+	if (index >= 0)
+		stmt = plan_on_shards(copyObject(local->query), anchor, index, NULL,
+							  local->cursor_options, NULL);
+	return stmt != NULL && plan_is_lookup(stmt);
+}
+
+/* PostgreSQL's plan for the fragment; NULL: its shard is not here. */
+static StoredPlan *
+plan_here(const FragmentLocal *local, const QueryDesc *query)
+{
+	const DistTable *anchor = dist_table(local->anchor);
+	int index = anchor != NULL ? shard_here(local, anchor, query->params) : -1;
+	LocalPlan *plan = NULL;
+
+	if (index >= 0)
+		plan = local_plan_for(local, anchor, index, query->plannedstmt->rtable);
+	if (plan == NULL)
+		return NULL;
+	counter_add(COUNTER_QUERY_SINGLE);
+	return &plan->stored;
+}
+
+/* The kept plan that takes the place of the statement's own; NULL: none does. Puts the
+ * constants that it carries among the parameters. */
+static StoredPlan *
+plan_instead(QueryDesc *query, int eflags)
 {
 	Plan *plan = query->plannedstmt->planTree;
+	FragmentConstants constants;
 	FragmentLocal local;
-	const DistTable *anchor;
-	int index;
+	StoredPlan *kept = NULL;
+	bool repeated;
+	List *packed;
 
-	if (plan_explained || !plan_is_kind(plan, PLAN_FRAGMENT) ||
-		!fragment_packed_local(((CustomScan *) plan)->custom_private, &local))
+	if (!plan_is_kind(plan, PLAN_FRAGMENT))
 		return NULL;
-	anchor = dist_table(local.anchor);
-	if (anchor == NULL)
+	packed = ((CustomScan *) plan)->custom_private;
+	repeated = fragment_packed_constants(packed, &constants);
+	if (repeated)
+		query->params = repeat_params(&constants, query->params);
+	if (plan_explained || (eflags & EXEC_FLAG_EXPLAIN_ONLY) != 0)
 		return NULL;
-	index = shard_here(&local, anchor, query->params);
-	return index < 0 ? NULL
-					 : local_plan_for(&local, anchor, index, query->plannedstmt->rtable);
+	if (fragment_packed_local(packed, &local))
+		kept = plan_here(&local, query);
+	if (kept == NULL && repeated)
+		kept = repeat_kept(&constants, fragment_packed_id(packed));
+	return kept;
 }
 
 static void
@@ -363,26 +378,25 @@ execution_ended(void *arg)
 static void
 local_start(QueryDesc *query, int eflags)
 {
-	LocalPlan *plan = NULL;
+	StoredPlan *plan = plan_instead(query, eflags);
 	Execution *execution;
 
-	if ((eflags & EXEC_FLAG_EXPLAIN_ONLY) == 0)
-		plan = plan_instead(query);
 	if (plan == NULL)
 	{
 		start(query, eflags);
 		return;
 	}
-	counter_add(COUNTER_QUERY_SINGLE);
 	execution = palloc(sizeof(Execution));
-	execution->plan = &plan->stored;
-	execution->stmt =
-		plan->stored.cast != NULL ? mould_take(plan->stored.cast) : plan->stored.stmt;
-	if (execution->stmt == plan->stored.stmt)
+	execution->plan = plan;
+	execution->stmt = plan->cast != NULL ? mould_take(plan->cast) : plan->stmt;
+	if (execution->stmt == plan->stmt)
 		kept_execution_expect(execution->stmt);
 	execution->on_end.func = execution_ended;
 	execution->on_end.arg = execution;
-	plan_store_pin(&plan->stored);
+	plan_store_pin(plan);
+	execution->stmt->queryId = query->plannedstmt->queryId;
+	execution->stmt->stmt_location = query->plannedstmt->stmt_location;
+	execution->stmt->stmt_len = query->plannedstmt->stmt_len;
 	query->plannedstmt = execution->stmt;
 	PG_TRY();
 	{

@@ -18,14 +18,18 @@
 #include "nodes/params.h"
 #include "nodes/parsenodes.h"
 #include "nodes/plannodes.h"
+#include "pando/metadata/table.h"
 #include "pando/plan/fragment.h"
 #include "pando/planner/distribution.h"
-#include "pando/planner/point.h"
 
-/* The plan of a point query whose shard is known and here; NULL if it is not. The query
- * is scribbled on then. */
-extern PlannedStmt *plan_point_here(Query *query, const Point *point, const char *source,
-									int cursor_options, ParamListInfo params);
+/* Is the only copy of the shard group, if there is one of that index, on this node? */
+extern bool shard_is_only_here(const DistTable *table, int index);
+
+/* The plan of a point query whose shard is here; NULL if it can't be planned so. The
+ * query is scribbled on then. */
+extern PlannedStmt *plan_point_here(Query *query, const DistTable *table, int index,
+									const char *source, int cursor_options,
+									ParamListInfo params);
 
 /* The same for a SELECT that needs one shard group. */
 extern PlannedStmt *plan_single_here(Query *query, const Distribution *distribution,
@@ -34,10 +38,14 @@ extern PlannedStmt *plan_single_here(Query *query, const Distribution *distribut
 
 /*
  * Lets the fragment, which is the whole of the statement and needs the one shard group of
- * `key`, run by PostgreSQL's plan where that group is here.
+ * `key` (NULL: of a table that has but one), run by PostgreSQL's plan where that group is
+ * here.
  */
 extern void fragment_may_run_here(Fragment *fragment, Query *query, Node *key,
 								  int cursor_options);
+
+/* Are PostgreSQL's plans for it such that other values give no better ones? */
+extern bool local_plans_are_lookups(const FragmentLocal *local);
 
 /* Hooks; once, when the library is loaded. */
 extern void local_plan_init(void);

@@ -8,15 +8,11 @@
 
 #include "pando/compat/compat.h"
 #include "nodes/plannodes.h"
-#include "pando/planner/normal_form.h"
 
 /*
  * Does the plan find its row by all columns of a unique index, or add the row of an
  * INSERT? Then other constants would not have given a better one.
  */
 extern bool plan_is_lookup(const PlannedStmt *stmt);
-
-/* Such a plan with the form's constants for their parameters; shares all else with it. */
-extern PlannedStmt *lookup_plan_fill(const PlannedStmt *stmt, const NormalForm *form);
 
 #endif

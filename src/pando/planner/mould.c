@@ -187,17 +187,3 @@ mould_give_back(const Cast *cast, const PlannedStmt *stmt)
 	if (stmt == cast->mould->stmt)
 		cast->mould->taken = false;
 }
-
-void
-mould_fill(const Cast *cast, PlannedStmt *copy)
-{
-	List *rtable = NIL;
-
-	foreach_ptr (RangeTblEntry, rte, copy->rtable)
-	{
-		rtable = lappend(
-			rtable, memcpy(palloc(sizeof(RangeTblEntry)), rte, sizeof(RangeTblEntry)));
-	}
-	copy->rtable = rtable;
-	put_oids(copy, cast->oids);
-}

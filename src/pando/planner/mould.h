@@ -22,7 +22,6 @@ typedef struct Mould
 	char *form;			   /* its text without what a cast has of its own */
 	int casts;
 	bool taken;
-	void *source; /* what the maker of the casts keeps with it; NULL at first */
 } Mould;
 
 /* What a plan puts into its mould. */
@@ -45,8 +44,5 @@ extern Cast *mould_cast(uint64 key, const PlannedStmt *stmt, MemoryContext owner
  */
 extern PlannedStmt *mould_take(const Cast *cast);
 extern void mould_give_back(const Cast *cast, const PlannedStmt *stmt);
-
-/* Puts the cast's OIDs into a copy of the mould that has the plan's nodes as its own. */
-extern void mould_fill(const Cast *cast, PlannedStmt *copy);
 
 #endif

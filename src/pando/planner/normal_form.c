@@ -323,57 +323,52 @@ normal_form_restore(Query *query, const NormalForm *form)
 	query->stmt_len = form->stmt_len;
 }
 
-static const Const *
-constant_of(int number, const NormalForm *form)
+List *
+normal_form_constants(const NormalForm *form)
 {
-	for (int i = 0; i < form->count; i++)
-	{
-		if (form->numbers[i] == number)
-			return &form->constants[i];
-	}
-	elog(ERROR, "no constant for parameter %d", number);
-}
+	List *constants = NIL;
 
-static Node *
-fill_mutator(Node *node, const NormalForm *form)
-{
-	if (node == NULL)
-		return NULL;
-	if (IsA(node, Param) && ((Param *) node)->paramkind == PARAM_EXTERN &&
-		((Param *) node)->paramid >= FIRST_NUMBER)
+	for (int i = 0; i < form->count; i++)
 	{
 		Const *constant = makeNode(Const);
 
-		*constant = *constant_of(((Param *) node)->paramid, form);
-		return (Node *) constant;
+		*constant = form->constants[i];
+		constants = lappend(constants, constant);
 	}
-	return expression_tree_mutator(node, fill_mutator, (void *) form);
+	return constants;
 }
 
-List *
-normal_form_fill(List *expressions, const void *form)
+typedef struct Numbering
 {
-	List *filled = NIL;
+	int clients; /* the highest number of the client's parameters */
+	bool assign;
+} Numbering;
 
-	foreach_ptr (Node, expr, expressions)
-	{
-		Node *value;
+static bool
+number_walker(Node *node, Numbering *numbering)
+{
+	Param *param = (Param *) node;
 
-		if (expr != NULL && IsA(expr, List))
-		{
-			filled = lappend(filled, normal_form_fill((List *) expr, form));
-			continue;
-		}
-		value = fill_mutator(expr, form);
-		if (value != NULL && !IsA(value, Const) && !IsA(value, Param))
-			value = eval_const_expressions(NULL, value);
-		filled = lappend(filled, value);
-	}
-	return filled;
+	if (node == NULL)
+		return false;
+	if (IsA(node, Query))
+		return query_tree_walker((Query *) node, number_walker, numbering, 0);
+	if (!IsA(node, Param) || param->paramkind != PARAM_EXTERN)
+		return expression_tree_walker(node, number_walker, numbering);
+	if (numbering->assign && param->paramid >= FIRST_NUMBER)
+		param->paramid += numbering->clients + 1 - FIRST_NUMBER;
+	else if (!numbering->assign && param->paramid < FIRST_NUMBER)
+		numbering->clients = Max(numbering->clients, param->paramid);
+	return false;
 }
 
-List *
-normal_form_values(List *expressions, const NormalForm *form)
+int
+normal_form_number(Query *copy)
 {
-	return (List *) fill_mutator((Node *) expressions, form);
+	Numbering numbering = {0};
+
+	number_walker((Node *) copy, &numbering);
+	numbering.assign = true;
+	number_walker((Node *) copy, &numbering);
+	return numbering.clients + 1;
 }

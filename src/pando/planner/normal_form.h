@@ -31,11 +31,13 @@ extern bool normal_form_take(Query *query, NormalForm *form);
 /* The constants are back. */
 extern void normal_form_restore(Query *query, const NormalForm *form);
 
-/* A copy of the expressions (a List, maybe of Lists) with the constants for parameters,
- * evaluated as far as that is possible now. */
-extern List *normal_form_fill(List *expressions, const void *form);
+/* The constants, Const *. */
+extern List *normal_form_constants(const NormalForm *form);
 
-/* The same without evaluating anything. */
-extern List *normal_form_values(List *expressions, const NormalForm *form);
+/*
+ * Numbers the parameters in a copy of the query so that they follow the client's own;
+ * returns the number of the first constant's.
+ */
+extern int normal_form_number(Query *copy);
 
 #endif

@@ -73,13 +73,20 @@ key_of_qual(Node *qual, const DistTable *table)
 	return value_for_key(value, table);
 }
 
+/* A constant takes the place of its cast, so that it need not be cast again. */
 static Node *
 key_of_insert(Query *query, const DistTable *table)
 {
 	foreach_ptr (TargetEntry, tle, query->targetList)
 	{
-		if (!tle->resjunk && tle->resno == table->key)
-			return value_for_key((Node *) tle->expr, table);
+		Node *key;
+
+		if (tle->resjunk || tle->resno != table->key)
+			continue;
+		key = value_for_key((Node *) tle->expr, table);
+		if (key != NULL && IsA(key, Const))
+			tle->expr = (Expr *) key;
+		return key;
 	}
 	return NULL;
 }

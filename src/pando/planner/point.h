@@ -21,7 +21,8 @@ typedef struct Point
 				* has but one shard */
 } Point;
 
-/* Is the query one, with all that it needs in one shard? */
+/* Is the query one, with all that it needs in one shard? The row of an INSERT has the
+ * value of its key in place of what casts that. */
 extern bool point_of_query(Query *query, Point *point);
 
 /*

@@ -2,14 +2,16 @@
  * repeat.c: statements that come again with other constants are not planned again.
  *
  * A client of the simple protocol sends its values as constants. From the second time on,
- * a statement's constants are taken out (normal_form.c) and it is planned as with
- * parameters; that plan is kept. Each further statement of this form gets a shallow copy
- * of it with its own constants as values. What is kept is
+ * a statement's constants are taken out (normal_form.c) and it is planned as if the
+ * client had sent them as parameters, after those that it did send; that plan, a fragment
+ * that is the whole statement, is kept. Each further statement of this form gets a
+ * shallow copy of it that carries its own constants. When it starts (local_plan.c) they
+ * become parameters' values, and what runs is
  *
- * - one fragment, which on the nodes is a named prepared statement then, like one with
- *   parameters;
- * - for a shard that is here, PostgreSQL's plan, if it is one for a single row
- *   (lookup_plan.c): any other might have been better with this statement's values.
+ * - where the shard is here, PostgreSQL's plan for it, if that is one for a single row
+ *   (lookup_plan.c): any other might have been better with this statement's values;
+ * - else the kept plan itself, whose text is a named prepared statement on the nodes;
+ * - the copy, if what is kept has gone in between.
  *
  * Statements that come only once keep their constants, and nothing is kept of them.
  */
@@ -22,46 +24,57 @@
 #include "utils/plancache.h"
 
 #include "pando/plan/fragment.h"
-#include "pando/planner/lookup_plan.h"
+#include "pando/planner/local_plan.h"
 #include "pando/planner/plan_store.h"
 #include "pando/planner/repeat.h"
 
-/* Statements have a plan for each shard that is here. */
 #define STORE_CAPACITY 1024
 #define NSEEN 512
+
+/* Statements whose plan can't be kept are planned as usual that often before it is tried
+ * again: their tables may have grown. */
+#define REFUSALS 1000
 
 /* Of DECLARE CURSOR: rows may be fetched backward, and after something else has run. */
 #define CURSOR_OPTS (CURSOR_OPT_SCROLL | CURSOR_OPT_FAST_PLAN)
 
-/* What was planned. */
-typedef struct RepeatedStatement
-{
-	Query *query; /* its normal form */
-	OverrideSearchPath *path;
-} RepeatedStatement;
-
 typedef struct RepeatedPlan
 {
 	StoredPlan stored;
-	const RepeatedStatement *statement;
-	int shard; /* or REPEAT_FRAGMENT */
+	Query *query; /* what was planned, in its normal form */
+	OverrideSearchPath *path;
+	RepeatShard shard;
+	int first; /* number of the first constant's parameter */
 } RepeatedPlan;
+
+typedef struct Refused
+{
+	uint64 hash;
+	int left; /* how often still */
+} Refused;
 
 static PlanStore *repeated_plans = NULL;
 
 /* Hashes of forms, each in its one place: what is forgotten costs only time. */
 static uint64 seen[NSEEN];
-static uint64 refused[NSEEN]; /* their plans can't be kept */
+static Refused refused[NSEEN];
+
+static bool
+is_refused(uint64 hash)
+{
+	Refused *place = &refused[hash % NSEEN];
+
+	return place->hash == hash && place->left > 0 && place->left-- > 0;
+}
 
 static bool
 is_worth_keeping(const Repeat *repeat)
 {
-	uint64 form = hash_combine64(repeat->form.hash, repeat->shard == REPEAT_FRAGMENT);
-	uint64 *place = &seen[form % NSEEN];
-	bool before = *place == form;
+	uint64 *place = &seen[repeat->hash % NSEEN];
+	bool before = *place == repeat->hash;
 
-	*place = form;
-	return before && refused[repeat->hash % NSEEN] != repeat->hash;
+	*place = repeat->hash;
+	return before && !is_refused(repeat->hash);
 }
 
 static void
@@ -82,43 +95,26 @@ pin_plan(RepeatedPlan *plan)
 	MemoryContextRegisterResetCallback(CurrentMemoryContext, callback);
 }
 
-static PlannedStmt *
-fragment_with_constants(const PlannedStmt *kept, const NormalForm *form)
-{
-	PlannedStmt *stmt = palloc(sizeof(PlannedStmt));
-	CustomScan *scan = palloc(sizeof(CustomScan));
-
-	*stmt = *kept;
-	*scan = *(CustomScan *) stmt->planTree;
-	scan->custom_private =
-		fragment_packed_fill(scan->custom_private, normal_form_fill, form);
-	stmt->planTree = &scan->scan.plan;
-	return stmt;
-}
-
 /* The kept plan with this statement's constants. */
 static PlannedStmt *
 plan_with_constants(RepeatedPlan *plan, const Query *query, const NormalForm *form)
 {
-	PlannedStmt *stmt;
+	FragmentConstants constants = {.statement = plan->stored.hash,
+								   .first = plan->first,
+								   .values = normal_form_constants(form)};
+	PlannedStmt *stmt = palloc(sizeof(PlannedStmt));
+	CustomScan *scan = palloc(sizeof(CustomScan));
 
 	pin_plan(plan);
-	stmt = plan->shard == REPEAT_FRAGMENT
-			   ? fragment_with_constants(plan->stored.stmt, form)
-			   : lookup_plan_fill(plan->stored.stmt, form);
-	if (plan->stored.cast != NULL)
-		mould_fill(plan->stored.cast, stmt);
+	*stmt = *plan->stored.stmt;
+	*scan = *(CustomScan *) stmt->planTree;
+	scan->custom_private =
+		fragment_packed_with_constants(scan->custom_private, &constants);
+	stmt->planTree = &scan->scan.plan;
 	stmt->queryId = query->queryId;
 	stmt->stmt_location = query->stmt_location;
 	stmt->stmt_len = form->stmt_len;
 	return stmt;
-}
-
-static bool
-is_statement(const RepeatedStatement *statement, const Query *query)
-{
-	return OverrideSearchPathMatchesCurrent(statement->path) &&
-		   equal(statement->query, query);
 }
 
 static RepeatedPlan *
@@ -126,17 +122,16 @@ find_plan(const Query *query, const Repeat *repeat)
 {
 	RepeatedPlan *plan = (RepeatedPlan *) plan_store_find(repeated_plans, repeat->hash);
 
-	if (plan == NULL || plan->shard != repeat->shard ||
-		!is_statement(plan->statement, query))
-		return NULL;
 	/* The parser has locked what the statement names: all there is in a fragment. */
-	if (plan->shard != REPEAT_FRAGMENT && !plan_store_lock(&plan->stored, query->rtable))
-		return NULL;
-	return plan;
+	return plan != NULL && plan->shard == repeat->shard &&
+				   OverrideSearchPathMatchesCurrent(plan->path) &&
+				   equal(plan->query, query)
+			   ? plan
+			   : NULL;
 }
 
 PlannedStmt *
-repeat_plan(Query *query, int cursor_options, int shard, Repeat *repeat)
+repeat_plan(Query *query, int cursor_options, RepeatShard shard, Repeat *repeat)
 {
 	RepeatedPlan *plan;
 
@@ -156,6 +151,7 @@ repeat_plan(Query *query, int cursor_options, int shard, Repeat *repeat)
 	{
 		repeat->original = query;
 		repeat->query = copyObject(query);
+		repeat->first = normal_form_number(repeat->query);
 	}
 	else
 		normal_form_restore(query, &repeat->form);
@@ -179,67 +175,98 @@ computes_nothing(const CustomScan *scan)
  * planned with this statement's values.
  */
 static bool
-is_fragment_to_keep(const PlannedStmt *stmt)
+is_fragment_to_keep(RepeatShard shard, const PlannedStmt *stmt)
 {
 	const CustomScan *scan = (const CustomScan *) stmt->planTree;
 
 	return IsA(scan, CustomScan) && scan->methods == plan_scan_methods(PLAN_FRAGMENT) &&
 		   scan->custom_plans == NIL && scan->custom_exprs == NIL &&
 		   stmt->subplans == NIL && !stmt->transientPlan && computes_nothing(scan) &&
-		   fragment_packed_is_routed(scan->custom_private);
+		   (shard != REPEAT_UNKNOWN || fragment_packed_is_routed(scan->custom_private));
 }
 
+/* May PostgreSQL's plan for a shard that is here take the fragment's place? */
 static bool
-can_be_kept(const Repeat *repeat, const PlannedStmt *stmt)
+fits_shard(RepeatShard shard, const PlannedStmt *stmt)
 {
-	if (stmt == NULL)
-		return false;
-	return repeat->shard == REPEAT_FRAGMENT ? is_fragment_to_keep(stmt)
-											: plan_is_lookup(stmt);
+	FragmentLocal local;
+
+	if (!fragment_packed_local(((CustomScan *) stmt->planTree)->custom_private, &local))
+		return shard != REPEAT_HERE;
+	return shard == REPEAT_ELSEWHERE ||
+		   (shard == REPEAT_HERE && local_plans_are_lookups(&local));
 }
 
-static RepeatedStatement *
-statement_make(const Query *query, MemoryContext context)
+static RepeatedPlan *
+keep_plan(const Repeat *repeat, PlannedStmt *stmt)
 {
-	MemoryContext old = MemoryContextSwitchTo(context);
-	RepeatedStatement *statement = palloc(sizeof(RepeatedStatement));
+	RepeatedPlan *plan = (RepeatedPlan *) plan_store_new(sizeof(RepeatedPlan));
+	StoredPlan *stored = &plan->stored;
+	MemoryContext old;
 
-	statement->query = copyObject(unconstify(Query *, query));
-	statement->path = GetOverrideSearchPath(context);
+	plan_store_fill(stored, stmt, repeat->hash);
+	old = MemoryContextSwitchTo(stored->context);
+	plan->query = copyObject(repeat->original);
+	plan->path = GetOverrideSearchPath(stored->context);
 	MemoryContextSwitchTo(old);
-	return statement;
-}
-
-/* The plan's own, or that of its mould. */
-static const RepeatedStatement *
-statement_for(const StoredPlan *plan, const Query *query)
-{
-	Mould *mould = plan->cast != NULL ? plan->cast->mould : NULL;
-
-	if (mould == NULL || (mould->source != NULL && !is_statement(mould->source, query)))
-		return statement_make(query, plan->context);
-	if (mould->source == NULL)
-		mould->source = statement_make(query, mould->context);
-	return mould->source;
+	plan->shard = repeat->shard;
+	plan->first = repeat->first;
+	plan_store_keep(repeated_plans, stored, repeat->hash);
+	return plan;
 }
 
 PlannedStmt *
 repeat_planned(Repeat *repeat, PlannedStmt *stmt)
 {
-	RepeatedPlan *plan;
-	StoredPlan *stored;
-
-	if (!can_be_kept(repeat, stmt))
+	if (!is_fragment_to_keep(repeat->shard, stmt) || !fits_shard(repeat->shard, stmt))
 	{
-		refused[repeat->hash % NSEEN] = repeat->hash;
+		refused[repeat->hash % NSEEN] = (Refused){.hash = repeat->hash, .left = REFUSALS};
 		normal_form_restore(repeat->original, &repeat->form);
 		return NULL;
 	}
-	plan = (RepeatedPlan *) plan_store_new(sizeof(RepeatedPlan));
-	stored = &plan->stored;
-	plan_store_fill(stored, stmt, repeat->form.hash);
-	plan->statement = statement_for(stored, repeat->original);
-	plan->shard = repeat->shard;
-	plan_store_keep(repeated_plans, stored, repeat->hash);
-	return plan_with_constants(plan, repeat->original, &repeat->form);
+	return plan_with_constants(keep_plan(repeat, stmt), repeat->original, &repeat->form);
+}
+
+/* ------------------------------------------------------------------------------------
+ * When it starts.
+ */
+
+ParamListInfo
+repeat_params(const FragmentConstants *constants, ParamListInfo params)
+{
+	int first = constants->first - 1; /* from 0 */
+	ParamListInfo all = makeParamList(first + list_length(constants->values));
+	int nclients = params != NULL ? Min(first, params->numParams) : 0;
+
+	memset(all->params, 0, sizeof(ParamExternData) * all->numParams);
+	for (int i = 0; i < nclients; i++)
+	{
+		ParamExternData fetched;
+
+		all->params[i] = params->paramFetch != NULL
+							 ? *params->paramFetch(params, i + 1, false, &fetched)
+							 : params->params[i];
+	}
+	foreach_ptr (Const, constant, constants->values)
+	{
+		all->params[first++] = (ParamExternData){.value = constant->constvalue,
+												 .pflags = PARAM_FLAG_CONST,
+												 .ptype = constant->consttype};
+	}
+	return all;
+}
+
+StoredPlan *
+repeat_kept(const FragmentConstants *constants, uint64 fragment)
+{
+	StoredPlan *plan;
+
+	if (repeated_plans == NULL)
+		return NULL;
+	plan = plan_store_find(repeated_plans, constants->statement);
+	if (plan == NULL ||
+		fragment_packed_id(((CustomScan *) plan->stmt->planTree)->custom_private) !=
+			fragment)
+		return NULL;
+	return plan;
 }

@@ -7,29 +7,38 @@
 #define PANDO_PLANNER_REPEAT_H
 
 #include "pando/compat/compat.h"
+#include "nodes/params.h"
 #include "nodes/parsenodes.h"
 #include "nodes/plannodes.h"
+#include "pando/plan/fragment.h"
 #include "pando/planner/normal_form.h"
+#include "pando/planner/plan_store.h"
 
-/* In the place of a shard's index: the statement is planned as a fragment. */
-#define REPEAT_FRAGMENT (-1)
+/* Where the one shard group is that the statement needs. */
+typedef enum RepeatShard
+{
+	REPEAT_UNKNOWN, /* or it needs several */
+	REPEAT_HERE,	/* its only copy */
+	REPEAT_ELSEWHERE
+} RepeatShard;
 
 typedef struct Repeat
 {
 	NormalForm form;
-	int shard;
-	uint64 hash;	 /* of the form and the shard */
+	RepeatShard shard;
+	uint64 hash;	 /* of the form and `shard` */
 	Query *original; /* with parameters for its constants */
 	Query *query;	 /* what is to be planned; NULL: nothing, it keeps its constants */
+	int first;		 /* number of its first constant's parameter */
 } Repeat;
 
 /*
- * The plan of a statement that was seen before with other constants, made for one shard
- * of its only table, which is here, or REPEAT_FRAGMENT; NULL if there is none. Then
- * repeat->query may be set: a copy of it with parameters for constants. It is
- * to be planned and handed to repeat_planned(); after an error the query is lost.
+ * The plan of a statement that was seen before with other constants; NULL if there is
+ * none. Then repeat->query may be set: a copy of it with parameters for constants. It is
+ * to be planned as a fragment and handed to repeat_planned(); after an error the query is
+ * lost.
  */
-extern PlannedStmt *repeat_plan(Query *query, int cursor_options, int shard,
+extern PlannedStmt *repeat_plan(Query *query, int cursor_options, RepeatShard shard,
 								Repeat *repeat);
 
 /*
@@ -38,5 +47,12 @@ extern PlannedStmt *repeat_plan(Query *query, int cursor_options, int shard,
  * kind that can be kept.
  */
 extern PlannedStmt *repeat_planned(Repeat *repeat, PlannedStmt *stmt);
+
+/* The client's parameters, and after them the statement's constants. */
+extern ParamListInfo repeat_params(const FragmentConstants *constants,
+								   ParamListInfo params);
+
+/* The kept plan that the statement's fragment, by its id, is a copy of; NULL: it went. */
+extern StoredPlan *repeat_kept(const FragmentConstants *constants, uint64 fragment);
 
 #endif

@@ -17,7 +17,7 @@ SELECT tenant AS here, tenant + 100 AS there FROM generate_series(1, 50) tenant,
 SELECT set_config('again.here', :'here', false);
 \o
 INSERT INTO t SELECT :here, i, i * 10, 'a' || i FROM generate_series(1, 30) i;
--- What is kept of such statements in this session.
+-- What is kept of such statements in this session: a plan for all shards, and one for each that is here.
 CREATE VIEW kept AS SELECT count(*) FROM pg_backend_memory_contexts WHERE name = 'pando plan';
 -- The statement with the tenant for @ and 1, 2, 3 ... for #: what each returned.
 CREATE FUNCTION each(statement text, n int DEFAULT 8) RETURNS text LANGUAGE plpgsql AS $$
