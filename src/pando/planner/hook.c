@@ -86,9 +86,11 @@ plan_one_fragment(Query *query, const Distribution *distribution, const char *so
 		fragment_take_estimate(fragment, estimate_query(query));
 	if (distribution->kind == DIST_SINGLE && list_length(distribution->keys) <= 1 &&
 		!query->hasForUpdate)
-		fragment_may_run_here(fragment, query,
-							  distribution->keys ? linitial(distribution->keys) : NULL,
-							  cursor_options);
+	{
+		Node *key = distribution->keys != NIL ? linitial(distribution->keys) : NULL;
+
+		fragment_may_run_here(fragment, query, key, cursor_options);
+	}
 	return fragment_planned_stmt(query, fragment);
 }
 

@@ -143,37 +143,36 @@ integer_const(const Const *constant, Oid type)
 	return (Node *) makeNullConst(type, -1, InvalidOid);
 }
 
-/* The integer constant, not NULL, that the expression is or widens; NULL: it does not. */
-static const Const *
-integer_under_cast(Node *expr)
+static bool
+is_widening_cast(Node *expr)
 {
 	const FuncExpr *cast = (const FuncExpr *) expr;
 
-	if (IsA(expr, FuncExpr) &&
-		(cast->funcid == F_INT8_INT4 || cast->funcid == F_INT8_INT2 ||
-		 cast->funcid == F_INT4_INT2))
-		expr = linitial(cast->args);
-	if (!IsA(expr, Const) || ((Const *) expr)->constisnull ||
-		!is_integer(((Const *) expr)->consttype))
-		return NULL;
-	return (const Const *) expr;
+	return IsA(expr, FuncExpr) &&
+		   (cast->funcid == F_INT8_INT4 || cast->funcid == F_INT8_INT2 ||
+			cast->funcid == F_INT4_INT2);
+}
+
+Node *
+key_integer(Node *expr, Oid key_type)
+{
+	if (is_widening_cast(expr))
+		expr = linitial(((FuncExpr *) expr)->args);
+	return IsA(expr, Const) && !((Const *) expr)->constisnull && is_integer(key_type) &&
+				   is_integer(((Const *) expr)->consttype)
+			   ? integer_const((Const *) expr, key_type)
+			   : NULL;
 }
 
 Node *
 key_value(Node *expr, Oid key_type)
 {
+	Node *integer = key_integer(expr, key_type);
 	Oid from;
 	Oid to;
 
-	/* Most keys of the simple protocol: an int4 for an int8 column. */
-	if (is_integer(key_type))
-	{
-		const Const *constant = integer_under_cast(expr);
-
-		if (constant != NULL)
-			return integer_const(constant, key_type);
-	}
-
+	if (integer != NULL)
+		return integer;
 	to = getBaseType(key_type);
 	if (depends_walker(expr, NULL) || contain_volatile_functions(expr))
 		return NULL;

@@ -16,6 +16,10 @@
  */
 extern Node *key_value(Node *expr, Oid key_type);
 
+/* The same for most keys of the simple protocol: an integer constant for an integer
+ * column, also under a cast that widens it. NULL: it is something else. */
+extern Node *key_integer(Node *expr, Oid key_type);
+
 /*
  * Does the qualification leave only rows whose key is one of a list of values? Knows
  * `key = ANY (array)` and OR of equalities. `key = value` is equality.h's.

@@ -73,20 +73,20 @@ key_of_qual(Node *qual, const DistTable *table)
 	return value_for_key(value, table);
 }
 
-/* A constant takes the place of its cast, so that it need not be cast again. */
 static Node *
 key_of_insert(Query *query, const DistTable *table)
 {
 	foreach_ptr (TargetEntry, tle, query->targetList)
 	{
-		Node *key;
+		Node *integer;
 
 		if (tle->resjunk || tle->resno != table->key)
 			continue;
-		key = value_for_key((Node *) tle->expr, table);
-		if (key != NULL && IsA(key, Const))
-			tle->expr = (Expr *) key;
-		return key;
+		integer = key_integer((Node *) tle->expr, table->key_type);
+		/* In the row as well, so that nobody has to cast it again. */
+		if (integer != NULL)
+			tle->expr = (Expr *) integer;
+		return value_for_key((Node *) tle->expr, table);
 	}
 	return NULL;
 }

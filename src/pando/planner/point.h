@@ -21,8 +21,8 @@ typedef struct Point
 				* has but one shard */
 } Point;
 
-/* Is the query one, with all that it needs in one shard? The row of an INSERT has the
- * value of its key in place of what casts that. */
+/* Is the query one, with all that it needs in one shard? An integer constant in
+ * the row of an INSERT loses its cast. */
 extern bool point_of_query(Query *query, Point *point);
 
 /*

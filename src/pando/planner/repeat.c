@@ -64,7 +64,7 @@ is_refused(uint64 hash)
 {
 	Refused *place = &refused[hash % NSEEN];
 
-	return place->hash == hash && place->left > 0 && place->left-- > 0;
+	return place->hash == hash && place->left-- > 0;
 }
 
 static bool
