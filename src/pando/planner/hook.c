@@ -279,6 +279,16 @@ inline_functions(Query *query, PlannerGlobal *glob)
 	return copy;
 }
 
+/* May a point query be one fragment? What is refused as such is not when its shard is
+ * here. The row of an INSERT is evaluated here in either case. */
+static bool
+is_for_shards(Query *query)
+{
+	if (query->commandType != CMD_INSERT)
+		return distribution_of_query(query).kind == DIST_SINGLE;
+	return query->targetList != NIL && insert_hazard(query) == NULL;
+}
+
 /* The plan that is kept of a statement that came before, or is now. */
 static PlannedStmt *
 plan_again(Query *query, const char *source, int cursor_options, ParamListInfo params,
@@ -289,7 +299,8 @@ plan_again(Query *query, const char *source, int cursor_options, ParamListInfo p
 
 	if (repeat.query == NULL)
 		return stmt;
-	stmt = plan_query(repeat.query, source, cursor_options, params);
+	if (shard != REPEAT_HERE || is_for_shards(repeat.query))
+		stmt = plan_query(repeat.query, source, cursor_options, params);
 	return repeat_planned(&repeat, stmt);
 }
 

@@ -223,23 +223,40 @@ reads_tables_walker(Node *node, void *context)
 	return query_tree_walker(query, reads_tables_walker, context, QTW_IGNORE_JOINALIASES);
 }
 
+/* What of an INSERT is evaluated with the row: RETURNING and ON CONFLICT. */
+static Node *
+parts_on_shard(const Query *query)
+{
+	const OnConflictExpr *conflict = query->onConflict;
+	List *returning = query->returningList;
+
+	/* Not its exclRelTlist, which is the planner's. */
+	return conflict == NULL
+			   ? (Node *) returning
+			   : (Node *) list_make5(returning, conflict->arbiterElems,
+									 conflict->arbiterWhere, conflict->onConflictSet,
+									 conflict->onConflictWhere);
+}
+
+const char *
+insert_hazard(const Query *query)
+{
+	return expression_hazard(parts_on_shard(query));
+}
+
 void
 check_on_shard(Query *query, const DistTable *target)
 {
 	OnConflictExpr *conflict = query->onConflict;
-	Node *parts = (Node *) query->returningList;
+	Node *parts = parts_on_shard(query);
 	const char *hazard;
 
-	/* Not its exclRelTlist, which is the planner's. */
-	if (conflict)
-		parts = (Node *) list_make5(parts, conflict->arbiterElems, conflict->arbiterWhere,
-									conflict->onConflictSet, conflict->onConflictWhere);
 	if (reads_tables_walker(parts, NULL))
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("this subquery in ON CONFLICT of an INSERT into a distributed "
 						"table is not supported yet")));
-	hazard = expression_hazard(parts);
+	hazard = insert_hazard(query);
 	if (hazard)
 		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 						errmsg("ON CONFLICT or RETURNING of an INSERT into a distributed "

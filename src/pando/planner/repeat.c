@@ -177,8 +177,11 @@ computes_nothing(const CustomScan *scan)
 static bool
 is_fragment_to_keep(RepeatShard shard, const PlannedStmt *stmt)
 {
-	const CustomScan *scan = (const CustomScan *) stmt->planTree;
+	const CustomScan *scan;
 
+	if (stmt == NULL)
+		return false;
+	scan = (const CustomScan *) stmt->planTree;
 	return IsA(scan, CustomScan) && scan->methods == plan_scan_methods(PLAN_FRAGMENT) &&
 		   scan->custom_plans == NIL && scan->custom_exprs == NIL &&
 		   stmt->subplans == NIL && !stmt->transientPlan && computes_nothing(scan) &&

@@ -31,6 +31,10 @@ extern Fragment *insert_rows_fragment(Query *query, const DistTable *target,
 extern PlannedStmt *plan_insert_select(Query *query, const DistTable *target,
 									   int cursor_options, ParamListInfo params);
 
+/* Why ON CONFLICT or RETURNING of the INSERT must be evaluated here, in words for a user;
+ * NULL when a shard may do it. */
+extern const char *insert_hazard(const Query *insert);
+
 /* Raises an error unless ON CONFLICT and RETURNING of the INSERT can be evaluated on
  * shards. */
 extern void check_on_shard(Query *insert, const DistTable *target);

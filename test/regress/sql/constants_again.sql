@@ -47,11 +47,11 @@ BEGIN
 	RETURN result;
 END $$;
 -- What it came to on the plain table, and which of the others differ.
-CREATE FUNCTION same(statement text, n int DEFAULT 12) RETURNS SETOF text LANGUAGE plpgsql AS $$
+CREATE FUNCTION same(statement text, n int DEFAULT 12, tables text[] DEFAULT '{spread,only_here,only_there}') RETURNS SETOF text LANGUAGE plpgsql AS $$
 DECLARE expected text := each(statement, 'plain', n); name text; actual text;
 BEGIN
 	RETURN NEXT expected;
-	FOREACH name IN ARRAY ARRAY['spread', 'only_here', 'only_there'] LOOP
+	FOREACH name IN ARRAY tables LOOP
 		actual := each(statement, name, n);
 		IF actual IS DISTINCT FROM expected THEN
 			RETURN NEXT format('%s: %s', name, actual);
@@ -173,6 +173,17 @@ END $$;
 SELECT others('plain') AS expected \gset
 SELECT :'expected';
 SELECT name, others(name) = :'expected' AS same FROM unnest(ARRAY['spread', 'only_here', 'only_there']) name;
+
+-- What only PostgreSQL itself does, on shards that are here.
+CREATE SEQUENCE plain_seq;
+CREATE SEQUENCE only_here_seq;
+CREATE FUNCTION next(i bigint) RETURNS bigint LANGUAGE plpgsql VOLATILE AS 'BEGIN RETURN i + 1; END';
+SELECT same(statement, 4, '{only_here}') FROM unnest(ARRAY['UPDATE @ SET i = nextval(''@_seq'') WHERE k = # RETURNING i',
+	'UPDATE @ SET i = i + 1 WHERE k = # AND next(i) > 1 RETURNING next(i)', 'DELETE FROM @ WHERE k = 6# AND next(k) > 1 RETURNING nextval(''@_seq'')',
+	'INSERT INTO @ (k, i) VALUES (7#, next(#)) RETURNING next(i)', 'INSERT INTO @ (k, i) VALUES (7#, #) ON CONFLICT (k) DO UPDATE SET i = next(excluded.i) RETURNING i',
+	'INSERT INTO @ (k, i) VALUES (7#, #) ON CONFLICT ON CONSTRAINT @_pkey DO UPDATE SET i = # + 1 RETURNING i',
+	'INSERT INTO @ (k) VALUES (8#) RETURNING concat(ctid IS NULL, xmin = ''0'', next(k))', 'UPDATE @ SET i = 3 WHERE k = # AND xmin <> ''0'' RETURNING next(i)',
+	'SELECT nextval(''@_seq'') + next(i) FROM @ WHERE k = # FOR UPDATE', 'SELECT @.i FROM ONLY @ WHERE k = # AND (@).k > 1']) statement;
 
 -- What is kept are executions too, and no more of them for more constants.
 CREATE VIEW kept AS SELECT count(*), sum(total_bytes) AS bytes FROM pg_backend_memory_contexts
