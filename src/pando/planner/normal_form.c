@@ -14,7 +14,6 @@
 #include "catalog/pg_type.h"
 #include "common/hashfn.h"
 #include "nodes/nodeFuncs.h"
-#include "optimizer/optimizer.h"
 #include "utils/datum.h"
 
 #include "pando/base/type.h"
