@@ -5,6 +5,8 @@
 
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
+#include "utils/builtins.h"
+#include "utils/fmgroids.h"
 
 #include "pando/base/expr.h"
 
@@ -48,4 +50,75 @@ expr_is_not_null(Node *expr)
 	test->nulltesttype = IS_NOT_NULL;
 	test->location = -1;
 	return (Node *) test;
+}
+
+Node *
+expr_widened_integer(const Expr *expr)
+{
+	const FuncExpr *cast = (const FuncExpr *) expr;
+
+	return IsA(expr, FuncExpr) &&
+				   (cast->funcid == F_INT8_INT4 || cast->funcid == F_INT8_INT2 ||
+					cast->funcid == F_INT4_INT2)
+			   ? linitial(cast->args)
+			   : NULL;
+}
+
+static Datum
+widen(Datum value, Oid cast)
+{
+	if (cast == F_INT8_INT4)
+		return Int64GetDatum(DatumGetInt32(value));
+	if (cast == F_INT8_INT2)
+		return Int64GetDatum(DatumGetInt16(value));
+	return Int32GetDatum(DatumGetInt16(value));
+}
+
+static Datum
+param_value(const Param *param, ParamListInfo params, bool *isnull)
+{
+	ParamExternData *value = NULL;
+	ParamExternData fetched;
+
+	if (params != NULL && param->paramid > 0 && param->paramid <= params->numParams)
+		value = params->paramFetch != NULL
+					? params->paramFetch(params, param->paramid, false, &fetched)
+					: &params->params[param->paramid - 1];
+	if (value == NULL || !OidIsValid(value->ptype))
+		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_OBJECT),
+						errmsg("no value found for parameter %d", param->paramid)));
+	if (value->ptype != param->paramtype)
+		ereport(
+			ERROR,
+			(errcode(ERRCODE_DATATYPE_MISMATCH),
+			 errmsg("type of parameter %d (%s) does not match that when preparing the "
+					"plan (%s)",
+					param->paramid, format_type_be(value->ptype),
+					format_type_be(param->paramtype))));
+	*isnull = value->isnull;
+	return value->value;
+}
+
+bool
+expr_value(const Expr *expr, ParamListInfo params, Datum *value, bool *isnull)
+{
+	const Expr *narrow = (const Expr *) expr_widened_integer(expr);
+
+	if (narrow != NULL)
+	{
+		if (!expr_value(narrow, params, value, isnull))
+			return false;
+		*value = widen(*value, ((const FuncExpr *) expr)->funcid);
+		return true;
+	}
+	if (IsA(expr, Param) && ((const Param *) expr)->paramkind == PARAM_EXTERN)
+		*value = param_value((const Param *) expr, params, isnull);
+	else if (IsA(expr, Const))
+	{
+		*isnull = ((const Const *) expr)->constisnull;
+		*value = ((const Const *) expr)->constvalue;
+	}
+	else
+		return false;
+	return true;
 }

@@ -18,6 +18,7 @@
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 
+#include "pando/base/expr.h"
 #include "pando/base/literal.h"
 #include "pando/base/name.h"
 #include "pando/executor/exchange.h"
@@ -32,32 +33,6 @@
 /* ------------------------------------------------------------------------------------
  * Values.
  */
-
-static Datum
-extern_param_value(FragmentRun *run, const Param *param, bool *isnull)
-{
-	ParamListInfo list = run->estate->es_param_list_info;
-	ParamExternData *value = NULL;
-	ParamExternData fetched;
-
-	if (list != NULL && param->paramid > 0 && param->paramid <= list->numParams)
-		value = list->paramFetch != NULL
-					? list->paramFetch(list, param->paramid, false, &fetched)
-					: &list->params[param->paramid - 1];
-	if (value == NULL || !OidIsValid(value->ptype))
-		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_OBJECT),
-						errmsg("no value found for parameter %d", param->paramid)));
-	if (value->ptype != param->paramtype)
-		ereport(
-			ERROR,
-			(errcode(ERRCODE_DATATYPE_MISMATCH),
-			 errmsg("type of parameter %d (%s) does not match that when preparing the "
-					"plan (%s)",
-					param->paramid, format_type_be(value->ptype),
-					format_type_be(param->paramtype))));
-	*isnull = value->isnull;
-	return value->value;
-}
 
 /* A value that the scan is given; nothing is when only the plan is shown. */
 static Datum
@@ -82,13 +57,8 @@ run_value(FragmentRun *run, Expr *expr, bool *isnull)
 	MemoryContext old;
 	Datum value;
 
-	if (IsA(expr, Const))
-	{
-		*isnull = ((Const *) expr)->constisnull;
-		return ((Const *) expr)->constvalue;
-	}
-	if (IsA(expr, Param) && ((Param *) expr)->paramkind == PARAM_EXTERN)
-		return extern_param_value(run, (Param *) expr, isnull);
+	if (expr_value(expr, run->estate->es_param_list_info, &value, isnull))
+		return value;
 	old = MemoryContextSwitchTo(run->context);
 	if (IsA(expr, Param))
 		value = argument_value(run, (Param *) expr, isnull);

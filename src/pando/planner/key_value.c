@@ -143,21 +143,13 @@ integer_const(const Const *constant, Oid type)
 	return (Node *) makeNullConst(type, -1, InvalidOid);
 }
 
-static bool
-is_widening_cast(Node *expr)
-{
-	const FuncExpr *cast = (const FuncExpr *) expr;
-
-	return IsA(expr, FuncExpr) &&
-		   (cast->funcid == F_INT8_INT4 || cast->funcid == F_INT8_INT2 ||
-			cast->funcid == F_INT4_INT2);
-}
-
 Node *
 key_integer(Node *expr, Oid key_type)
 {
-	if (is_widening_cast(expr))
-		expr = linitial(((FuncExpr *) expr)->args);
+	Node *narrow = expr_widened_integer((Expr *) expr);
+
+	if (narrow != NULL)
+		expr = narrow;
 	return IsA(expr, Const) && !((Const *) expr)->constisnull && is_integer(key_type) &&
 				   is_integer(((Const *) expr)->consttype)
 			   ? integer_const((Const *) expr, key_type)

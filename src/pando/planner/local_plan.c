@@ -18,6 +18,7 @@
 #include "utils/memutils.h"
 
 #include "pando/base/counter.h"
+#include "pando/base/expr.h"
 #include "pando/metadata/shard_relation.h"
 #include "pando/planner/fragment_make.h"
 #include "pando/planner/fragment_path.h"
@@ -208,22 +209,8 @@ key_value_now(Expr *key, ParamListInfo params, EState **estate, Datum *value)
 	ExprState *state;
 	bool isnull;
 
-	if (IsA(key, Param) && params != NULL &&
-		((Param *) key)->paramid <= params->numParams)
-	{
-		Param *param = (Param *) key;
-		ParamExternData fetched;
-		ParamExternData *data =
-			params->paramFetch != NULL
-				? params->paramFetch(params, param->paramid, false, &fetched)
-				: &params->params[param->paramid - 1];
-
-		/* The executor raises the error. */
-		if (data->ptype != param->paramtype || data->isnull)
-			return false;
-		*value = data->value;
-		return true;
-	}
+	if (expr_value(key, params, value, &isnull))
+		return !isnull;
 	*estate = CreateExecutorState();
 	(*estate)->es_param_list_info = params;
 	state = ExecPrepareExpr(key, *estate);
