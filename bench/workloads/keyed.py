@@ -94,10 +94,10 @@ def ycsb():
 
 
 def two_updates():
-    yield Workload("transactions", "two updates, same key", "tps",
-                   pgbench(script("two_updates_same"), "prepared", 16), quick=True, goal={"cluster": 0.40})
-    yield Workload("transactions", "two updates, different keys", "tps",
-                   pgbench(script("two_updates_different"), "prepared", 16), quick=True, goal={"cluster": 0.25})
+    for keys, file, goal in (("same key", "two_updates_same", 0.40), ("different keys", "two_updates_different", 0.25)):
+        for protocol in ("prepared", "simple"):
+            yield Workload("transactions", f"two updates, {keys}, {protocol}", "tps", pgbench(script(file), protocol, 16),
+                           quick=protocol == "prepared", goal={"cluster": goal})
     yield Workload("transactions", "select in a block", "tps", pgbench(script("select_block"), "prepared", 16))
 
 

@@ -9,7 +9,7 @@ my $output = File::Temp->newdir;
 
 my $said = qx{$root/pando bench --only 'two updates' --repeat 1 --seconds 1 --size 0.01 --output $output 2>&1};
 is($?, 0, 'the benchmark ends well') or diag $said;
-like($said, qr/two updates, different keys +[\d,]+\/s +[\d,]+\/s +\d+\.\d\d.*\/s +\d+\.\d\d/, 'a line with ratios');
+like($said, qr/two updates, different keys, prepared +[\d,]+\/s +[\d,]+\/s +\d+\.\d\d.*\/s +\d+\.\d\d/, 'a line with ratios');
 like($said, qr/failed runs: 0/, 'nothing failed');
 
 open my $file, '<', "$output/results.json" or die $!;
