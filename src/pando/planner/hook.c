@@ -65,13 +65,14 @@ plan_locally(Query *query, const char *source, int cursor_options, ParamListInfo
 						: standard_planner(query, source, cursor_options, params);
 }
 
+/* `keep`: the plan shall be a fragment, wherever its shard group is (repeat.c). */
 static PlannedStmt *
 plan_one_fragment(Query *query, const Distribution *distribution, const char *source,
-				  int cursor_options, ParamListInfo params)
+				  int cursor_options, ParamListInfo params, bool keep)
 {
 	Fragment *fragment;
 
-	if (distribution->kind == DIST_SINGLE)
+	if (distribution->kind == DIST_SINGLE && !keep)
 	{
 		PlannedStmt *stmt =
 			plan_single_here(query, distribution, source, cursor_options, params);
@@ -114,7 +115,8 @@ plan_all_here(Query *query, const char *source, int cursor_options, ParamListInf
 
 /* A SELECT, or a change of a local table. */
 static PlannedStmt *
-plan_read(Query *query, const char *source, int cursor_options, ParamListInfo params)
+plan_read(Query *query, const char *source, int cursor_options, ParamListInfo params,
+		  bool keep)
 {
 	Distribution distribution = distribution_of_query(query);
 	PlannedStmt *stmt = NULL;
@@ -133,7 +135,7 @@ plan_read(Query *query, const char *source, int cursor_options, ParamListInfo pa
 		residual = distribute_query(query);
 		return residual_planned_stmt(query, residual, cursor_options, params);
 	}
-	return plan_one_fragment(query, &distribution, source, cursor_options, params);
+	return plan_one_fragment(query, &distribution, source, cursor_options, params, keep);
 }
 
 /* Reads reference tables only. */
@@ -170,7 +172,7 @@ needs_steps(Query *query)
 
 static PlannedStmt *
 plan_distributed(Query *query, const char *source, int cursor_options,
-				 ParamListInfo params, DistRelations found)
+				 ParamListInfo params, DistRelations found, bool keep)
 {
 	PlannedStmt *stmt = NULL;
 
@@ -181,7 +183,7 @@ plan_distributed(Query *query, const char *source, int cursor_options,
 	if (stmt == NULL && query->commandType != CMD_SELECT)
 		stmt = plan_write(query, cursor_options, params);
 	if (stmt == NULL)
-		stmt = plan_read(query, source, cursor_options, params);
+		stmt = plan_read(query, source, cursor_options, params, keep);
 
 	if ((cursor_options & CURSOR_OPT_SCROLL) && !ExecSupportsBackwardScan(stmt->planTree))
 		stmt->planTree = materialize_finished_plan(stmt->planTree);
@@ -190,7 +192,8 @@ plan_distributed(Query *query, const char *source, int cursor_options,
 
 /* Plans a query with distributed tables, which may be scribbled on. */
 static PlannedStmt *
-plan_query(Query *query, const char *source, int cursor_options, ParamListInfo params)
+plan_query(Query *query, const char *source, int cursor_options, ParamListInfo params,
+		   bool keep)
 {
 	PlannedStmt *stmt;
 	List *outer = fragment_scope_enter();
@@ -200,7 +203,7 @@ plan_query(Query *query, const char *source, int cursor_options, ParamListInfo p
 	PG_TRY();
 	{
 		stmt = plan_distributed(query, source, cursor_options, params,
-								query_dist_relations(query));
+								query_dist_relations(query), keep);
 	}
 	PG_FINALLY();
 	{
@@ -300,7 +303,8 @@ plan_again(Query *query, const char *source, int cursor_options, ParamListInfo p
 	if (repeat.query == NULL)
 		return stmt;
 	if (shard != REPEAT_HERE || is_for_shards(repeat.query))
-		stmt = plan_query(repeat.query, source, cursor_options, params);
+		stmt = plan_query(repeat.query, source, cursor_options, params,
+						  shard == REPEAT_HERE);
 	return repeat_planned(&repeat, stmt);
 }
 
@@ -323,7 +327,7 @@ plan_found(Query *query, const char *source, int cursor_options, ParamListInfo p
 	if (!found.any)
 		return plan_locally(query, source, cursor_options, params);
 	if (!found.sharded)
-		return plan_query(query, source, cursor_options, params);
+		return plan_query(query, source, cursor_options, params, false);
 
 	if (point_of_query(query, &point))
 		index = point_shard(&point, params);
@@ -334,7 +338,7 @@ plan_found(Query *query, const char *source, int cursor_options, ParamListInfo p
 		stmt = plan_again(query, source, cursor_options, params, shard);
 	if (stmt == NULL && shard == REPEAT_HERE)
 		stmt = plan_point_here(query, point.table, index, source, cursor_options, params);
-	return stmt != NULL ? stmt : plan_query(query, source, cursor_options, params);
+	return stmt != NULL ? stmt : plan_query(query, source, cursor_options, params, false);
 }
 
 /* A statement as it came, not a piece of one. */

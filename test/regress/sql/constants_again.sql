@@ -200,5 +200,20 @@ TABLE kept \gset after_
 SELECT :after_count - :before_count AS more, :after_bytes - :before_bytes AS more_bytes;
 SELECT count(*) > 6 AS kept FROM pg_backend_memory_contexts WHERE name = 'pando kept execution';
 
+-- Whose plan is not for one row is planned each time, until there is an index by which it is.
+CREATE TABLE late (k bigint, i int);
+SELECT create_distributed_table('late', NULL, colocate_with => 'none');
+SELECT put('late', true);
+INSERT INTO late SELECT k, k FROM generate_series(1, 2000) k;
+CREATE FUNCTION kept_by(n int) RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE before bigint := (SELECT count FROM kept);
+BEGIN
+	PERFORM each('SELECT i FROM @ WHERE k = #', 'late', n);
+	RETURN (SELECT count FROM kept) - before;
+END $$;
+SELECT kept_by(1100);
+CREATE UNIQUE INDEX ON late (k);
+SELECT kept_by(3), kept_by(1100) > 0 AS later;
+
 DROP SCHEMA again CASCADE;
 SELECT citus_set_node_property(nodename, nodeport, 'shouldhaveshards', false) FROM pg_dist_node WHERE groupid = 0;
