@@ -17,6 +17,10 @@ CREATE OR REPLACE FUNCTION pando.fragment(number int, VARIADIC arguments "any") 
 CREATE OR REPLACE FUNCTION pando.refuse_several_sources(bigint, text)
 	RETURNS boolean LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'refuse_several_sources';
 
+-- Of a subquery in SET (a, b) = (SELECT ...) that was joined: it has one row, or it fails.
+CREATE OR REPLACE FUNCTION pando.refuse_second_row(number bigint) RETURNS boolean
+	LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'refuse_second_row';
+
 -- Where a row of a shard is: what is to be locked travels as this. Called on the shard's node.
 CREATE OR REPLACE FUNCTION pando.row_place(tableoid oid, ctid tid, xmin xid) RETURNS text
 	LANGUAGE c STABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'row_place';

@@ -113,7 +113,8 @@ local_pack(const FragmentLocal *local)
 {
 	if (local == NULL)
 		return NIL;
-	return list_make3(makeInteger(local->cursor_options), local->query, local->key);
+	return list_make4(makeInteger(local->cursor_options), local->query, local->key,
+					  makeBoolean(local->only));
 }
 
 static Const *
@@ -162,6 +163,7 @@ fragment_packed_local(List *packed, FragmentLocal *local)
 	local->cursor_options = intVal(linitial(fields));
 	local->query = lsecond_node(Query, fields);
 	local->key = lthird(fields);
+	local->only = boolVal(lfourth(fields));
 	return true;
 }
 

@@ -44,6 +44,7 @@ typedef struct FragmentLocal
 	Query *query;
 	Expr *key; /* its shard group is the one that is needed; NULL: there is but one */
 	int cursor_options;
+	bool only; /* no node can run the fragment's text */
 } FragmentLocal;
 
 /* Of a statement whose constants are parameters of its plan (planner/repeat.c). */

@@ -579,6 +579,17 @@ conflict_broadcast(Query *insert)
 	plan_replaced(&trial);
 }
 
+RangeTblEntry *
+broadcast_of_query(Query *query, const char *name)
+{
+	Trial trial = {0};
+	RangeTblEntry *rte = rte_of_output(name, query);
+
+	become_read(rte, add_replaced(&trial, query), query);
+	plan_replaced(&trial);
+	return rte;
+}
+
 /* ------------------------------------------------------------------------------------
  * Reads in a query.
  */

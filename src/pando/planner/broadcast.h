@@ -38,6 +38,9 @@ extern bool write_broadcast(Query *query);
  */
 extern void conflict_broadcast(Query *insert);
 
+/* A FROM item that reads the rows of the query, which refers to nothing outside. */
+extern RangeTblEntry *broadcast_of_query(Query *query, const char *name);
+
 /* The FROM functions list of a call that yields a query's columns. */
 extern List *broadcast_read_functions(Node *call, Query *query);
 

@@ -317,6 +317,7 @@ plan_found(Query *query, const char *source, int cursor_options, ParamListInfo p
 	RepeatShard shard = REPEAT_UNKNOWN;
 	Point point;
 	int index = -1;
+	bool is_point;
 
 	/* PostgreSQL doesn't plan them either. */
 	if (found.any && found.with_queries)
@@ -329,10 +330,15 @@ plan_found(Query *query, const char *source, int cursor_options, ParamListInfo p
 	if (!found.sharded)
 		return plan_query(query, source, cursor_options, params, false);
 
-	if (point_of_query(query, &point))
+	is_point = point_of_query(query, &point);
+	if (is_point)
 		index = point_shard(&point, params);
 	if (index >= 0)
 		shard = shard_is_only_here(point.table, index) ? REPEAT_HERE : REPEAT_ELSEWHERE;
+	else if (whole && is_point && conflict_is_for_here(query))
+		stmt = plan_point_later(query, &point, cursor_options);
+	if (stmt != NULL)
+		return stmt;
 	/* Where values are given to plan with, the plan cache decides if they are used. */
 	if (whole && (shard != REPEAT_HERE || params == NULL))
 		stmt = plan_again(query, source, cursor_options, params, shard);

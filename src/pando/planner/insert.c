@@ -223,25 +223,37 @@ reads_tables_walker(Node *node, void *context)
 	return query_tree_walker(query, reads_tables_walker, context, QTW_IGNORE_JOINALIASES);
 }
 
-/* What of an INSERT is evaluated with the row: RETURNING and ON CONFLICT. */
+/* What of ON CONFLICT is evaluated with the row: not its exclRelTlist, which is the
+ * planner's. */
+static List *
+conflict_parts(const Query *query)
+{
+	const OnConflictExpr *conflict = query->onConflict;
+
+	return conflict == NULL
+			   ? NIL
+			   : list_make4(conflict->arbiterElems, conflict->arbiterWhere,
+							conflict->onConflictSet, conflict->onConflictWhere);
+}
+
+/* The same of the whole INSERT. */
 static Node *
 parts_on_shard(const Query *query)
 {
-	const OnConflictExpr *conflict = query->onConflict;
-	List *returning = query->returningList;
-
-	/* Not its exclRelTlist, which is the planner's. */
-	return conflict == NULL
-			   ? (Node *) returning
-			   : (Node *) list_make5(returning, conflict->arbiterElems,
-									 conflict->arbiterWhere, conflict->onConflictSet,
-									 conflict->onConflictWhere);
+	return (Node *) lcons(query->returningList, conflict_parts(query));
 }
 
 const char *
 insert_hazard(const Query *query)
 {
 	return expression_hazard(parts_on_shard(query));
+}
+
+bool
+conflict_is_for_here(const Query *query)
+{
+	return query->onConflict != NULL &&
+		   expression_hazard((Node *) conflict_parts(query)) != NULL;
 }
 
 void

@@ -30,6 +30,7 @@
 #include "pando/planner/plan_store.h"
 #include "pando/planner/point.h"
 #include "pando/planner/repeat.h"
+#include "pando/planner/write.h"
 
 #define STORE_CAPACITY 1024
 
@@ -67,7 +68,7 @@ tells_shard_walker(Node *node, void *context)
 static bool
 may_stand_on_shards(Query *query)
 {
-	return !plan_explained && !query->hasModifyingCTE &&
+	return (!plan_explained || conflict_is_for_here(query)) && !query->hasModifyingCTE &&
 		   query->commandType != CMD_MERGE &&
 		   !query_tree_walker(query, tells_shard_walker, NULL, 0);
 }
@@ -191,6 +192,23 @@ fragment_may_run_here(Fragment *fragment, Query *query, Node *key, int cursor_op
 	if (key != NULL)
 		fragment->local->key = linitial(plan_expressions(list_make1(key)));
 	fragment->local->cursor_options = cursor_options;
+}
+
+PlannedStmt *
+plan_point_later(Query *query, const Point *point, int cursor_options)
+{
+	Query *text = copyObject(query);
+	Fragment *fragment;
+
+	text->onConflict = NULL;
+	text->returningList = NIL;
+	fragment = insert_rows_fragment(text, point->table, false);
+	fragment_may_run_here(fragment, query, point->key, cursor_options);
+	if (fragment->local == NULL)
+		return NULL;
+	fragment->local->only = true;
+	fragment_set_columns(fragment, query->returningList);
+	return fragment_planned_stmt(query, fragment);
 }
 
 typedef struct LocalPlan
@@ -318,6 +336,7 @@ plan_instead(QueryDesc *query, int eflags)
 	FragmentLocal local;
 	StoredPlan *kept = NULL;
 	bool repeated;
+	bool is_local;
 	List *packed;
 
 	if (!plan_is_kind(plan, PLAN_FRAGMENT))
@@ -326,10 +345,14 @@ plan_instead(QueryDesc *query, int eflags)
 	repeated = fragment_packed_constants(packed, &constants);
 	if (repeated)
 		query->params = repeat_params(&constants, query->params);
-	if (plan_explained || (eflags & EXEC_FLAG_EXPLAIN_ONLY) != 0)
+	is_local = fragment_packed_local(packed, &local);
+	if ((plan_explained || (eflags & EXEC_FLAG_EXPLAIN_ONLY) != 0) &&
+		!(is_local && local.only))
 		return NULL;
-	if (fragment_packed_local(packed, &local))
+	if (is_local)
 		kept = plan_here(&local, query);
+	if (is_local && kept == NULL && local.only)
+		check_on_shard(local.query, dist_table_require(local.anchor));
 	if (kept == NULL && repeated)
 		kept = repeat_kept(&constants, fragment_packed_id(packed));
 	return kept;

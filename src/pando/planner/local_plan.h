@@ -21,6 +21,7 @@
 #include "pando/metadata/table.h"
 #include "pando/plan/fragment.h"
 #include "pando/planner/distribution.h"
+#include "pando/planner/point.h"
 
 /* Is the only copy of the shard group, if there is one of that index, on this node? */
 extern bool shard_is_only_here(const DistTable *table, int index);
@@ -30,6 +31,14 @@ extern bool shard_is_only_here(const DistTable *table, int index);
 extern PlannedStmt *plan_point_here(Query *query, const DistTable *table, int index,
 									const char *source, int cursor_options,
 									ParamListInfo params);
+
+/*
+ * The plan of an INSERT whose ON CONFLICT can be evaluated here alone, into the shard
+ * that a parameter decides: an error, when it starts, unless that is here. NULL if it
+ * can't be had.
+ */
+extern PlannedStmt *plan_point_later(Query *query, const Point *point,
+									 int cursor_options);
 
 /* The same for a SELECT that needs one shard group. */
 extern PlannedStmt *plan_single_here(Query *query, const Distribution *distribution,

@@ -27,6 +27,7 @@
 #include "utils/lsyscache.h"
 
 #include "pando/planner/broadcast.h"
+#include "pando/planner/computed_change.h"
 #include "pando/planner/distribution.h"
 #include "pando/planner/equality.h"
 #include "pando/planner/flatten.h"
@@ -103,38 +104,34 @@ order_walker(Node *node, const char **construct)
 	return expression_tree_walker(node, order_walker, construct);
 }
 
-static void
-refuse_for_copies(const DistTable *target, const char *construct)
+/* What may come out differently for two copies of a row, in words for a user; NULL:
+ * nothing. */
+static const char *
+varying_construct(Query *query)
 {
-	ereport(ERROR,
-			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-			 errmsg("%s in a change of table \"%s\", which has several copies, is not "
-					"supported yet",
-					construct, get_rel_name(target->relid)),
-			 errdetail("The copies might come to differ.")));
-}
+	const char *construct = NULL;
 
-static void
-refuse_system_columns(const DistTable *target, Query *query)
-{
-	if (table_has_copies(target) && write_system_columns(query).others)
-		refuse_for_copies(target, "a system column");
+	if (write_system_columns(query).others)
+		return "a system column";
+	if (query_varies((Node *) query))
+		return "a volatile function";
+	order_walker((Node *) query, &construct);
+	return construct;
 }
 
 void
 refuse_varying_copies(const DistTable *target, Query *query)
 {
-	const char *construct = NULL;
+	const char *construct = table_has_copies(target) ? varying_construct(query) : NULL;
 
-	if (!table_has_copies(target))
-		return;
-	refuse_system_columns(target, query);
-	if (query_varies((Node *) query))
-		construct = "a volatile function";
-	else
-		order_walker((Node *) query, &construct);
 	if (construct)
-		refuse_for_copies(target, construct);
+		ereport(
+			ERROR,
+			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+			 errmsg("%s in a change of table \"%s\", which has several copies, is not "
+					"supported yet",
+					construct, get_rel_name(target->relid)),
+			 errdetail("The copies might come to differ.")));
 }
 
 void
@@ -255,57 +252,87 @@ refuse_several_sources(PG_FUNCTION_ARGS)
 }
 
 static void
-refuse_modification(const DistTable *target, const Distribution *distribution)
+refuse_modification(const DistTable *target, Query *query, const char *why)
 {
-	ereport(ERROR,
-			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-			 errmsg("this change of table \"%s\" cannot be made on its shards and is not "
-					"supported yet",
-					get_rel_name(target->relid)),
-			 errdetail("%s.", distribution->reason
-								  ? distribution->reason
-								  : "It depends on rows of other shards or tables")));
+	refuse_varying_copies(target, query);
+	ereport(
+		ERROR,
+		(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+		 errmsg("this change of table \"%s\" cannot be made on its shards and is not "
+				"supported yet",
+				get_rel_name(target->relid)),
+		 errdetail("%s.", why ? why : "It depends on rows of other shards or tables")));
 }
 
+/* Does each shard, or each copy of the table, find all that the statement needs? */
+static bool
+can_stand_on_shards(Query *query, const DistTable *target,
+					const Distribution *distribution)
+{
+	if (query->hasModifyingCTE && distribution->kind != DIST_SINGLE)
+		return false;
+	if (table_has_copies(target) && varying_construct(query) != NULL)
+		return false;
+	/* A copy of the row on a node of another shard group would be forgotten. */
+	if (target->kind == TABLE_REFERENCE)
+		return distribution->kind == DIST_ANYWHERE;
+	return distribution->kind == DIST_SINGLE || distribution->kind == DIST_SHARDED;
+}
+
+/* The statement once what it is compared with has been read, and is known to all shards;
+ * NULL if it can't stand on them then, either. */
+static Query *
+change_after_reads(Query *query, const DistTable *target, Distribution *distribution)
+{
+	Query *copy = query_without_join_columns(copyObject(query));
+
+	if (!write_broadcast(copy))
+		return NULL;
+	*distribution = distribution_of_query(copy);
+	return can_stand_on_shards(copy, target, distribution) ? copy : NULL;
+}
+
+/* The same once all that it computes has been computed; `given`: with the policies of its
+ * target. Raises an error if that can't be. */
+static Query *
+change_after_computing(Query *given, Query *query, const DistTable *target,
+					   Distribution *distribution)
+{
+	const char *why = distribution->reason;
+	Query *computed;
+
+	broadcast_forget(0);
+	computed = change_computed_here(given, target, &why);
+	if (computed == NULL)
+		refuse_modification(target, query, why);
+	*distribution = distribution_of_query(computed);
+	if (!can_stand_on_shards(computed, target, distribution))
+		refuse_modification(target, query, distribution->reason);
+	return computed;
+}
+
+/* `given`: with the policies of its target. */
 static Fragment *
-modification_fragment(Query *query, const DistTable *target)
+change_fragment(Query *given, Query *query, const DistTable *target)
 {
 	List *outer = broadcast_enter();
 	SystemColumns columns = write_system_columns(query);
 	Distribution distribution;
-	bool whole;
-	bool broadcast = false;
+	bool by_ctid = false;
 	Fragment *fragment;
 
-	refuse_system_columns(target, query);
 	if (columns.tableoid)
 		query = write_with_shell_oids(query);
 	distribution = distribution_of_query(query);
-
-	/* What it is compared with may run first, and be known to all shards. */
-	if (distribution.kind == DIST_COORDINATOR ||
-		(target->kind == TABLE_REFERENCE && distribution.kind != DIST_ANYWHERE))
+	if (!can_stand_on_shards(query, target, &distribution))
 	{
-		Query *copy = query_without_join_columns(copyObject(query));
+		Query *change = change_after_reads(query, target, &distribution);
 
-		broadcast = write_broadcast(copy);
-		if (broadcast)
-		{
-			query = copy;
-			distribution = distribution_of_query(query);
-		}
+		by_ctid = change != NULL && columns.others;
+		query = change != NULL
+					? change
+					: change_after_computing(given, query, target, &distribution);
 	}
-	whole = distribution.kind == DIST_SINGLE;
-	if (target->kind == TABLE_REFERENCE)
-		whole |= distribution.kind == DIST_ANYWHERE;
-	else
-		whole |= distribution.kind == DIST_SHARDED;
-	/* A copy of the row on a node of another shard group would be forgotten. */
-	if (!whole || (target->kind == TABLE_REFERENCE && distribution.kind == DIST_SINGLE))
-		refuse_modification(target, &distribution);
-	if (query->hasModifyingCTE && distribution.kind != DIST_SINGLE)
-		refuse_modification(target, &distribution);
-	refuse_varying_copies(target, query);
 	if (query->commandType == CMD_UPDATE)
 		refuse_key_change(target, query->targetList, query->resultRelation, 0,
 						  distribution.pruned ? distribution.keys : NIL);
@@ -314,7 +341,7 @@ modification_fragment(Query *query, const DistTable *target)
 	fragment = fragment_from_query(query, &distribution);
 	fragment->anchor = target->relid;
 	fragment->subplans = broadcast_results_of(query);
-	fragment->by_ctid = broadcast && columns.others;
+	fragment->by_ctid = by_ctid;
 	broadcast_leave(outer);
 	return fragment;
 }
@@ -335,7 +362,7 @@ plan_write(Query *query, int cursor_options, ParamListInfo params)
 						errmsg("MERGE into a distributed table is not supported yet")));
 	bare = query_with_rows_written_out(query_without_target_policies(query));
 	if (query->commandType != CMD_INSERT)
-		fragment = modification_fragment(bare, target);
+		fragment = change_fragment(query, bare, target);
 	else
 	{
 		fragment = insert_fragment(bare, target);

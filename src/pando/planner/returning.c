@@ -7,7 +7,6 @@
 #include "pando/compat/compat.h"
 
 #include "access/sysattr.h"
-#include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
 #include "parser/parsetree.h"
@@ -15,10 +14,11 @@
 #include "utils/lsyscache.h"
 
 #include "pando/metadata/table.h"
-#include "pando/plan/row_place.h"
+#include "pando/planner/carried.h"
 #include "pando/planner/flatten.h"
 #include "pando/planner/from_item.h"
 #include "pando/planner/hazard.h"
+#include "pando/planner/join_tree.h"
 #include "pando/planner/returning.h"
 #include "pando/planner/write.h"
 
@@ -41,78 +41,46 @@ returning_is_computed_here(Query *query)
 			   (Node *) query_with_rows_written_out(query)->returningList) != NULL;
 }
 
-typedef struct Returned
+/*
+ * Rows of other FROM items than the target are written out. Where an outer join may leave
+ * out one that is no table, nothing would tell.
+ */
+static void
+write_out_items(Query *write)
 {
-	List *exprs; /* of the write, by number of the column that returns them */
-	Index depth;
-} Returned;
+	Bitmapset *items = NULL;
 
-/* The column for it, of the row that the write returns. */
-static Node *
-returned_column(Returned *returned, Node *expr)
-{
-	int number = 0;
-
-	expr = copyObject(expr);
-	IncrementVarSublevelsUp(expr, -(int) returned->depth, 0);
-	if (!list_member(returned->exprs, expr))
-		returned->exprs = lappend(returned->exprs, expr);
-	while (!equal(list_nth(returned->exprs, number++), expr))
-		;
-	return (Node *) makeVar(1, number, exprType(expr), exprTypmod(expr),
-							exprCollation(expr), returned->depth);
-}
-
-static Node *
-returned_mutator(Node *node, Returned *returned)
-{
-	if (node == NULL)
-		return NULL;
-	if (is_shard_call(node) && shard_call_column(node)->varlevelsup == returned->depth)
-		return returned_column(returned, node);
-	if (IsA(node, Var) && ((Var *) node)->varlevelsup == returned->depth)
-		return returned_column(returned, node);
-	if (IsA(node, Query))
+	foreach_ptr (Var, var, pull_vars_of_level((Node *) write->returningList, 0))
 	{
-		Node *result;
-
-		returned->depth++;
-		result =
-			(Node *) query_tree_mutator((Query *) node, returned_mutator, returned, 0);
-		returned->depth--;
-		return result;
+		if (IsA(var, Var) && var->varattno == InvalidAttrNumber &&
+			var->varno != write->resultRelation)
+			items = bms_add_member(items, var->varno);
 	}
-	return expression_tree_mutator(node, returned_mutator, returned);
-}
-
-static List *
-columns_of(List *exprs)
-{
-	List *columns = NIL;
-
-	foreach_ptr (Expr, expr, exprs)
+	for (int varno = -1; (varno = bms_next_member(items, varno)) >= 0;)
 	{
-		int number = list_length(columns) + 1;
-
-		columns = lappend(
-			columns, makeTargetEntry(expr, number, psprintf("column%d", number), false));
+		if (rt_fetch(varno, write->rtable)->rtekind != RTE_RELATION &&
+			join_tree_has_outer((Node *) write->jointree))
+			ereport(
+				ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("RETURNING a row of \"%s\", which an outer join may leave out, "
+						"is not supported in a change of a distributed table",
+						rt_fetch(varno, write->rtable)->eref->aliasname)));
+		level_fix_whole_rows(write, varno);
 	}
-	/* A row is a row. */
-	if (columns == NIL)
-		columns = list_make1(
-			makeTargetEntry((Expr *) makeBoolConst(true, false), 1, "row", false));
-	return columns;
 }
 
 Query *
 returning_split(Query *write, const char *name, CommonTableExpr **cte, Index up)
 {
-	List *returning = (List *) expression_with_shell_oids(
-		(Node *) query_with_rows_written_out(write)->returningList, write);
-	Returned returned = {0};
+	Carried returned = {.varno = 1};
+	List *returning;
 	Query *select;
 
-	returning = (List *) returned_mutator((Node *) returning, &returned);
+	write_out_items(write);
+	returning = (List *) expression_with_shell_oids(
+		(Node *) query_with_rows_written_out(write)->returningList, write);
+	returning = (List *) carried_columns((Node *) returning, &returned);
 	/* As a column it would be computed here again. */
 	foreach_ptr (Var, var, returned.exprs)
 	{

@@ -35,6 +35,9 @@ extern PlannedStmt *plan_insert_select(Query *query, const DistTable *target,
  * NULL when a shard may do it. */
 extern const char *insert_hazard(const Query *insert);
 
+/* Is that so for its ON CONFLICT? Raises no error for any statement. */
+extern bool conflict_is_for_here(const Query *query);
+
 /* Raises an error unless ON CONFLICT and RETURNING of the INSERT can be evaluated on
  * shards. */
 extern void check_on_shard(Query *insert, const DistTable *target);

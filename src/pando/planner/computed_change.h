@@ -1,0 +1,22 @@
+/*
+ * computed_change.h: UPDATE and DELETE with what no shard can compute.
+ *
+ * Internal to the planner module.
+ */
+#ifndef PANDO_PLANNER_COMPUTED_CHANGE_H
+#define PANDO_PLANNER_COMPUTED_CHANGE_H
+
+#include "pando/compat/compat.h"
+#include "nodes/parsenodes.h"
+#include "pando/metadata/table.h"
+
+/*
+ * The change with all that is to be computed in one FROM item: a query that gives the
+ * rows to change, which it locks, and their new values. Its rows are to be read first;
+ * the item becomes a read of them. NULL where that can't be had, and *why then says why,
+ * in words for a user. Raises an error if the distribution column would change.
+ */
+extern Query *change_computed_here(Query *query, const DistTable *target,
+								   const char **why);
+
+#endif
