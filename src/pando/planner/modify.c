@@ -352,6 +352,7 @@ plan_write(Query *query, int cursor_options, ParamListInfo params)
 	const RangeTblEntry *rte = rt_fetch(query->resultRelation, query->rtable);
 	const DistTable *target = dist_table(rte->relid);
 	Fragment *fragment;
+	Query *given;
 	Query *bare;
 	Point point;
 
@@ -360,9 +361,10 @@ plan_write(Query *query, int cursor_options, ParamListInfo params)
 	if (query->commandType == CMD_MERGE)
 		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 						errmsg("MERGE into a distributed table is not supported yet")));
-	bare = query_with_rows_written_out(query_without_target_policies(query));
+	given = query_with_rows_written_out(query);
+	bare = query_without_target_policies(given);
 	if (query->commandType != CMD_INSERT)
-		fragment = change_fragment(query, bare, target);
+		fragment = change_fragment(given, bare, target);
 	else
 	{
 		fragment = insert_fragment(bare, target);

@@ -315,6 +315,7 @@ DELETE FROM d WHERE t IN (SELECT y FROM a WHERE k=2);
 UPDATE a SET x = t.id FROM tree t WHERE t.parent=a.x AND t.k=2;
 UPDATE a SET x = (SELECT max(x) FROM b) WHERE k = 3 RETURNING id, x, (SELECT count(*) FROM e);
 DELETE FROM a USING b WHERE a.x = b.x AND a.y = b.y RETURNING a.id;
+DELETE FROM r2 WHERE EXISTS (SELECT r2.id FROM c WHERE c.x = (SELECT max(x) FROM e) LIMIT 121);
 $$);
 
 -- Copies that could take different rows
@@ -322,7 +323,5 @@ SET search_path = dist, public;
 UPDATE r SET x = a.id FROM a WHERE a.k = r.id;
 
 -- A refused change leaves nothing to the statement after it.
-DELETE FROM r2 WHERE EXISTS (SELECT r2.id FROM c WHERE c.x = (SELECT max(x) FROM e) LIMIT 121);
-SELECT count(*) FROM regexp_split_to_table('a b', ' ');
 UPDATE a SET k = (SELECT max(x) FROM e);
 SELECT count(*) FROM regexp_split_to_table('a b', ' ');

@@ -51,6 +51,37 @@ EXECUTE change(NULL, 1);
 SELECT count(*), sum(v), sum(g) FROM t;
 SELECT count(*) FROM u;
 
+-- What PostgreSQL alone can evaluate: ON CONFLICT on the shards of this node, and any change.
+CREATE FUNCTION next(i int) RETURNS int LANGUAGE plpgsql VOLATILE AS 'BEGIN RETURN i + 1; END';
+PREPARE next_of(int, int) AS INSERT INTO t (k, v) VALUES ($1, $2) ON CONFLICT (k) DO UPDATE SET v = next(t.v) RETURNING v, next(k);
+CREATE FUNCTION here_and_elsewhere() RETURNS TABLE (here bool, result text, n bigint) LANGUAGE plpgsql AS $$
+DECLARE one record; key int;
+BEGIN
+	CREATE TEMP TABLE got (key int, result text);
+	FOR turn IN 1 .. 2 LOOP
+		FOR key IN 1 .. 30 LOOP
+			BEGIN
+				EXECUTE format('EXECUTE next_of(%s, 1)', key) INTO one;
+				INSERT INTO got VALUES (key, CASE WHEN one.v > 1 AND one.next = key + 1 THEN 'changed' END);
+			EXCEPTION WHEN feature_not_supported THEN INSERT INTO got VALUES (key, SQLERRM);
+			END;
+		END LOOP;
+	END LOOP;
+	RETURN QUERY SELECT groupid = 0, got.result, count(*) FROM got JOIN pg_dist_placement
+		ON shardid = get_shard_id_for_distribution_column('t', got.key) GROUP BY 1, 2 ORDER BY 1, 2;
+	DROP TABLE got;
+END $$;
+SELECT * FROM here_and_elsewhere();
+SET plan_cache_mode = force_generic_plan;
+SELECT * FROM here_and_elsewhere();
+RESET plan_cache_mode;
+EXECUTE next_of(NULL, 1);
+PREPARE next_for(int) AS UPDATE t SET v = next(v) WHERE k = $1 RETURNING v;
+SELECT all_of('next_for(%s)');
+SELECT k AS key_here FROM t JOIN pg_dist_placement ON shardid = get_shard_id_for_distribution_column('t', k) AND groupid = 0 ORDER BY k LIMIT 1 \gset
+EXPLAIN (COSTS off) EXECUTE next_of(:key_here, 1);
+EXPLAIN (COSTS off) INSERT INTO t (k, v) VALUES (:key_here, 1) ON CONFLICT (k) DO UPDATE SET v = next(t.v);
+
 -- Constants: the plan is made for the shard at once.
 UPDATE t SET v = 1 WHERE k = 1 RETURNING *;
 UPDATE t SET v = 2, k = 1 WHERE k = 1 RETURNING *;

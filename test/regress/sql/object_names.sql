@@ -105,8 +105,13 @@ SET LOCAL citus.sort_returning = on;
 UPDATE dist.named SET o = 'objects.two'::regclass WHERE c = 'objects.one'::regclass RETURNING k, c, o = 'objects.two'::regclass AS same;
 DELETE FROM dist.named WHERE o = 'objects.two'::regclass;
 ROLLBACK;
-UPDATE dist.named SET k = k WHERE c = 1::oid;
-UPDATE dist.named SET o = c WHERE k = 3;
 \set VERBOSITY default
+-- Nor what is written.
+UPDATE plain.named SET o = c, c = o::regclass WHERE c <> 1::oid;
+UPDATE dist.named SET o = c, c = o::regclass WHERE c <> 1::oid;
+SELECT public.compare('SELECT * FROM named');
+DELETE FROM plain.named WHERE c::oid = 'objects.one'::regclass AND ns::text = 'objects';
+DELETE FROM dist.named WHERE c::oid = 'objects.one'::regclass AND ns::text = 'objects';
+SELECT public.compare('SELECT k, c::text FROM named');
 DROP TABLE plain.named, plain.named_r, dist.named, dist.named_r;
 DROP SCHEMA objects CASCADE;
