@@ -103,6 +103,15 @@ like($client->run("SELECT v FROM t WHERE k = $key1"), qr/^(08|57)/, 'killed afte
 is($client->run("ROLLBACK TO SAVEPOINT a; SELECT v FROM t WHERE k = $key2"), '0', 'other nodes can be used after ROLLBACK TO SAVEPOINT');
 is($client->run('ROLLBACK'), '', 'ROLLBACK works');
 
+# A cancel that comes while nodes roll back to a savepoint does not cut that short.
+my $psql = $cluster->start_at($coordinator, 'savepoint-before-rollback',
+	"BEGIN; UPDATE t SET v = 1 WHERE k IN ($key1, $key2); SAVEPOINT a; UPDATE t SET v = 5 WHERE k IN ($key1, $key2);\nROLLBACK TO SAVEPOINT a;\n"
+	  . "UPDATE t SET v = v + 1 WHERE k IN ($key1, $key2) RETURNING v; ROLLBACK");
+is($coordinator->safe_psql('postgres', "SELECT pg_cancel_backend($psql->{pid})"), 't', 'a cancel during ROLLBACK TO SAVEPOINT');
+$coordinator->safe_psql('postgres', 'SELECT pando.debug_point_clear()');
+$psql->{handle}->finish;
+is($psql->{out} . $psql->{err}, "2\n2\n", 'the nodes are where the savepoint was');
+
 $client->start("SELECT sum(nap(0.1, k)) FROM t");
 $worker1->poll_query_until('postgres', "SELECT count(*) > 0 $sessions AND state = 'active'");
 kill_sessions($worker1);

@@ -73,38 +73,43 @@ take_outcome(Session *session, int elevel)
 /*
  * Waits until all flights are over, throwing their results away; errors are reported at
  * elevel, below ERROR. Returns false, with the laggards still under way, when the time is
- * over or the backend is asked to stop.
+ * over or the backend is asked to stop. A cancel does not cut this short: what ends here
+ * must end on every node alike, and the cancel concerns what comes after it.
  */
 bool
 settle(List *sessions, long timeout_ms, int elevel)
 {
 	TimestampTz start = GetCurrentTimestamp();
+	bool cancelled = false;
+	bool all_over;
 
 	for (;;)
 	{
-		bool all_over = true;
 		long left;
 
+		all_over = true;
 		foreach_ptr (Session, session, sessions)
 		{
 			take_outcome(session, elevel);
 			if (!is_over(session))
 				all_over = false;
 		}
-		if (all_over)
-			return true;
 		left = timeout_ms - TimestampDifferenceMilliseconds(start, GetCurrentTimestamp());
-		if (left <= 0)
-			return false;
-		if (session_wait_any(sessions, left) == NULL)
+		if (all_over || left <= 0 || ProcDiePending)
 			break;
+		if (QueryCancelPending)
+		{
+			cancelled = true;
+			QueryCancelPending = false;
+		}
+		(void) session_wait_any(sessions, left);
 	}
-	foreach_ptr (Session, session, sessions)
+	if (cancelled)
 	{
-		if (!is_over(session))
-			return false;
+		QueryCancelPending = true;
+		InterruptPending = true;
 	}
-	return true;
+	return all_over;
 }
 
 /* Cancels what runs on the sessions, all at once; those that don't end in time die. */

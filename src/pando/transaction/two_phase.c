@@ -23,7 +23,6 @@
 #include "utils/builtins.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
-#include "utils/timestamp.h"
 
 #define SECOND_PHASE_MS 30000
 #define RECORDS_TO_CLEAN 1000 /* of one backend, until it asks for recovery */
@@ -156,24 +155,6 @@ two_phase_prepare(void)
 }
 
 /*
- * Waits for the answers. A cancel comes too late: the transaction is committed, and the
- * client is to find it so on every node.
- */
-static void
-settle_committed(List *sessions)
-{
-	TimestampTz start = GetCurrentTimestamp();
-	long left = SECOND_PHASE_MS;
-
-	while (left > 0 && !settle(sessions, left, WARNING) && !ProcDiePending)
-	{
-		QueryCancelPending = false;
-		left = SECOND_PHASE_MS -
-			   TimestampDifferenceMilliseconds(start, GetCurrentTimestamp());
-	}
-}
-
-/*
  * What if some nodes did not say that they committed? Recovery does it over connections
  * of its own, now if they can be reached. If not, this backend returns when the nodes
  * themselves know to be in doubt, so that nobody reads past the transaction there.
@@ -244,7 +225,7 @@ two_phase_commit(void)
 		}
 		sessions = lappend(sessions, session);
 	}
-	settle_committed(sessions);
+	(void) settle(sessions, SECOND_PHASE_MS, WARNING);
 	leave_to_recovery(sessions);
 	count_records(list_length(sessions));
 	list_free(sessions);
