@@ -64,13 +64,17 @@ def value(col, scope):
     if col == 'arr':
         return random.choice([f'ARRAY[{column(scope)}]', 'NULL'])
     return random.choice([str(random.randint(0, 20)), 'NULL', column(scope), f'{column(scope)} + 1',
-                          f'CASE WHEN {column(scope)} > 3 THEN 1 ELSE {column(scope)} END', f'coalesce({column(scope)}, 7)'])
+                          f'public.later({column(scope)})', f'CASE WHEN {column(scope)} > 3 THEN 1 ELSE {column(scope)} END', f'coalesce({column(scope)}, 7)'])
 
 
-def returning(scope, chance=0.4):
-    if random.random() > chance:
+def returning(scope, table):
+    if random.random() > 0.4:
         return ''
-    return ' RETURNING ' + ', '.join(column(scope) for _ in range(random.randint(1, 3)))
+    items = [column(scope) for _ in range(random.randint(1, 3))]
+    # A row of w has values of sequences, which may be others.
+    if random.random() < 0.2 and table != 'w':
+        items.append(random.choice(scope)[0])
+    return ' RETURNING ' + ', '.join(items)
 
 
 def unique_source(scope, key):
@@ -95,9 +99,15 @@ def update():
     sets = ', '.join(f'{c} = {value(c, scope)}' for c in random.sample(settable, random.randint(1, 2)))
     if random.random() < 0.15 and 'x' in settable:
         t = random.choice(list(SOURCES))
-        sets = f'x = (SELECT count(*) FROM {t} z WHERE z.{SOURCES[t][0]} = {column(scope[:1], 0.7)})'
+        these = f'FROM {t} z WHERE z.{SOURCES[t][0]} = {column(scope[:1], 0.7)}'
+        other = random.choice(settable)
+        if other == 'x':
+            sets = f'x = (SELECT count(*) {these})'
+        else:
+            second = "concat('s', count(*))" if other in TEXTS else f'max(z.{SOURCES[t][0]})'
+            sets = f'(x, {other}) = (SELECT count(*), {second} {these})'
     return (f'UPDATE {table} {target} SET {sets}{sources}' + (' WHERE ' + ' AND '.join(parts) if parts else '') +
-            returning(scope))
+            returning(scope, table))
 
 
 def delete():
@@ -108,7 +118,7 @@ def delete():
         text, more, on = unique_source(scope, TABLES[table][2])
         sources, parts, scope = f' USING {text}', [on], scope + more
     parts += where(scope)
-    return f'DELETE FROM {table} {target}{sources}' + (' WHERE ' + ' AND '.join(parts) if parts else '') + returning(scope)
+    return f'DELETE FROM {table} {target}{sources}' + (' WHERE ' + ' AND '.join(parts) if parts else '') + returning(scope, table)
 
 
 def insert():
@@ -151,7 +161,7 @@ def insert():
             source = f'SELECT {", ".join(keys + [column(scope) for _ in rest])} FROM {froms}{cond}'
         if random.random() < 0.2:
             source = f'SELECT * FROM ({source}) q ORDER BY {", ".join(str(i + 1) for i in range(len(columns)))} LIMIT {random.randint(1, 20)}'
-    return f'INSERT INTO {table} ({", ".join(columns)}) {source}{conflict}' + returning([(table, columns)])
+    return f'INSERT INTO {table} ({", ".join(columns)}) {source}{conflict}' + returning([(table, columns)], table)
 
 
 def in_with(text):
@@ -163,6 +173,7 @@ def in_with(text):
 
 def main():
     random.seed(int(sys.argv[1]))
+    print('CREATE OR REPLACE FUNCTION public.later(i bigint) RETURNS bigint LANGUAGE plpgsql VOLATILE AS $later$BEGIN RETURN i + 1; END$later$;')
     print('SELECT public.compare_writes($compare$')
     for _ in range(int(sys.argv[2])):
         text = random.choice([insert, update, update, delete])()
