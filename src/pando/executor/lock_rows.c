@@ -9,7 +9,8 @@
  *   SKIP LOCKED   the row is left out, and the child's next one is taken;
  *   otherwise     the row was changed after it was read, and we have waited for that: all
  *                 is forgotten and the child read anew, as of now. What is locked stays
- *                 locked, so the same rows can't change again.
+ *                 locked, so the same rows can't change again. But a function that
+ *                 the child calls may change them whenever it is read: an error.
  *
  * In REPEATABLE READ the node raises the serialization failure itself.
  *
@@ -47,7 +48,7 @@
 #define FIRST_REACH 4
 #define REACH_GROWTH 16
 
-/* "shard id (block,offset) xmin" */
+/* "shard id (block,offset) xmin own" */
 #define PLACE_SIZE 64
 
 /* A row that is there, and can't be locked, so many times over is a bug. */
@@ -82,6 +83,7 @@ typedef struct LockRowsScan
 
 	bool done;
 	bool started; /* the child has been read before */
+	bool again;	  /* it is read as of now, for rows were changed */
 	int64 wanted; /* -1: all */
 	Tuplestorestate *store;
 	TupleTableSlot *store_slot;
@@ -374,6 +376,14 @@ outcome_of(LockRowsScan *scan, const Candidate *candidate)
 			continue;
 		if (((Target *) lfirst(target))->wait == LockWaitSkip)
 			return ROW_SKIPPED;
+		/* Who but this transaction can have changed what it wrote? */
+		if (scan->again && row_place_is_own(entry->place))
+			ereport(ERROR,
+					(errcode(ERRCODE_TRIGGERED_DATA_CHANGE_VIOLATION),
+					 errmsg("row to be locked was already modified by an operation "
+							"triggered by the current command"),
+					 errdetail("It is in shard " INT64_FORMAT ".",
+							   row_place_shard(entry->place))));
 		if (++entry->failures > MAX_FAILURES)
 			ereport(ERROR, (errcode(ERRCODE_INTERNAL_ERROR),
 							errmsg("a row that is to be locked can be read, but not "
@@ -484,9 +494,9 @@ lock_rows(LockRowsScan *scan)
 	reach = FIRST_REACH;
 	PG_TRY();
 	{
-		for (bool again = false; !complete; again = true)
+		for (scan->again = false; !complete; scan->again = true)
 		{
-			bool fresh = again && !IsolationUsesXactSnapshot();
+			bool fresh = scan->again && !IsolationUsesXactSnapshot();
 
 			if (scan->started)
 				read_child_anew(scan);

@@ -5,9 +5,11 @@
 
 #include "access/sysattr.h"
 #include "access/transam.h"
+#include "access/xact.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_collation.h"
 #include "catalog/pg_type.h"
+#include "common/string.h"
 #include "fmgr.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
@@ -19,6 +21,9 @@
 
 #include "pando/metadata/shard_relation.h"
 #include "pando/plan/row_place.h"
+
+/* Ends the place of a version that the reading transaction wrote. */
+#define OWN " own"
 
 PG_FUNCTION_INFO_V1(row_place);
 PG_FUNCTION_INFO_V1(row_ctid);
@@ -135,6 +140,12 @@ row_place_tid(const char *place)
 	return pnstrdup(start, end - start + 1);
 }
 
+bool
+row_place_is_own(const char *place)
+{
+	return pg_str_endswith(place, OWN);
+}
+
 /* What a call has learnt of the last row's table. */
 typedef struct LastShard
 {
@@ -181,8 +192,9 @@ row_place(PG_FUNCTION_ARGS)
 	TransactionId xmin = PG_GETARG_TRANSACTIONID(2);
 
 	PG_RETURN_TEXT_P(cstring_to_text(psprintf(
-		INT64_FORMAT " (%u,%u) %u", shard->id, ItemPointerGetBlockNumberNoCheck(tid),
-		ItemPointerGetOffsetNumberNoCheck(tid), xmin)));
+		INT64_FORMAT " (%u,%u) %u%s", shard->id, ItemPointerGetBlockNumberNoCheck(tid),
+		ItemPointerGetOffsetNumberNoCheck(tid), xmin,
+		TransactionIdIsCurrentTransactionId(xmin) ? OWN : "")));
 }
 
 static Datum

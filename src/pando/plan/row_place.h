@@ -4,7 +4,8 @@
  * A *place* is the text `shard id (block,offset) xmin`: pando.row_place() makes it on the
  * node, of system columns of the shard's own table. The version of the row is part of it:
  * once the row was changed, or another took its spot, nothing is at the place any more.
- * It holds for the copy that it was read from.
+ * `own` follows when the transaction that reads the row wrote this version. It holds for
+ * the copy that it was read from.
  */
 #ifndef PANDO_PLAN_ROW_PLACE_H
 #define PANDO_PLAN_ROW_PLACE_H
@@ -39,5 +40,8 @@ extern int64 row_place_shard(const char *place);
 
 /* The position in the shard's table, `(block,offset)`. */
 extern char *row_place_tid(const char *place);
+
+/* Did the transaction that read the row write this version of it? */
+extern bool row_place_is_own(const char *place);
 
 #endif

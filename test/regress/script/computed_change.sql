@@ -128,4 +128,23 @@ UPDATE a SET id = NULLIF(later(0), 0) WHERE k = 2;
 UPDATE a SET n = later(12345678) WHERE k = 2;
 UPDATE r SET id = later(1);
 UPDATE g SET twice = later(1);
+
+-- A function that changes the rows that it decides about.
+CREATE FUNCTION touched(t regclass, i bigint) RETURNS bool LANGUAGE plpgsql AS $$
+BEGIN
+	EXECUTE format('UPDATE %s SET v = v WHERE id = $1', t) USING i;
+	RETURN true;
+EXCEPTION WHEN division_by_zero THEN RETURN false;
+END $$;
+DELETE FROM a WHERE touched('a', id) AND k = 2;
+UPDATE a SET v = v + 1 WHERE touched('a', id);
+DELETE FROM s WHERE touched('s', id);
+UPDATE r SET v = 0 FROM l WHERE l.id = r.id AND touched('r', r.id);
+BEGIN ISOLATION LEVEL REPEATABLE READ;
+DELETE FROM a WHERE touched('a', id);
+ROLLBACK;
+BEGIN;
+UPDATE a SET v = v + 1;
+UPDATE a SET v = v + 1 WHERE touched('b', id) AND k = 4;
+ROLLBACK;
 SELECT * FROM digest();

@@ -34,6 +34,10 @@ UPDATE a SET v = later(1) WHERE CURRENT OF here;
 ROLLBACK;
 CREATE VIEW lv AS SELECT id, w FROM l;
 UPDATE a SET v = 1 FROM b LEFT JOIN lv ON lv.id = b.id WHERE a.id = b.id AND a.k = b.k RETURNING lv;
+\set VERBOSITY terse
+SELECT id FROM a WHERE touched('a', id) FOR UPDATE;
+SELECT id FROM a WHERE touched('a', id) FOR UPDATE SKIP LOCKED;
+\set VERBOSITY default
 
 -- Row-level security: the rows are those that UPDATE may see and change.
 CREATE ROLE computed_change_rls;
