@@ -15,6 +15,7 @@
 #include "pando/executor/shard_choice.h"
 #include "pando/executor/scan.h"
 #include "pando/executor/steps.h"
+#include "pando/executor/subplan.h"
 
 int executor_assignment_policy = ASSIGN_GREEDY;
 bool executor_binary_protocol = true;
@@ -126,6 +127,7 @@ executor_init(void)
 	scan_register();
 	lock_rows_register();
 	steps_init();
+	subplan_init();
 	shard_choice_register();
 	result_init();
 	explain_init();

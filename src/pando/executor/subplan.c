@@ -5,11 +5,15 @@
  * nodes that will read it. That way a subplan may use the same sessions as the sending.
  * Names are <global pid>_<plan>_<subplan>: unique in the cluster as long as the files
  * live.
+ *
+ * What an UPDATE or DELETE reads first says which rows it will change, and to what. A
+ * function that is called there must not change rows of the same table meanwhile.
  */
 #include "pando/compat/compat.h"
 
 #include "access/xact.h"
 #include "executor/executor.h"
+#include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 
@@ -153,8 +157,8 @@ subplans_let_places_go(FragmentRun *run)
 	run->places_kept = NIL;
 }
 
-void
-subplans_run(FragmentRun *run)
+static void
+run_all(FragmentRun *run)
 {
 	bool here;
 	List *nodes = reading_nodes(run, &here);
@@ -164,6 +168,75 @@ subplans_run(FragmentRun *run)
 		keep_places(run, nodes);
 	foreach_ptr (SubResult, sub, run->fragment->subplans)
 		run_subplan(run, sub, nodes, here);
+}
+
+/* A table whose rows to be changed are being found, and what they become. */
+typedef struct FutureChange
+{
+	Oid relid;
+	struct FutureChange *outer;
+} FutureChange;
+
+static FutureChange *future_change = NULL;
+
+void
+subplans_run(FragmentRun *run)
+{
+	FutureChange change = {.relid = run->fragment->anchor, .outer = future_change};
+
+	if (run->fragment->command == CMD_UPDATE || run->fragment->command == CMD_DELETE)
+		future_change = &change;
+	PG_TRY();
+	{
+		run_all(run);
+	}
+	PG_FINALLY();
+	{
+		future_change = change.outer;
+	}
+	PG_END_TRY();
+}
+
+/* Raises an error if the statement changes rows of such a table. */
+static void
+refuse_early_change(const PlannedStmt *stmt)
+{
+	if (stmt->commandType == CMD_SELECT && !stmt->hasModifyingCTE)
+		return;
+	foreach_ptr (RangeTblEntry, rte, stmt->rtable)
+	{
+		if ((rte->requiredPerms & (ACL_UPDATE | ACL_DELETE)) == 0)
+			continue;
+		for (const FutureChange *change = future_change; change; change = change->outer)
+		{
+			if (change->relid == rte->relid)
+				ereport(ERROR,
+						(errcode(ERRCODE_TRIGGERED_DATA_CHANGE_VIOLATION),
+						 errmsg("a function cannot change rows of table \"%s\" while a "
+								"change of the table calls it",
+								get_rel_name(rte->relid))));
+		}
+	}
+}
+
+static ExecutorStart_hook_type next_start = NULL;
+
+static void
+refusing_start(QueryDesc *query, int eflags)
+{
+	if (future_change != NULL)
+		refuse_early_change(query->plannedstmt);
+	if (next_start)
+		next_start(query, eflags);
+	else
+		standard_ExecutorStart(query, eflags);
+}
+
+void
+subplan_init(void)
+{
+	next_start = ExecutorStart_hook;
+	ExecutorStart_hook = refusing_start;
 }
 
 void

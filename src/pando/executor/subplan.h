@@ -8,6 +8,8 @@
 
 #include "pando/executor/run.h"
 
+extern void subplan_init(void);
+
 /* Gives the run its plan id and the prefix of its results' names. */
 extern void subplans_name(FragmentRun *run);
 

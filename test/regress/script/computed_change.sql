@@ -129,7 +129,7 @@ UPDATE a SET n = later(12345678) WHERE k = 2;
 UPDATE r SET id = later(1);
 UPDATE g SET twice = later(1);
 
--- A function that changes the rows that it decides about.
+-- A function that changes the rows that it decides about, or computes.
 CREATE FUNCTION touched(t regclass, i bigint) RETURNS bool LANGUAGE plpgsql AS $$
 BEGIN
 	EXECUTE format('UPDATE %s SET v = v WHERE id = $1', t) USING i;
@@ -138,11 +138,21 @@ EXCEPTION WHEN division_by_zero THEN RETURN false;
 END $$;
 DELETE FROM a WHERE touched('a', id) AND k = 2;
 UPDATE a SET v = v + 1 WHERE touched('a', id);
+UPDATE a SET v = touched('a', id)::int WHERE k = 2;
+UPDATE a SET v = touched('a', id)::int FROM b WHERE a.id = b.id;
+UPDATE r SET v = touched('r', id)::int;
 DELETE FROM s WHERE touched('s', id);
-UPDATE r SET v = 0 FROM l WHERE l.id = r.id AND touched('r', r.id);
+UPDATE r SET v = 0 WHERE touched('r', id);
 BEGIN ISOLATION LEVEL REPEATABLE READ;
 DELETE FROM a WHERE touched('a', id);
 ROLLBACK;
+CREATE FUNCTION touched_again(i bigint) RETURNS int LANGUAGE sql AS
+	'WITH x AS (UPDATE a SET v = v + 1 WHERE id = i RETURNING 1), y AS (DELETE FROM b WHERE id = i RETURNING 1) SELECT count(*)::int FROM x, y';
+UPDATE a SET v = touched_again(id) WHERE k = 4;
+CREATE FUNCTION locked(i bigint) RETURNS int LANGUAGE sql AS 'SELECT v FROM a WHERE id = i FOR UPDATE';
+UPDATE a SET v = v + locked(id) WHERE k = 4;
+CREATE FUNCTION added(i bigint) RETURNS int LANGUAGE sql AS 'INSERT INTO b (k, id, v) VALUES (77, i + 7000, 1) RETURNING v';
+UPDATE b SET v = added(id) WHERE k = 4;
 BEGIN;
 UPDATE a SET v = v + 1;
 UPDATE a SET v = v + 1 WHERE touched('b', id) AND k = 4;
