@@ -8,7 +8,7 @@ CREATE OR REPLACE FUNCTION pando.constraint_command(con oid) RETURNS text
 -- {a=1,b=x} as "a='1', b='x'", for a WITH or SET clause; NULL where there is none. pg_attver is the
 -- server's own: minor releases keep the version of a column there.
 CREATE OR REPLACE FUNCTION pando.option_list(options text[], prefix text DEFAULT '') RETURNS text
-	LANGUAGE sql STABLE SET search_path = pg_catalog AS $$
+	LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
 	SELECT string_agg(prefix || quote_ident(split_part(o, '=', 1)) || '='
 			|| quote_literal(substr(o, strpos(o, '=') + 1)), ', ' ORDER BY n)
 	FROM unnest(options) WITH ORDINALITY AS u(o, n)
@@ -19,7 +19,7 @@ $$;
 -- `columns` is ' (c)' for a column. NULL lists are the default, for which there is nothing to do.
 CREATE OR REPLACE FUNCTION pando.grant_commands(target text, acl aclitem[], owner oid,
 		columns text DEFAULT '') RETURNS SETOF text
-	LANGUAGE sql STABLE SET search_path = pg_catalog AS $$
+	LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
 	SELECT format('REVOKE ALL%s ON %s FROM PUBLIC, %I', columns, target, pg_get_userbyid(owner))
 	WHERE acl IS NOT NULL AND columns = ''
 	UNION ALL
@@ -37,7 +37,7 @@ $$;
 -- Sequences that a table owns or uses in defaults. kind: 'i' identity, 'a' owned, 'd' only used.
 CREATE OR REPLACE FUNCTION pando.table_sequences(rel regclass)
 	RETURNS TABLE (seq oid, kind "char", attnum int2)
-	LANGUAGE sql STABLE SET search_path = pg_catalog AS $$
+	LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
 	SELECT DISTINCT ON (s.oid) s.oid, k.kind, k.attnum
 	FROM (
 		SELECT d.objid AS oid, d.deptype::"char" AS kind, d.refobjsubid::int2 AS attnum
@@ -55,14 +55,14 @@ CREATE OR REPLACE FUNCTION pando.table_sequences(rel regclass)
 $$;
 
 CREATE OR REPLACE FUNCTION pando.sequence_options(seq oid) RETURNS text
-	LANGUAGE sql STABLE SET search_path = pg_catalog AS $$
+	LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
 	SELECT format('INCREMENT BY %s MINVALUE %s MAXVALUE %s START WITH %s CACHE %s%s', seqincrement,
 		seqmin, seqmax, seqstart, seqcache, CASE WHEN seqcycle THEN ' CYCLE' ELSE ' NO CYCLE' END)
 	FROM pg_sequence WHERE seqrelid = seq
 $$;
 
 CREATE OR REPLACE FUNCTION pando.sequence_commands(seq oid) RETURNS SETOF text
-	LANGUAGE sql STABLE SET search_path = pg_catalog AS $$
+	LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
 	SELECT format('CREATE SEQUENCE IF NOT EXISTS %s AS %s %s', seq::regclass,
 		format_type(seqtypid, NULL), pando.sequence_options(seqrelid))
 	FROM pg_sequence WHERE seqrelid = seq
@@ -72,7 +72,7 @@ $$;
 -- have the same numbers on all nodes and in all shards.
 CREATE OR REPLACE FUNCTION pando.column_definition(rel regclass, col int2, for_shard boolean)
 	RETURNS text
-	LANGUAGE sql STABLE SET search_path = pg_catalog AS $$
+	LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
 	SELECT CASE WHEN a.attisdropped THEN format('"........pando.dropped.%s" int4', a.attnum)
 	ELSE format('%I %s', a.attname, format_type(a.atttypid, a.atttypmod))
 		|| CASE WHEN a.attcompression = 'p' THEN ' COMPRESSION pglz'
@@ -102,7 +102,7 @@ CREATE OR REPLACE FUNCTION pando.column_definition(rel regclass, col int2, for_s
 $$;
 
 CREATE OR REPLACE FUNCTION pando.create_table_command(rel regclass, for_shard boolean) RETURNS text
-	LANGUAGE sql STABLE SET search_path = pg_catalog AS $$
+	LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
 	SELECT format('CREATE %sTABLE %s (%s)%s%s',
 		CASE c.relpersistence WHEN 'u' THEN 'UNLOGGED ' ELSE '' END, rel,
 		(SELECT string_agg(pando.column_definition(rel, a.attnum, for_shard), ', '
@@ -116,7 +116,7 @@ CREATE OR REPLACE FUNCTION pando.create_table_command(rel regclass, for_shard bo
 $$;
 
 CREATE OR REPLACE FUNCTION pando.policy_command(pol pg_policy) RETURNS text
-	LANGUAGE sql STABLE SET search_path = pg_catalog AS $$
+	LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
 	SELECT format('CREATE POLICY %I ON %s AS %s FOR %s TO %s%s%s', pol.polname,
 		pol.polrelid::regclass,
 		CASE WHEN pol.polpermissive THEN 'PERMISSIVE' ELSE 'RESTRICTIVE' END,
@@ -132,7 +132,7 @@ $$;
 -- stage and step. Stages as in table_def.h: 0 table, 1 indexes, 2 foreign keys.
 CREATE OR REPLACE FUNCTION pando.table_definition_steps(rel regclass, for_shard boolean)
 	RETURNS TABLE (stage int, step int, ord int8, command text)
-	LANGUAGE sql STABLE SET search_path = pg_catalog SET jit = off AS $$
+	LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 	SELECT * FROM (
 		SELECT 0 AS stage, 1 AS step, 0::int8 AS ord,
 			(SELECT pando.sequence_commands(s.seq)) AS command
@@ -261,7 +261,7 @@ $$;
 
 CREATE OR REPLACE FUNCTION pando.table_definition(rel regclass, for_shard boolean)
 	RETURNS TABLE (stage int, command text)
-	LANGUAGE sql STABLE SET search_path = pg_catalog SET jit = off AS $$
+	LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 	SELECT stage, command FROM pando.table_definition_steps(rel, for_shard)
 $$;
 
@@ -269,7 +269,7 @@ $$;
 -- and check constraints. The rest (foreign keys, triggers, policies, statistics, comments) is the
 -- coordinator's table's alone, where every statement ends up.
 CREATE OR REPLACE FUNCTION pando.local_shell_definition(rel regclass) RETURNS SETOF text
-	LANGUAGE sql STABLE SET search_path = pg_catalog SET jit = off AS $$
+	LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 	SELECT command FROM pando.table_definition_steps(rel, false)
 	WHERE stage = 0 OR (stage = 1 AND step <= 3)
 $$;

@@ -3,7 +3,7 @@
 
 -- An SQL expression that is NULL on a node without the object; NULL for kinds we cannot make.
 CREATE OR REPLACE FUNCTION pando.object_probe(class oid, obj oid) RETURNS text
-	LANGUAGE sql STABLE SET search_path = pg_catalog AS $$
+	LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
 	SELECT CASE class
 	WHEN 'pg_namespace'::regclass THEN format('to_regnamespace(%L)', obj::regnamespace)
 	WHEN 'pg_type'::regclass THEN format('to_regtype(%L)', obj::regtype)
@@ -25,7 +25,7 @@ CREATE OR REPLACE FUNCTION pando.object_probe(class oid, obj oid) RETURNS text
 $$;
 
 CREATE OR REPLACE FUNCTION pando.schema_commands(obj oid) RETURNS SETOF text
-	LANGUAGE sql STABLE SET search_path = pg_catalog AS $$
+	LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
 	SELECT format('CREATE SCHEMA IF NOT EXISTS %I AUTHORIZATION %I', nspname,
 		pg_get_userbyid(nspowner)) FROM pg_namespace WHERE oid = obj
 	UNION ALL
@@ -34,7 +34,7 @@ CREATE OR REPLACE FUNCTION pando.schema_commands(obj oid) RETURNS SETOF text
 $$;
 
 CREATE OR REPLACE FUNCTION pando.type_commands(obj oid) RETURNS SETOF text
-	LANGUAGE sql STABLE SET search_path = pg_catalog AS $$
+	LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
 	SELECT CASE t.typtype
 	WHEN 'e' THEN format('CREATE TYPE %s AS ENUM (%s)', obj::regtype,
 		(SELECT string_agg(quote_literal(enumlabel), ', ' ORDER BY enumsortorder)
@@ -76,7 +76,7 @@ CREATE OR REPLACE FUNCTION pando.type_commands(obj oid) RETURNS SETOF text
 $$;
 
 CREATE OR REPLACE FUNCTION pando.aggregate_command(obj oid) RETURNS text
-	LANGUAGE sql STABLE SET search_path = pg_catalog AS $$
+	LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
 	SELECT format('CREATE OR REPLACE AGGREGATE %I.%I (%s) (%s)', n.nspname, p.proname,
 		CASE WHEN p.pronargs = 0 THEN '*' ELSE pg_get_function_arguments(obj) END, concat_ws(', ',
 		format('SFUNC = %s', aggtransfn), format('STYPE = %s', format_type(aggtranstype, NULL)),
@@ -107,7 +107,7 @@ CREATE OR REPLACE FUNCTION pando.aggregate_command(obj oid) RETURNS text
 $$;
 
 CREATE OR REPLACE FUNCTION pando.function_commands(obj oid) RETURNS SETOF text
-	LANGUAGE sql STABLE SET search_path = pg_catalog AS $$
+	LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
 	SELECT CASE WHEN prokind = 'a' THEN pando.aggregate_command(obj)
 		ELSE pg_get_functiondef(obj) END FROM pg_proc WHERE oid = obj
 	UNION ALL
@@ -119,7 +119,7 @@ CREATE OR REPLACE FUNCTION pando.function_commands(obj oid) RETURNS SETOF text
 $$;
 
 CREATE OR REPLACE FUNCTION pando.collation_commands(obj oid) RETURNS SETOF text
-	LANGUAGE sql STABLE SET search_path = pg_catalog AS $$
+	LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
 	SELECT format('CREATE COLLATION %s (PROVIDER = %s, %s, DETERMINISTIC = %s)', obj::regcollation,
 		CASE collprovider WHEN 'i' THEN 'icu' WHEN 'b' THEN 'builtin' ELSE 'libc' END,
 		coalesce('LOCALE = ' || quote_literal(coalesce(to_jsonb(c) ->> 'colliculocale',
@@ -133,7 +133,7 @@ CREATE OR REPLACE FUNCTION pando.collation_commands(obj oid) RETURNS SETOF text
 $$;
 
 CREATE OR REPLACE FUNCTION pando.text_search_commands(class oid, obj oid) RETURNS SETOF text
-	LANGUAGE sql STABLE SET search_path = pg_catalog AS $$
+	LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
 	SELECT format('CREATE TEXT SEARCH DICTIONARY %I.%I (TEMPLATE = %I.%I%s)', n.nspname, d.dictname,
 		tn.nspname, t.tmplname, ', ' || d.dictinitoption)
 	FROM pg_ts_dict d JOIN pg_namespace n ON n.oid = d.dictnamespace
@@ -168,7 +168,7 @@ $$;
 
 -- Commands that make an object, roles excepted; none (or NULL) for kinds we cannot make.
 CREATE OR REPLACE FUNCTION pando.object_definition(class oid, obj oid) RETURNS SETOF text
-	LANGUAGE sql STABLE SET search_path = pg_catalog AS $$
+	LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
 	SELECT c FROM pando.schema_commands(obj) c WHERE class = 'pg_namespace'::regclass
 	UNION ALL
 	SELECT format('CREATE EXTENSION IF NOT EXISTS %I WITH SCHEMA %I VERSION %L', e.extname,

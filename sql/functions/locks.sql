@@ -99,7 +99,7 @@ REVOKE ALL ON FUNCTION citus_internal.replace_isolation_tester_func(),
 
 -- Runs SELECT <call> where the backend is; the caller's rights there decide.
 CREATE OR REPLACE FUNCTION pando.signal_backend(global_pid bigint, call text) RETURNS boolean
-	LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog AS $$
+	LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
 	answer record;
 BEGIN

@@ -93,7 +93,7 @@ CREATE OR REPLACE FUNCTION pg_catalog.run_command_on_colocated_placements(table_
 		table_name2 regclass, command text, parallel boolean DEFAULT true, OUT nodename text,
 		OUT nodeport int4, OUT shardid1 bigint, OUT shardid2 bigint, OUT success boolean,
 		OUT result text) RETURNS SETOF record
-	LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog AS $$
+	LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
 	IF NOT pg_catalog.distributed_tables_colocated(table_name1, table_name2) THEN
 		RAISE EXCEPTION 'tables % and % are not co-located', table_name1, table_name2
@@ -136,7 +136,7 @@ END;
 -- or, if not strict, a warning and has none.
 CREATE OR REPLACE FUNCTION pando.placement_sizes(kind text, rel regclass, strict boolean,
 		OUT shardid bigint, OUT groupid int4, OUT size bigint) RETURNS SETOF record
-	LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog AS $$
+	LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 #variable_conflict use_column
 DECLARE
 	ids int4[];
@@ -168,7 +168,7 @@ BEGIN
 END $$;
 
 CREATE OR REPLACE FUNCTION pando.table_size(rel regclass, kind text, strict boolean) RETURNS bigint
-	LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog AS $$
+	LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
 	IF NOT EXISTS (SELECT FROM pg_catalog.pg_dist_partition WHERE logicalrelid = rel) THEN
 		RAISE EXCEPTION 'cannot calculate the size because relation % is not distributed',

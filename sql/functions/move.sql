@@ -48,7 +48,7 @@ CREATE OR REPLACE FUNCTION pg_catalog.citus_validate_rebalance_strategy_function
 	LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'citus_validate_rebalance_strategy_functions';
 
 CREATE OR REPLACE FUNCTION pando.rebalance_strategy_check() RETURNS trigger
-	LANGUAGE plpgsql SET search_path = pg_catalog AS $$
+	LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
 	PERFORM pg_catalog.citus_validate_rebalance_strategy_functions(NEW.shard_cost_function,
 		NEW.node_capacity_function, NEW.shard_allowed_on_node_function);
@@ -80,7 +80,7 @@ END;
 
 CREATE OR REPLACE FUNCTION pg_catalog.citus_set_default_rebalance_strategy(name text)
 	RETURNS void
-	LANGUAGE plpgsql SET search_path = pg_catalog AS $$
+	LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
 	LOCK TABLE pg_catalog.pg_dist_rebalance_strategy IN SHARE ROW EXCLUSIVE MODE;
 	IF NOT EXISTS (SELECT FROM pg_catalog.pg_dist_rebalance_strategy s WHERE s.name = $1) THEN
@@ -132,7 +132,7 @@ CREATE OR REPLACE FUNCTION pg_catalog.replicate_reference_tables(
 CREATE OR REPLACE FUNCTION pg_catalog.citus_drain_node(nodename text, nodeport integer,
 		shard_transfer_mode citus.shard_transfer_mode DEFAULT 'auto',
 		rebalance_strategy name DEFAULT NULL) RETURNS void
-	LANGUAGE plpgsql SET search_path = pg_catalog AS $$
+	LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
 	PERFORM pg_catalog.citus_set_node_property(nodename, nodeport, 'shouldhaveshards', false);
 	PERFORM pg_catalog.rebalance_table_shards(drain_only => true,

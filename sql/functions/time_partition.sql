@@ -14,7 +14,7 @@ END;
 -- The partitioning column of such a table; raises for any other.
 CREATE OR REPLACE FUNCTION pando.time_partition_column(table_name regclass, OUT name text,
 		OUT type regtype) RETURNS record
-	LANGUAGE plpgsql STABLE SET search_path = pg_catalog AS $$
+	LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
 	key record;
 BEGIN
@@ -43,7 +43,7 @@ END $$;
 CREATE OR REPLACE FUNCTION pg_catalog.get_missing_time_partition_ranges(table_name regclass,
 		partition_interval interval, to_value timestamptz, from_value timestamptz DEFAULT now())
 		RETURNS TABLE (partition_name text, range_from_value text, range_to_value text)
-	LANGUAGE plpgsql STABLE SET search_path = pg_catalog AS $$
+	LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
 	key record := pando.time_partition_column(table_name);
 	is_date boolean := key.type = 'pg_catalog.date'::regtype;
@@ -137,7 +137,7 @@ END $$;
 CREATE OR REPLACE FUNCTION pg_catalog.create_time_partitions(table_name regclass,
 		partition_interval interval, end_at timestamptz, start_from timestamptz DEFAULT now())
 		RETURNS boolean
-	LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog AS $$
+	LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
 	missing record;
 	parent_schema name;
@@ -162,7 +162,7 @@ END $$;
 
 CREATE OR REPLACE PROCEDURE pg_catalog.drop_old_time_partitions(table_name regclass,
 		older_than timestamptz)
-	LANGUAGE plpgsql SET search_path = pg_catalog AS $$
+	LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
 	old record;
 BEGIN
@@ -182,7 +182,7 @@ END $$;
 
 CREATE OR REPLACE PROCEDURE pg_catalog.alter_old_partitions_set_access_method(
 		parent_table_name regclass, older_than timestamptz, new_access_method name)
-	LANGUAGE plpgsql SET search_path = pg_catalog AS $$
+	LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
 	old record;
 BEGIN

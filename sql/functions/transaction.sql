@@ -60,26 +60,26 @@ CREATE OR REPLACE FUNCTION pando.wait_edges(
 	OUT waiting_gpid bigint, OUT blocking_gpid bigint, OUT waiting_pid integer,
 	OUT blocking_pid integer, OUT wait_start bigint)
 	RETURNS SETOF record LANGUAGE plpgsql VOLATILE SECURITY DEFINER
-	SET search_path = pg_catalog AS $$
+	SET search_path = pg_catalog, pg_temp AS $$
 #variable_conflict use_column
 BEGIN
 	IF NOT pando.anyone_waits() THEN
 		RETURN;
 	END IF;
-	PERFORM pg_stat_clear_snapshot();
+	PERFORM pg_catalog.pg_stat_clear_snapshot();
 	RETURN QUERY
 	WITH locks AS MATERIALIZED (
-		SELECT * FROM pg_locks
+		SELECT * FROM pg_catalog.pg_locks
 	), backends AS MATERIALIZED (
 		SELECT pid, coalesce(leader_pid, pid) AS leader,
 			pando.backend_gpid(coalesce(leader_pid, pid), application_name) AS gpid
-		FROM pg_stat_activity
+		FROM pg_catalog.pg_stat_activity
 	), waits AS MATERIALIZED (
 		SELECT DISTINCT ON (pid) *, (extract(epoch FROM waitstart) * 1000000)::bigint AS since
 		FROM locks WHERE NOT granted AND pid IS NOT NULL ORDER BY pid, waitstart DESC
 	), blockers AS MATERIALIZED (
 		SELECT w.pid, w.since, b.pid AS blocker
-		FROM waits w, unnest(pg_blocking_pids(w.pid)) AS b(pid)
+		FROM waits w, pg_catalog.unnest(pg_catalog.pg_blocking_pids(w.pid)) AS b(pid)
 	)
 	SELECT w.gpid, b.gpid, w.leader, b.leader, e.since
 	FROM blockers e JOIN backends w ON w.pid = e.pid JOIN backends b ON b.pid = e.blocker
@@ -92,7 +92,7 @@ BEGIN
 				e.virtualxid, e.transactionid, e.classid, e.objid, e.objsubid)
 		JOIN locks x ON x.pid IS NULL AND x.granted AND x.locktype = 'transactionid'
 			AND x.virtualtransaction = h.virtualtransaction
-		JOIN pg_prepared_xacts p ON p.transaction = x.transactionid
+		JOIN pg_catalog.pg_prepared_xacts p ON p.transaction = x.transactionid
 	WHERE EXISTS (SELECT FROM blockers b WHERE b.pid = e.pid AND b.blocker = 0)
 		AND pando.gid_gpid(p.gid) IS NOT NULL;
 END $$;
@@ -100,9 +100,9 @@ COMMENT ON FUNCTION pando.wait_edges() IS
 	'which backends of this server wait for which, by global pid';
 
 CREATE OR REPLACE FUNCTION pando.transaction_start(pid integer) RETURNS bigint
-	LANGUAGE sql VOLATILE SECURITY DEFINER SET search_path = pg_catalog AS $$
+	LANGUAGE sql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 	SELECT (extract(epoch FROM a.xact_start) * 1000000)::bigint
-	FROM pg_stat_activity a WHERE a.pid = $1
+	FROM pg_catalog.pg_stat_activity a WHERE a.pid = $1
 $$;
 
 CREATE OR REPLACE FUNCTION pando.deadlock_cancel(pid integer, detail text)
