@@ -3,10 +3,12 @@
  */
 #include "pando/compat/compat.h"
 
+#include "catalog/pg_type.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
+#include "utils/lsyscache.h"
 
 #include "pando/base/expr.h"
 
@@ -25,6 +27,40 @@ expr_if(Node *condition, Node *value)
 	choice->defresult = (Expr *) makeNullConst(choice->casetype, -1, choice->casecollid);
 	choice->location = -1;
 	return (Node *) choice;
+}
+
+/* The only element of an array: text says the same, and nobody sees through it. */
+static Node *
+hidden(Node *value, Oid array_type)
+{
+	ArrayExpr *array = makeNode(ArrayExpr);
+	SubscriptingRef *element = makeNode(SubscriptingRef);
+
+	array->array_typeid = array_type;
+	array->element_typeid = exprType(value);
+	array->elements = list_make1(value);
+	array->location = -1;
+	element->refcontainertype = array_type;
+	element->refelemtype = element->refrestype = array->element_typeid;
+	element->reftypmod = -1;
+	element->refupperindexpr = list_make1(
+		makeConst(INT4OID, -1, InvalidOid, sizeof(int32), Int32GetDatum(1), false, true));
+	element->refexpr = (Expr *) array;
+	return (Node *) element;
+}
+
+Node *
+expr_row(RowExpr *row)
+{
+	Oid array_type =
+		row->row_typeid != RECORDOID ? get_array_type(row->row_typeid) : InvalidOid;
+
+	foreach_ptr (Node, field, row->args)
+	{
+		if (IsA(field, Const) && OidIsValid(array_type))
+			return hidden((Node *) row, array_type);
+	}
+	return (Node *) row;
 }
 
 Param *

@@ -11,6 +11,13 @@
 /* CASE WHEN condition THEN value END */
 extern Node *expr_if(Node *condition, Node *value);
 
+/*
+ * A row of columns as a value. One of a type with dropped columns, whose places are
+ * constants, is hidden in a way that text keeps: PostgreSQL would simplify IS NULL of it
+ * by those places as well.
+ */
+extern Node *expr_row(RowExpr *row);
+
 /* What stands in a sublink's test for a column of its query, from 1, that is `expr`. */
 extern Param *expr_sublink_param(int column, Node *expr);
 

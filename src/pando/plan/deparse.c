@@ -630,7 +630,7 @@ whole_row(const Var *var, const RangeTblEntry *rte)
 	/* Any row of a table has a tableoid. */
 	tableoid = makeVar(var->varno, TableOidAttributeNumber, OIDOID, -1, InvalidOid,
 					   var->varlevelsup);
-	return expr_if(expr_is_not_null((Node *) tableoid), (Node *) row);
+	return expr_if(expr_is_not_null((Node *) tableoid), expr_row(row));
 }
 
 /* Replaces references to the shell table's row type and OID. */

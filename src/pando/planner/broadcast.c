@@ -24,6 +24,7 @@
 #include "pando/planner/cte_use.h"
 #include "pando/planner/cut.h"
 #include "pando/planner/distribution.h"
+#include "pando/planner/flatten.h"
 #include "pando/planner/from_item.h"
 #include "pando/planner/hazard.h"
 #include "pando/planner/hook.h"
@@ -286,7 +287,10 @@ replace_sublink(Trial *trial, SubLink *sublink)
 
 static void walk_query(Trial *trial, Query *query, bool targets);
 
-/* A change of rows: any other table may be read first. */
+/*
+ * A change of rows: any other table may be read first. Joins above it list its columns
+ * without those that were dropped, which are columns of what is read.
+ */
 static void
 walk_relation(Trial *trial, Query *query, Index varno)
 {
@@ -300,6 +304,7 @@ walk_relation(Trial *trial, Query *query, Index varno)
 		RangeTblEntry *rte = rt_fetch(varno, query->rtable);
 
 		become_read(rte, add_replaced(trial, rows), rows);
+		level_join_columns_refresh(query);
 	}
 }
 

@@ -630,7 +630,7 @@ whole_row(Cutting *cutting, Cut *cut, Var *var)
 			lfirst(cell) = fragment_var(cutting, cut, field,
 										column_name(rte, ((Var *) field)->varattno));
 	}
-	return where_present(cutting, cut, var->varno, (Node *) row);
+	return where_present(cutting, cut, var->varno, expr_row(row));
 }
 
 static Node *

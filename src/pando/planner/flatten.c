@@ -149,7 +149,7 @@ whole_row_mutator(Node *node, void *context)
 	if (IsA(node, Var) && var->varno == rows->varno &&
 		(int) var->varlevelsup == rows->depth && var->varattno == InvalidAttrNumber)
 	{
-		Node *row = (Node *) whole_row_of_columns(rows->rte, var, rows->depth);
+		Node *row = expr_row(whole_row_of_columns(rows->rte, var, rows->depth));
 
 		return rows->outer_joins ? where_joined(var, row) : row;
 	}

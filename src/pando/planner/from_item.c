@@ -8,6 +8,33 @@
 
 #include "pando/planner/from_item.h"
 
+char *
+column_name_or_gone(const char *name, AttrNumber number)
+{
+	return name[0] != '\0' ? pstrdup(name)
+						   : psprintf("........pg.dropped.%d........", number);
+}
+
+bool
+rte_name_all_columns(RangeTblEntry *rte)
+{
+	AttrNumber number = 0;
+	bool gaps = false;
+	ListCell *cell;
+
+	rte->eref = copyObject(rte->eref);
+	foreach (cell, rte->eref->colnames)
+	{
+		const char *name = strVal(lfirst(cell));
+
+		gaps |= name[0] == '\0';
+		lfirst(cell) = makeString(column_name_or_gone(name, ++number));
+	}
+	if (rte->alias != NULL)
+		rte->alias = makeAlias(rte->alias->aliasname, NIL);
+	return gaps;
+}
+
 void
 rte_become(RangeTblEntry *rte, RTEKind kind)
 {
@@ -19,6 +46,8 @@ rte_become(RangeTblEntry *rte, RTEKind kind)
 	rte->alias = old.alias;
 	rte->eref = old.eref;
 	rte->inFromCl = old.inFromCl;
+	if (old.rtekind == RTE_RELATION && OidIsValid(old.relid))
+		rte_name_all_columns(rte);
 }
 
 void

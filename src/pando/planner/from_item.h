@@ -9,7 +9,24 @@
 #include "pando/compat/compat.h"
 #include "nodes/parsenodes.h"
 
-/* The entry, in place, becomes one of that kind: only its names stay. */
+/*
+ * The name of a column of a relation's entry: as the catalog has it for one that was
+ * dropped, whose name is empty there. No other can be like that.
+ */
+extern char *column_name_or_gone(const char *name, AttrNumber number);
+
+/*
+ * Names all columns of an entry that was a table or a function that yields a table's
+ * rows: their lists of names have empty ones for columns that were dropped, and so has an
+ * alias that renames columns. No other kind of item may have them. Tells whether there
+ * were any.
+ */
+extern bool rte_name_all_columns(RangeTblEntry *rte);
+
+/*
+ * The entry, in place, becomes one of that kind: only its names stay. A table's dropped
+ * columns keep their places: what it becomes must have columns there.
+ */
 extern void rte_become(RangeTblEntry *rte, RTEKind kind);
 
 /* The same, with the query's columns, which must be those that it had. */

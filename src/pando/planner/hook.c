@@ -35,6 +35,8 @@
 #include "pando/planner/distribution.h"
 #include "pando/planner/exchange_move.h"
 #include "pando/planner/fragment_make.h"
+#include "pando/planner/flatten.h"
+#include "pando/planner/from_item.h"
 #include "pando/planner/fragment_path.h"
 #include "pando/planner/hoist.h"
 #include "pando/planner/hook.h"
@@ -231,9 +233,17 @@ name_columns(Query *body, const RangeTblEntry *rte)
 	}
 }
 
-static bool
-inline_walker(Node *node, PlannerInfo *root)
+typedef struct Inlining
 {
+	PlannerInfo *root;
+	bool gaps; /* items have got columns that joins above them don't list */
+} Inlining;
+
+static bool
+inline_walker(Node *node, Inlining *inlining)
+{
+	PlannerInfo *root = inlining->root;
+
 	if (node == NULL)
 		return false;
 	if (IsA(node, RangeTblEntry))
@@ -250,6 +260,7 @@ inline_walker(Node *node, PlannerInfo *root)
 			body = inline_set_returning_function(root, rte);
 			if (body)
 			{
+				inlining->gaps |= rte_name_all_columns(rte);
 				name_columns(body, rte);
 				rte->rtekind = RTE_SUBQUERY;
 				rte->subquery = body;
@@ -262,23 +273,42 @@ inline_walker(Node *node, PlannerInfo *root)
 	if (IsA(node, Query))
 	{
 		root->parse = (Query *) node;
-		return query_tree_walker((Query *) node, inline_walker, root,
+		return query_tree_walker((Query *) node, inline_walker, inlining,
 								 QTW_EXAMINE_RTES_BEFORE);
 	}
-	return expression_tree_walker(node, inline_walker, root);
+	return expression_tree_walker(node, inline_walker, inlining);
+}
+
+static bool
+refresh_walker(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, Query))
+	{
+		level_join_columns_refresh((Query *) node);
+		return query_tree_walker((Query *) node, refresh_walker, context,
+								 QTW_IGNORE_JOINALIASES);
+	}
+	return expression_tree_walker(node, refresh_walker, context);
 }
 
 /* A copy of the query in which all that PostgreSQL would inline in FROM is a subquery. */
 static Query *
 inline_functions(Query *query, PlannerGlobal *glob)
 {
-	PlannerInfo *root = makeNode(PlannerInfo);
+	Inlining inlining = {.root = makeNode(PlannerInfo)};
 	Query *copy = copyObject(query);
 
-	root->glob = glob;
-	root->parse = copy;
-	root->query_level = 1;
-	inline_walker((Node *) copy, root);
+	inlining.root->glob = glob;
+	inlining.root->parse = copy;
+	inlining.root->query_level = 1;
+	inline_walker((Node *) copy, &inlining);
+	if (inlining.gaps)
+	{
+		copy = query_without_join_columns(copy);
+		refresh_walker((Node *) copy, NULL);
+	}
 	return copy;
 }
 

@@ -147,15 +147,11 @@ query_of_use(Query *level, Index varno, const ColumnUse *use)
 	forboth(name, names, column, columns)
 	{
 		AttrNumber number = list_length(query->targetList) + 1;
-		char *known = strVal(lfirst(name));
 
-		/* As the catalog has it: no other can be like that. */
-		if (known[0] == '\0')
-			known = psprintf("........pg.dropped.%d........", number);
-		query->targetList =
-			lappend(query->targetList,
-					makeTargetEntry((Expr *) column_or_null(lfirst(column), use), number,
-									pstrdup(known), false));
+		query->targetList = lappend(
+			query->targetList,
+			makeTargetEntry((Expr *) column_or_null(lfirst(column), use), number,
+							column_name_or_gone(strVal(lfirst(name)), number), false));
 	}
 	ChangeVarNodes((Node *) rte->securityQuals, varno, 1, 0);
 	IncrementVarSublevelsUp((Node *) rte->tablesample, 1, 0);
@@ -248,9 +244,7 @@ relation_become_subquery(Query *level, Index varno)
 	}
 	rte = rt_fetch(varno, level->rtable);
 	rte_become_subquery(rte, rows);
-	/* Its columns have their names inside. */
-	if (rte->alias != NULL)
-		rte->alias = makeAlias(rte->alias->aliasname, NIL);
+	/* There may be more columns than the table had. */
 	rte->eref = makeAlias(rte->eref->aliasname, NIL);
 	foreach_ptr (TargetEntry, entry, rows->targetList)
 		rte->eref->colnames =

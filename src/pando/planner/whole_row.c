@@ -14,6 +14,7 @@
 #include "parser/parsetree.h"
 #include "utils/rel.h"
 
+#include "pando/base/expr.h"
 #include "pando/planner/write.h"
 
 typedef struct WrittenOut
@@ -49,7 +50,7 @@ write_out(const WrittenOut *out, const Var *var)
 	row->row_typeid = var->vartype;
 	row->row_format = COERCE_EXPLICIT_CAST;
 	row->location = -1;
-	return (Node *) row;
+	return expr_row(row);
 }
 
 static Node *

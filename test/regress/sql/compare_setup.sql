@@ -1,22 +1,63 @@
 -- Tables twice, distributed in schema dist and plain in schema plain, with the same rows,
--- and compare(), which runs statements on both and shows only what differs.
+-- and compare(), which runs statements on both and shows only what differs. Most tables
+-- have lost columns: the first, in the middle, the last; before they were distributed, so that
+-- shards number their columns otherwise than the shell, and after.
 SET client_min_messages = warning;
 CREATE SCHEMA dist;
 CREATE SCHEMA plain;
 
 CREATE FUNCTION make_tables() RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
-	CREATE TABLE a (k int NOT NULL, id int NOT NULL, x int, y text, v numeric(10,2), ts timestamptz, PRIMARY KEY (k, id));
-	CREATE TABLE b (k int NOT NULL, id int NOT NULL, x int, y text, f float8, j jsonb, arr int[], PRIMARY KEY (k, id));
-	CREATE TABLE c (k int, ak int, x int);
-	CREATE TABLE d (t text, x int, big bigint, flag boolean);
-	CREATE TABLE e (k bigint, x int, name varchar(20));
-	CREATE TABLE r (id int PRIMARY KEY, x int, name text);
-	CREATE TABLE r2 (id int PRIMARY KEY, rid int, name text);
-	CREATE TABLE s1 (id int, x int);
+	CREATE TABLE a (gone int, k int NOT NULL, id int NOT NULL, x int, gone2 text, y text, v numeric(10,2), ts timestamptz, PRIMARY KEY (k, id));
+	CREATE TABLE b (k int NOT NULL, id int NOT NULL, gone int, x int, y text, f float8, gone2 point, j jsonb, arr int[], PRIMARY KEY (k, id));
+	CREATE TABLE c (gone text, k int, ak int, x int);
+	CREATE TABLE d (gone2 jsonb, t text, x int, gone int, big bigint, flag boolean);
+	CREATE TABLE e (k bigint, x int, name varchar(20), gone int);
+	CREATE TABLE r (gone2 text, id int PRIMARY KEY, gone int, x int, name text);
+	CREATE TABLE r2 (id int PRIMARY KEY, gone2 timestamptz, rid int, name text);
+	CREATE TABLE s1 (gone text, id int, gone2 int, x int);
 	CREATE TABLE s2 (id int, x int);
-	CREATE TABLE loc (id int, x int, name text);
-	CREATE TABLE tree (k int, id int, parent int, PRIMARY KEY (k, id));
+	CREATE TABLE loc (gone2 text, id int, gone int, x int, name text);
+	CREATE TABLE tree (k int, gone int, id int, parent int, PRIMARY KEY (k, id));
+	ALTER TABLE a DROP gone;
+	ALTER TABLE b DROP gone;
+	ALTER TABLE c DROP gone;
+	ALTER TABLE d DROP gone;
+	ALTER TABLE e DROP gone;
+	ALTER TABLE r DROP gone;
+	ALTER TABLE s1 DROP gone;
+	ALTER TABLE loc DROP gone;
+	ALTER TABLE tree DROP gone;
+END $$;
+
+CREATE FUNCTION drop_columns() RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+	ALTER TABLE a DROP gone2;
+	ALTER TABLE b DROP gone2;
+	ALTER TABLE d DROP gone2;
+	ALTER TABLE r DROP gone2;
+	ALTER TABLE r2 DROP gone2;
+	ALTER TABLE s1 DROP gone2;
+	ALTER TABLE loc DROP gone2;
+END $$;
+
+-- Rows that were written with a column which is gone.
+CREATE FUNCTION drop_last_columns() RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+	ALTER TABLE a DROP gone3;
+	ALTER TABLE c DROP gone3;
+	ALTER TABLE e DROP gone3;
+	ALTER TABLE r2 DROP gone3;
+	ALTER TABLE loc DROP gone3;
+END $$;
+
+CREATE FUNCTION add_last_columns() RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+	ALTER TABLE a ADD gone3 int DEFAULT 3;
+	ALTER TABLE c ADD gone3 text DEFAULT 'gone';
+	ALTER TABLE e ADD gone3 int DEFAULT 3;
+	ALTER TABLE r2 ADD gone3 int DEFAULT 3;
+	ALTER TABLE loc ADD gone3 int DEFAULT 3;
 END $$;
 
 CREATE FUNCTION fill_tables() RETURNS void LANGUAGE plpgsql AS $$
@@ -36,7 +77,10 @@ END $$;
 
 SET search_path = plain, public;
 SELECT make_tables();
+SELECT drop_columns();
+SELECT add_last_columns();
 SELECT fill_tables();
+SELECT drop_last_columns();
 SET search_path = dist, public;
 SELECT make_tables();
 SET citus.shard_count = 6;
@@ -50,7 +94,10 @@ SELECT create_reference_table('r');
 SELECT create_reference_table('r2');
 SELECT create_distributed_table('s1', NULL, colocate_with => 'none');
 SELECT create_distributed_table('s2', NULL, colocate_with => 's1');
+SELECT drop_columns();
+SELECT add_last_columns();
 SELECT fill_tables();
+SELECT drop_last_columns();
 
 -- A user's own aggregate, with all that two phases need.
 CREATE FUNCTION public.product_step(numeric, numeric) RETURNS numeric
