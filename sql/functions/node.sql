@@ -110,4 +110,5 @@ CREATE OR REPLACE FUNCTION pando.table_lock(rel regclass, mode text) RETURNS voi
 	LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'table_lock';
 CREATE OR REPLACE FUNCTION pando.node_leave() RETURNS void
 	LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'node_leave';
-REVOKE ALL ON FUNCTION pando.node_leave() FROM public;
+REVOKE ALL ON FUNCTION pando.node_leave(), pando.nodes_changed(), pando.metadata_changed(),
+	pando.table_changed(regclass) FROM public;

@@ -22,8 +22,8 @@ COMMENT ON FUNCTION pando.transaction_outcome(text) IS
 	'running, committed or aborted: a transaction that this node began';
 REVOKE ALL ON FUNCTION pando.transaction_outcome(text) FROM public;
 
--- The gate of multi-node commits; see gate.c. Everybody may close it, as everybody may want a
--- snapshot of the cluster; not for longer than its lease.
+-- The gate of multi-node commits; see gate.c. Only nodes close it, for whoever wants a snapshot of
+-- the cluster, and not for longer than its lease.
 CREATE OR REPLACE FUNCTION pando.gate_close(lease_ms integer)
 	RETURNS void LANGUAGE C STRICT VOLATILE AS 'MODULE_PATHNAME';
 CREATE OR REPLACE FUNCTION pando.gate_check()

@@ -2,9 +2,12 @@
  * register.c: SQL functions by which the coordinator makes the same metadata on every
  * node.
  *
- * They run on a node as the user whose statement caused the change. Who may change what
- * is checked here: a table's rows belong to the table's owner, for catalog writes ask
- * nobody. Colocation groups, which belong to no table, may be added by anyone, as CREATE
+ * They run on a node as the user whose statement caused the change, and only nodes call
+ * them: who could write metadata by hand could make his table's shards of what belongs
+ * to others, since a shard is read with the rights that its shell gives. How a node
+ * proves itself is known to a higher layer, which sets a guard. Rights are checked here
+ * all the same: a table's rows belong to the table's owner, for catalog writes ask
+ * nobody. Colocation groups, which belong to no table, may be added for anyone, as CREATE
  * TABLE may, but never changed or taken from under something that uses them.
  */
 #include "pando/compat/compat.h"
@@ -25,6 +28,7 @@
 #include "pando/catalog/drop.h"
 #include "pando/catalog/partition.h"
 #include "pando/catalog/placement.h"
+#include "pando/catalog/register.h"
 #include "pando/catalog/shard.h"
 
 PG_FUNCTION_INFO_V1(table_register);
@@ -42,6 +46,14 @@ PG_FUNCTION_INFO_V1(colocation_unregister);
 /* ------------------------------------------------------------------------------------
  * Rights and arguments.
  */
+
+static void (*guard)(const char *function) = NULL;
+
+void
+register_set_guard(void (*require_node)(const char *function))
+{
+	guard = require_node;
+}
 
 /* Raises unless the current user owns the table; one that is gone has no owner to ask. */
 static void
@@ -135,6 +147,7 @@ table_register(PG_FUNCTION_ARGS)
 {
 	PartitionRow row = {0};
 
+	guard("pando.table_register()");
 	register_require_arguments(fcinfo, 1 << 2);
 	row.logicalrelid = PG_GETARG_OID(0);
 	row.partmethod = PG_GETARG_CHAR(1);
@@ -160,6 +173,7 @@ table_unregister(PG_FUNCTION_ARGS)
 {
 	Oid relid = PG_GETARG_OID(0);
 
+	guard("pando.table_unregister()");
 	register_require_owner(relid);
 	catalog_forget_table(relid);
 	CommandCounterIncrement();
@@ -172,6 +186,7 @@ table_set_colocation(PG_FUNCTION_ARGS)
 	Oid relid = PG_GETARG_OID(0);
 	PartitionRow *row;
 
+	guard("pando.table_set_colocation()");
 	register_require_owner(relid);
 	row = register_table_row(relid);
 	row->colocationid = PG_GETARG_INT32(1);
@@ -187,6 +202,7 @@ table_set_key(PG_FUNCTION_ARGS)
 	Oid relid = PG_GETARG_OID(0);
 	PartitionRow *row;
 
+	guard("pando.table_set_key()");
 	register_require_owner(relid);
 	row = register_table_row(relid);
 	row->partkey = text_to_cstring(PG_GETARG_TEXT_PP(1));
@@ -208,6 +224,7 @@ shards_register(PG_FUNCTION_ARGS)
 	bool *id_nulls, *min_nulls, *max_nulls;
 	int n = register_array(PG_GETARG_ARRAYTYPE_P(1), INT8OID, -1, &ids, &id_nulls);
 
+	guard("pando.shards_register()");
 	register_array(PG_GETARG_ARRAYTYPE_P(2), TEXTOID, n, &mins, &min_nulls);
 	register_array(PG_GETARG_ARRAYTYPE_P(3), TEXTOID, n, &maxs, &max_nulls);
 	register_require_owner(relid);
@@ -234,6 +251,7 @@ shards_unregister(PG_FUNCTION_ARGS)
 	bool *nulls;
 	int n = register_array(PG_GETARG_ARRAYTYPE_P(0), INT8OID, -1, &ids, &nulls);
 
+	guard("pando.shards_unregister()");
 	for (int i = 0; i < n; i++)
 	{
 		register_shard_row(DatumGetInt64(ids[i]));
@@ -251,6 +269,7 @@ placements_register(PG_FUNCTION_ARGS)
 	bool *nulls;
 	int n = register_array(PG_GETARG_ARRAYTYPE_P(0), INT8OID, -1, &ids, &nulls);
 
+	guard("pando.placements_register()");
 	register_array(PG_GETARG_ARRAYTYPE_P(1), INT8OID, n, &shards, &nulls);
 	register_array(PG_GETARG_ARRAYTYPE_P(2), INT4OID, n, &groups, &nulls);
 	for (int i = 0; i < n; i++)
@@ -271,8 +290,10 @@ placements_register(PG_FUNCTION_ARGS)
 Datum
 placement_set_group(PG_FUNCTION_ARGS)
 {
-	PlacementRow *row = register_placement_row(PG_GETARG_INT64(0));
+	PlacementRow *row;
 
+	guard("pando.placement_set_group()");
+	row = register_placement_row(PG_GETARG_INT64(0));
 	row->groupid = PG_GETARG_INT32(1);
 	catalog_placement_update(row);
 	CommandCounterIncrement();
@@ -282,8 +303,10 @@ placement_set_group(PG_FUNCTION_ARGS)
 Datum
 placement_unregister(PG_FUNCTION_ARGS)
 {
-	PlacementRow *row = register_placement_row(PG_GETARG_INT64(0));
+	PlacementRow *row;
 
+	guard("pando.placement_unregister()");
+	row = register_placement_row(PG_GETARG_INT64(0));
 	catalog_placement_delete(row->placementid);
 	CommandCounterIncrement();
 	PG_RETURN_VOID();
@@ -313,6 +336,7 @@ colocation_register(PG_FUNCTION_ARGS)
 	ColocationRow row = {0};
 	ColocationRow *present;
 
+	guard("pando.colocation_register()");
 	register_require_arguments(fcinfo, 1 << 3 | 1 << 4);
 	row.colocationid = PG_GETARG_INT32(0);
 	row.shardcount = PG_GETARG_INT32(1);
@@ -340,6 +364,7 @@ colocation_unregister(PG_FUNCTION_ARGS)
 {
 	int32 id = PG_GETARG_INT32(0);
 
+	guard("pando.colocation_unregister()");
 	if (catalog_partition_by_colocation(id) != NIL)
 		ereport(ERROR, (errcode(ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST),
 						errmsg("colocation group %d has tables", id)));

@@ -488,6 +488,6 @@ shells_drop(PG_FUNCTION_ARGS)
 							errmsg("table %s is still distributed", name)));
 		names = lappend(names, name);
 	}
-	shard_drop_tables(names);
+	shard_drop_tables(names, true);
 	PG_RETURN_VOID();
 }

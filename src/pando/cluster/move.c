@@ -180,7 +180,7 @@ forget_lost_copies(List *members, const DistNode *target)
 	}
 	if (forget.len == 0)
 		return;
-	xact_run_on_nodes(node_list(NODES_ALL), forget.data);
+	xact_tell_nodes(node_list(NODES_ALL), forget.data);
 	xact_run_on_nodes(list_make1((void *) target), drop.data);
 }
 
@@ -305,7 +305,7 @@ switch_placements(List *members, const DistNode *target, MoveKind kind)
 							 (long long) catalog_placement_next_id(),
 							 (long long) member->shard_id, target->group);
 	}
-	xact_run_on_nodes(node_list(NODES_ALL), sql.data);
+	xact_tell_nodes(node_list(NODES_ALL), sql.data);
 }
 
 /* Steps 1 to 4 for the shards with that index of these tables. */

@@ -103,7 +103,7 @@ node_leave(PG_FUNCTION_ARGS)
 								"UPDATE pando.node_secret SET secret = "
 								"gen_random_uuid()::text || gen_random_uuid()::text; "
 								"SELECT pando.nodes_changed()");
-	shard_drop_tables(names);
+	shard_drop_tables(names, true);
 	PG_RETURN_VOID();
 }
 

@@ -54,7 +54,7 @@ node_run_everywhere(const char *sql)
 	owner_leave(&scope);
 	xact_wrote_locally();
 	if (others != NIL)
-		xact_run_on_nodes(others, sql);
+		xact_tell_nodes(others, sql);
 	CommandCounterIncrement();
 }
 
@@ -170,7 +170,7 @@ run_everywhere_except(int32 node_id, const char *sql)
 	sql_run("%s", sql);
 	xact_wrote_locally();
 	if (others != NIL)
-		xact_run_on_nodes(others, sql);
+		xact_tell_nodes(others, sql);
 	CommandCounterIncrement();
 }
 

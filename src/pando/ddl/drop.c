@@ -262,7 +262,7 @@ drop_scope_finish(DropScope *done)
 		drop_on_other_nodes(done->tables);
 	foreach_ptr (DroppedTable, table, done->tables)
 	{
-		shard_drop_tables(table->shard_names);
+		shard_drop_tables(table->shard_names, false);
 		catalog_forget_table(table->relid);
 	}
 	CommandCounterIncrement();

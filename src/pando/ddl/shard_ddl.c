@@ -60,7 +60,7 @@ shard_run(Node *stmt, const char *source)
 }
 
 void
-shard_drop_tables(List *names)
+shard_drop_tables(List *names, bool owned)
 {
 	ObjectAddresses *objects = new_object_addresses();
 	bool any = false;
@@ -74,6 +74,8 @@ shard_drop_tables(List *names)
 						 RangeVarGetRelid(relation, AccessExclusiveLock, true));
 		if (OidIsValid(address.objectId))
 		{
+			if (owned)
+				shard_require_owner(address.objectId);
 			add_exact_object_address(&address, objects);
 			any = true;
 		}
@@ -167,7 +169,7 @@ shards_drop(PG_FUNCTION_ARGS)
 	shard_require_owner(relid);
 	for (int i = 0; i < nids; i++)
 		names = lappend(names, name_shard_qualified(relid, ids[i]));
-	shard_drop_tables(names);
+	shard_drop_tables(names, true);
 	PG_RETURN_VOID();
 }
 

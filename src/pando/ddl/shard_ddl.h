@@ -42,8 +42,8 @@ extern void shard_run(Node *stmt, const char *source);
 extern List *shard_parse(const char *sql);
 
 /* Drops relations of this node (qualified names), if they exist, with all that needs
- * them. */
-extern void shard_drop_tables(List *names);
+ * them. owned: raises for one that is not the current user's. */
+extern void shard_drop_tables(List *names, bool owned);
 
 /* Raises insufficient_privilege unless the current user owns the table. */
 extern void shard_require_owner(Oid relid);

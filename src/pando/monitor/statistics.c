@@ -66,6 +66,7 @@ placements_set_length(PG_FUNCTION_ARGS)
 	bool *nulls;
 	int n, nlengths;
 
+	xact_require_node("pando.placements_set_length()");
 	deconstruct_array(PG_GETARG_ARRAYTYPE_P(0), INT8OID, sizeof(int64), FLOAT8PASSBYVAL,
 					  TYPALIGN_DOUBLE, &ids, &nulls, &n);
 	deconstruct_array(PG_GETARG_ARRAYTYPE_P(1), INT8OID, sizeof(int64), FLOAT8PASSBYVAL,
@@ -103,7 +104,7 @@ citus_update_table_statistics(PG_FUNCTION_ARGS)
 		"JOIN pg_catalog.pg_dist_placement p USING (shardid, groupid)",
 		relid);
 	if (arrays != NULL && strncmp(arrays, "NULL", 4) != 0)
-		xact_run_on_nodes(node_list(NODES_ALL),
-						  psprintf("SELECT pando.placements_set_length(%s)", arrays));
+		xact_tell_nodes(node_list(NODES_ALL),
+						psprintf("SELECT pando.placements_set_length(%s)", arrays));
 	PG_RETURN_VOID();
 }

@@ -44,6 +44,7 @@
 #include "utils/timestamp.h"
 
 #include "pando/base/sql.h"
+#include "pando/catalog/register.h"
 #include "pando/transaction/access.h"
 #include "pando/transaction/member.h"
 
@@ -62,7 +63,7 @@ static List *signed_roles = NIL;
 static TimestampTz signed_at = 0;
 static int signed_location = -1; /* of its statement analysed last */
 static bool signed_order = false;
-static bool order_here = false; /* this backend runs its own */
+static int order_depth = 0; /* this backend runs its own, nested that deep; 0: none */
 static uint64 last_number = 0;
 
 /* What this backend is without pando.act_as(); set when it was called in the transaction.
@@ -225,7 +226,7 @@ access_sign_order(Session *session, const char *sql)
 void
 access_order_here(bool order)
 {
-	order_here = order;
+	order_depth = order ? nesting_depth() + 1 : 0;
 }
 
 bool
@@ -388,8 +389,8 @@ is_ordered(void)
 	const char *mark =
 		debug_query_string != NULL ? strstr(debug_query_string, MARK) : NULL;
 
-	if (order_here)
-		return true;
+	if (order_depth > 0)
+		return nesting_depth() <= order_depth;
 	if (mark == NULL || nesting_depth() > 1)
 		return false;
 	verify_once(debug_query_string, mark);
@@ -493,6 +494,7 @@ access_end(XactMoment moment, bool committed)
 void
 access_init(void)
 {
+	register_set_guard(xact_require_node);
 	next_analyze = post_parse_analyze_hook;
 	post_parse_analyze_hook = access_analyze;
 	xact_register(access_end);

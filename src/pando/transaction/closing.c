@@ -9,6 +9,7 @@
 #include "pando/compat/compat.h"
 
 #include "miscadmin.h"
+#include "pando/transaction/access.h"
 #include "pando/transaction/member.h"
 #include "utils/memutils.h"
 
@@ -26,7 +27,9 @@ closing_begin(List *nodes, int lease_ms)
 		Session *session = member_plain(node);
 
 		closed = lappend(closed, session);
-		session_send_simple(session, psprintf("SELECT pando.gate_close(%d)", lease_ms));
+		session_send_simple(
+			session, access_sign_order(
+						 session, psprintf("SELECT pando.gate_close(%d)", lease_ms)));
 	}
 	MemoryContextSwitchTo(old);
 	gate_keep_closed(lease_ms);

@@ -244,10 +244,12 @@ PG_FUNCTION_INFO_V1(gate_close);
 PG_FUNCTION_INFO_V1(gate_check);
 PG_FUNCTION_INFO_V1(gate_open);
 
-/* pando.gate_close(lease_ms) */
+/* pando.gate_close(lease_ms): for nodes, since who closes it anew each time stops all
+ * commits. */
 Datum
 gate_close(PG_FUNCTION_ARGS)
 {
+	xact_require_node("pando.gate_close()");
 	gate_keep_closed(Min(Max(PG_GETARG_INT32(0), 0), MAX_LEASE_MS));
 	PG_RETURN_VOID();
 }

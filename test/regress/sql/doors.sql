@@ -38,3 +38,69 @@ WHERE e.extname = 'pando' AND (p.prosecdef OR EXISTS (SELECT FROM unnest(p.proco
 
 DROP OWNED BY doors_guest;
 DROP ROLE doors_guest;
+
+-- Metadata that a role makes up: its own shell table, and shards that are tables of others. What nodes ask
+-- of each other they refuse to everybody else.
+SET client_min_messages TO warning;
+CREATE ROLE doors_guest LOGIN;
+CREATE ROLE doors_victim LOGIN;
+CREATE SCHEMA doors AUTHORIZATION doors_victim;
+GRANT ALL ON SCHEMA doors TO doors_guest;
+SET citus.next_shard_id TO 1470000;
+SET citus.shard_count TO 2;
+SET search_path TO doors;
+SET SESSION AUTHORIZATION doors_victim;
+CREATE TABLE bait_5 (k int, secret text);
+INSERT INTO bait_5 VALUES (1, 'of the victim');
+SET SESSION AUTHORIZATION doors_guest;
+CREATE TABLE bait (k int, secret text);
+CREATE TABLE mine (k int, v int);
+SELECT create_distributed_table('mine', 'k');
+SELECT pando.table_register('bait', 'n', NULL, 0, 's', false);
+SELECT pando.shards_register('bait', '{5}', '{NULL}', '{NULL}');
+SELECT pando.placements_register('{777777}', '{5}', '{0}');
+SELECT * FROM bait;
+SELECT pando.shards_drop('bait', '{5}');
+SELECT pando.shells_drop('{doors.bait_5}');
+SELECT pando.table_unregister('mine');
+SELECT pando.table_set_colocation('mine', 1);
+SELECT pando.table_set_key('mine', 'v');
+SELECT pando.shards_register('mine', '{5}', '{0}', '{1}');
+SELECT pando.shards_unregister('{1470000}');
+SELECT pando.placement_set_group(placementid, 0) FROM pg_dist_placement WHERE shardid = 1470000;
+SELECT pando.placement_unregister(placementid) FROM pg_dist_placement WHERE shardid = 1470000;
+SELECT pando.placements_set_length(ARRAY[placementid], '{1}') FROM pg_dist_placement WHERE shardid = 1470000;
+SELECT pando.colocation_register(147, 1, 1, NULL, NULL);
+SELECT pando.colocation_unregister(147);
+SELECT pando.gate_close(30000);
+SELECT pando.nodes_changed();
+SELECT pando.metadata_changed();
+SELECT pando.table_changed('mine');
+SELECT DISTINCT result FROM run_command_on_all_nodes('SELECT pando.gate_close(30000)');
+SELECT DISTINCT result FROM run_command_on_all_nodes($$SELECT pando.shards_register('doors.mine', '{5}', '{0}', '{1}')$$);
+-- Neither in what a statement of a node calls in turn.
+CREATE FUNCTION doors.forge(k int) RETURNS text LANGUAGE plpgsql VOLATILE AS $$
+BEGIN
+	PERFORM pando.colocation_register(147, 1, 1, NULL, NULL);
+	RETURN 'forged';
+EXCEPTION WHEN insufficient_privilege THEN
+	RETURN 'refused';
+END $$;
+INSERT INTO mine SELECT i, i FROM generate_series(1, 10) i;
+SELECT DISTINCT doors.forge(k) FROM mine;
+ALTER TABLE mine ADD CHECK (doors.forge(k) = 'refused');
+-- What the owner may do still reaches all nodes.
+SELECT count(*) FROM mine;
+SELECT citus_update_table_statistics('mine');
+SELECT undistribute_table('mine');
+SELECT create_reference_table('mine');
+SET pando.snapshot TO cluster;
+SELECT count(*) FROM mine;
+RESET pando.snapshot;
+DROP TABLE mine, bait;
+SET SESSION AUTHORIZATION doors_victim;
+SELECT * FROM bait_5;
+RESET SESSION AUTHORIZATION;
+SET client_min_messages TO warning;
+DROP SCHEMA doors CASCADE;
+DROP ROLE doors_guest, doors_victim;
