@@ -11,7 +11,9 @@
  *
  * State as bytes: what the aggregate's serialise function gives; else a letter and the
  * state type's binary form ('b'), or its text form ('t') for types whose binary form
- * may hold OIDs of this node.
+ * may hold OIDs of this node. The letter 'n' alone: a state that input has made NULL,
+ * which a combine function that isn't strict is called with; no bytes: nothing was put
+ * in.
  */
 #include "pando/compat/compat.h"
 
@@ -385,7 +387,35 @@ call_support(FunctionCallInfo fcinfo, FmgrInfo *function, int nargs, Datum a, bo
 	return result;
 }
 
-/* partial_agg_done(internal) returns bytea: NULL for a state that is NULL */
+/*
+ * Does a NULL that came of input have a say in the other parts' result? A strict combine
+ * function passes over it. An internal one is known to its serialise function alone.
+ */
+static bool
+null_is_combined(const SplitState *state)
+{
+	return !state->empty && !state->call->combine.fn_strict &&
+		   !OidIsValid(state->call->serialise.fn_oid);
+}
+
+static bytea *
+null_as_bytes(void)
+{
+	StringInfoData out;
+
+	pq_begintypsend(&out);
+	pq_sendbyte(&out, 'n');
+	return pq_endtypsend(&out);
+}
+
+static bool
+is_null_state(const AggregateCall *call, const bytea *bytes)
+{
+	return !OidIsValid(call->deserialise.fn_oid) && VARSIZE_ANY_EXHDR(bytes) == 1 &&
+		   *VARDATA_ANY(bytes) == 'n';
+}
+
+/* partial_agg_done(internal) returns bytea: NULL where there is nothing to combine */
 Datum
 partial_agg_done(PG_FUNCTION_ARGS)
 {
@@ -397,10 +427,11 @@ partial_agg_done(PG_FUNCTION_ARGS)
 	if (PG_ARGISNULL(0))
 		PG_RETURN_NULL();
 	state = (SplitState *) PG_GETARG_POINTER(0);
-	if (state->isnull)
+	if (state->isnull && !null_is_combined(state))
 		PG_RETURN_NULL();
 	if (!OidIsValid(state->call->serialise.fn_oid))
-		PG_RETURN_BYTEA_P(state_as_bytes(state->call, state->value));
+		PG_RETURN_BYTEA_P(state->isnull ? null_as_bytes()
+										: state_as_bytes(state->call, state->value));
 	result = call_support(fcinfo, &state->call->serialise, 1, state->value, false, 0,
 						  true, &isnull);
 	if (isnull)
@@ -411,7 +442,9 @@ partial_agg_done(PG_FUNCTION_ARGS)
 static Datum
 received_state(FunctionCallInfo fcinfo, AggregateCall *call, bool *isnull)
 {
-	*isnull = false;
+	*isnull = is_null_state(call, PG_GETARG_BYTEA_PP(2));
+	if (*isnull)
+		return (Datum) 0;
 	if (!OidIsValid(call->deserialise.fn_oid))
 		return state_from_bytes(call, PG_GETARG_BYTEA_PP(2));
 	return call_support(fcinfo, &call->deserialise, 2,
@@ -442,20 +475,19 @@ final_agg_step(PG_FUNCTION_ARGS)
 		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 						errmsg("the aggregate must be the same in all rows")));
 	received = received_state(fcinfo, call, &isnull);
-	if (isnull)
+	if (isnull && (call->combine.fn_strict || OidIsValid(call->deserialise.fn_oid)))
 		PG_RETURN_POINTER(state);
-	if (call->combine.fn_strict)
+	/* The first part is the state: nothing was there to combine it with. */
+	if (state->empty &&
+		(call->combine.fn_strict || !OidIsValid(call->deserialise.fn_oid)))
 	{
-		if (state->empty)
-		{
-			set_state(state, received, false, context);
-			PG_RETURN_POINTER(state);
-		}
-		if (state->isnull)
-			PG_RETURN_POINTER(state);
+		set_state(state, received, isnull, context);
+		PG_RETURN_POINTER(state);
 	}
+	if (call->combine.fn_strict && state->isnull)
+		PG_RETURN_POINTER(state);
 	result = call_support(fcinfo, &call->combine, 2, state->value, state->isnull,
-						  received, false, &isnull);
+						  received, isnull, &isnull);
 	set_state(state, result, isnull, context);
 	PG_RETURN_POINTER(state);
 }
