@@ -462,7 +462,9 @@ level_put_barrier(Query *query, Index varno)
 	RangeTblEntry *table;
 	Query *rows;
 
-	if (rte->rtekind != RTE_RELATION || rte->securityQuals == NIL || access_is_lent(rte))
+	/* PostgreSQL itself filters the rows of a local table that is changed. */
+	if (rte->rtekind != RTE_RELATION || rte->securityQuals == NIL ||
+		(int) varno == query->resultRelation || access_is_lent(rte))
 		return false;
 	rows = relation_become_subquery(query, varno);
 	rt_fetch(varno, query->rtable)->security_barrier = true;

@@ -67,13 +67,15 @@ place_raised(Place *place)
 	return result;
 }
 
-/* Of a WITH query that is referenced `levels` below the one that defines it. */
+/*
+ * Of a WITH query that is referenced `levels` below the query that defines it. The WITH
+ * query itself is one level below that one: what it is bound to is raised first.
+ */
 static Place *
 place_lowered(Place *place, int levels)
 {
-	Place *result = place_closed(place);
+	Place *result = place_raised(place);
 
-	result->bound = copyObject(result->bound);
 	IncrementVarSublevelsUp((Node *) result->bound, levels, 1);
 	return result;
 }

@@ -72,6 +72,28 @@ plan_expressions(List *expressions)
 	return planned;
 }
 
+static bool
+column_walker(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	return IsA(node, Var) || IsA(node, Query) || IsA(node, SubLink) ||
+		   IsA(node, Aggref) || expression_tree_walker(node, column_walker, context);
+}
+
+/* Expressions that are evaluated before a task starts: there is no row to take columns
+ * of, be it one of an outer query. */
+static List *
+plan_values(List *expressions)
+{
+	bool has_column = column_walker((Node *) expressions, NULL);
+
+	Assert(!has_column);
+	if (has_column)
+		elog(ERROR, "a value that a fragment is given refers to a column");
+	return plan_expressions(expressions);
+}
+
 void
 fragment_set_columns(Fragment *fragment, List *tlist)
 {
@@ -110,9 +132,9 @@ fragment_from_query(Query *query, const Distribution *distribution)
 	fragment->command = query->commandType;
 	fragment->anchor = distribution->anchor;
 	fragment->choice = choice_of(distribution, query->commandType);
-	fragment->keys = plan_expressions(distribution->keys);
+	fragment->keys = plan_values(distribution->keys);
 	fragment->template = template_from_query(copy, &fragment->relations);
-	fragment->params = plan_expressions(params);
+	fragment->params = plan_values(params);
 	fragment->rows = DEFAULT_ROWS;
 	fragment->locks = query_locks_rows(query);
 	fragment->only_reads = !fragment->locks && spread_only_reads(query);

@@ -180,6 +180,7 @@ plan_distributed(Query *query, const char *source, int cursor_options,
 
 	if (!found.sharded && !found.modified)
 		stmt = plan_reference_read(query, source, cursor_options, params);
+	query = query_with_barriers_as_quals(query);
 	if (stmt == NULL && needs_steps(query))
 		stmt = plan_in_steps(query, cursor_options, params);
 	if (stmt == NULL && query->commandType != CMD_SELECT)

@@ -52,6 +52,13 @@ extern bool conflict_has_sublinks(Query *insert);
 extern Query *query_without_target_policies(Query *query);
 
 /*
+ * The statement, and those in its WITH, with the WHERE clauses of the security_barrier
+ * views through which tables are changed among their conditions, and safe there from the
+ * others; the same Query if there are none.
+ */
+extern Query *query_with_barriers_as_quals(Query *query);
+
+/*
  * The statement with values of the target's row type in RETURNING written out as rows of
  * its columns. May share structure with the original.
  */

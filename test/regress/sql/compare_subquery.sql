@@ -163,3 +163,30 @@ SELECT s.k, s.n FROM (WITH q AS (SELECT random() AS z, k FROM a) SELECT q1.k, co
 SELECT (WITH q AS (SELECT random() AS z, b.id FROM b WHERE b.k = a.k) SELECT count(*) FROM q q1 JOIN q q2 USING (z) JOIN d ON d.x < q1.id) FROM a WHERE a.id < 20;
 SELECT * FROM (WITH q AS (SELECT k, gen_random_uuid() r FROM a) SELECT q.k FROM q JOIN q q2 USING (r)) s;
 $$);
+
+-- WITH inside of what refers to columns of other FROM items, which bind its key.
+SELECT public.compare($$
+SELECT count(*) FROM (SELECT * FROM a) o JOIN LATERAL (WITH w AS (SELECT * FROM b WHERE k = o.k) SELECT * FROM w) s ON true;
+SELECT count(*) FROM (SELECT * FROM a) o JOIN LATERAL (WITH w AS MATERIALIZED (SELECT * FROM b WHERE k = o.k) SELECT * FROM w) s ON true;
+SELECT count(*) FROM (SELECT * FROM a) o JOIN LATERAL (WITH w AS (SELECT * FROM b WHERE k = o.k) SELECT w.id FROM w JOIN c ON c.k = w.k) s ON true;
+SELECT count(*) FROM (SELECT * FROM a) o JOIN LATERAL (WITH w AS (SELECT * FROM b WHERE k = o.k) SELECT v.id FROM w JOIN w v USING (id)) s ON true;
+SELECT count(*) FROM (SELECT * FROM a) o JOIN LATERAL (WITH w AS (SELECT * FROM e WHERE k = o.k) SELECT * FROM w) s ON true;
+SELECT count(*) FROM (SELECT * FROM a) o JOIN LATERAL (WITH w AS (WITH z AS (SELECT * FROM b WHERE k = o.k) SELECT * FROM z) SELECT * FROM w) s ON true;
+SELECT count(*) FROM (SELECT * FROM a) o JOIN LATERAL (WITH w AS (SELECT * FROM b WHERE k = o.k) SELECT * FROM (SELECT * FROM w LIMIT 3) l) s ON true;
+SELECT count(*) FROM (SELECT * FROM a) o JOIN LATERAL (WITH RECURSIVE w AS (SELECT id, parent FROM tree WHERE k = o.k UNION SELECT t.id, t.parent FROM w JOIN tree t ON t.id = w.parent AND t.k = o.k) SELECT * FROM w) s ON true;
+SELECT count(*) FROM a o JOIN LATERAL (SELECT o.k + 0 AS k OFFSET 0) m ON true JOIN LATERAL (WITH w AS (SELECT * FROM b WHERE k = m.k) SELECT * FROM w) s ON true;
+SELECT count(*) FROM a o JOIN LATERAL (SELECT b.k FROM b WHERE b.k = o.k AND b.id < 40) m ON true JOIN LATERAL (WITH w AS (SELECT * FROM c WHERE k = m.k) SELECT * FROM w) s ON true;
+SELECT count(*) FROM a o LEFT JOIN LATERAL (WITH w AS (SELECT * FROM b WHERE k = o.k AND x = o.x) SELECT * FROM w) s ON s.id = o.id;
+SELECT o.id FROM (SELECT k AS kk, id FROM a) o WHERE EXISTS (WITH w AS (SELECT * FROM c WHERE k = o.kk) SELECT * FROM w);
+SELECT o.id FROM (SELECT k AS kk, id FROM a) o WHERE NOT EXISTS (WITH w AS (SELECT * FROM e WHERE k = o.kk) SELECT * FROM w WHERE x = 3);
+SELECT o.id FROM (SELECT k AS kk, id FROM a) o WHERE EXISTS (WITH w AS MATERIALIZED (SELECT * FROM c WHERE k = o.kk) SELECT * FROM w JOIN b ON b.k = w.k AND b.k = o.kk);
+SELECT o.id, (WITH w AS (SELECT * FROM c WHERE k = o.kk) SELECT count(*) FROM w) FROM (SELECT k AS kk, id FROM a) o;
+SELECT o.id FROM (SELECT k AS kk, id FROM a) o WHERE o.id IN (WITH w AS (SELECT * FROM b WHERE k = o.kk UNION ALL SELECT * FROM b WHERE k = o.kk) SELECT id FROM w);
+WITH o AS (SELECT * FROM a) SELECT count(*) FROM o JOIN LATERAL (WITH w AS (SELECT * FROM b WHERE k = o.k) SELECT * FROM w) s ON true;
+SELECT count(*) FROM (VALUES (1), (2), (NULL)) o(k) JOIN LATERAL (WITH w AS (SELECT * FROM b WHERE k = o.k) SELECT * FROM w) s ON true;
+SELECT count(*) FROM generate_series(1, 5) o(k) JOIN LATERAL (WITH w AS (SELECT * FROM b WHERE k = o.k) SELECT * FROM w) s ON true;
+SELECT count(*) FROM r o JOIN LATERAL (WITH w AS (SELECT * FROM b WHERE k = o.id) SELECT * FROM w) s ON true;
+SELECT count(*) FROM loc o JOIN LATERAL (WITH w AS (SELECT * FROM b WHERE k = o.id) SELECT * FROM w) s ON true;
+SELECT count(*) FROM s1 o JOIN LATERAL (WITH w AS (SELECT * FROM b WHERE k = o.id) SELECT * FROM w) s ON true;
+SELECT count(*) FROM (a JOIN c USING (k)) JOIN LATERAL (WITH w AS (SELECT * FROM b WHERE b.k = a.k) SELECT * FROM w) s ON true;
+$$);
