@@ -9,6 +9,11 @@
  *
  * An anonymous record's bytes name the types of its fields, so that it can be read though
  * the core's record_recv() can't know them.
+ *
+ * Bytes are hostile: any role can write a file and read it as rows. Lengths are checked
+ * against what there is, depth by the stack, and a type's receive function gets what
+ * COPY (FORMAT binary) would hand it from anybody. Nothing in the bytes is taken as a
+ * Datum or as the inside of one.
  */
 #include "pando/compat/compat.h"
 
@@ -17,6 +22,7 @@
 #include "catalog/pg_type.h"
 #include "fmgr.h"
 #include "funcapi.h"
+#include "miscadmin.h"
 #include "port/pg_bswap.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
@@ -107,7 +113,7 @@ read_int32(const char *data, const char *end)
 {
 	uint32 value;
 
-	if (end - data < sizeof(value))
+	if (end - data < (ptrdiff_t) sizeof(value))
 		malformed();
 	memcpy(&value, data, sizeof(value));
 	return (int32) pg_ntoh32(value);
@@ -134,6 +140,23 @@ receive_value(FmgrInfo *function, Oid ioparam, int32 typmod, char *data, int len
 	return value;
 }
 
+/*
+ * The type that a field of an anonymous record claims to have. Of pseudo-types only those
+ * that a record's fields can have in a query.
+ */
+static void
+check_field_type(Oid type)
+{
+	if (type >= FirstNormalObjectId)
+		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+						errmsg("an anonymous record with a user-defined type cannot "
+							   "come from a node")));
+	if (!get_typisdefined(type) ||
+		(get_typtype(type) == TYPTYPE_PSEUDO && type != RECORDOID &&
+		 type != RECORDARRAYOID && type != UNKNOWNOID && type != VOIDOID))
+		malformed();
+}
+
 /* An anonymous record: number of fields, then (type, length, bytes) each. */
 static Datum
 receive_record(char *data, int length)
@@ -145,6 +168,7 @@ receive_record(char *data, int length)
 	bool *nulls;
 	HeapTuple tuple;
 
+	check_stack_depth();
 	if (nfields < 0 || nfields > MaxTupleAttributeNumber)
 		malformed();
 	desc = CreateTemplateTupleDesc(nfields);
@@ -157,10 +181,7 @@ receive_record(char *data, int length)
 		int32 size = read_int32(data + sizeof(int32), end);
 
 		data += 2 * sizeof(int32);
-		if (type >= FirstNormalObjectId)
-			ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-							errmsg("an anonymous record with a user-defined type cannot "
-								   "come from a node")));
+		check_field_type(type);
 		TupleDescInitEntry(desc, i + 1, psprintf("f%d", i + 1), type, -1, 0);
 		nulls[i] = size < 0;
 		if (size > end - data)
@@ -181,6 +202,8 @@ receive_record(char *data, int length)
 		}
 		data += size;
 	}
+	if (data != end)
+		malformed();
 	BlessTupleDesc(desc);
 	tuple = heap_form_tuple(desc, values, nulls);
 	return HeapTupleGetDatum(tuple);
@@ -287,7 +310,7 @@ decode_copy_row(RowDecoder *decoder, char *data, int length, Datum *values, bool
 	char *end = data + length;
 	uint16 count;
 
-	if (length < sizeof(count))
+	if (length < (int) sizeof(count))
 		malformed();
 	memcpy(&count, data, sizeof(count));
 	count = pg_ntoh16(count);

@@ -6,6 +6,9 @@
  * rows. Each backend remembers the files it made and removes them when its transaction
  * ends.
  *
+ * What is in a file is whatever that role wrote: any role may call
+ * pando.result_append(). Its lengths are checked before anything is allocated for them.
+ *
  * Between nodes a file travels in chunks as arguments of pando.result_append(), one chunk
  * at a time and to all nodes at once, over the transaction's owner sessions: it needs no
  * write transaction and bounded memory.
@@ -409,20 +412,35 @@ open_reader(ResultReader *reader, const char *name)
 	return true;
 }
 
+static void
+pg_attribute_noreturn() cut_off(const ResultReader *reader)
+{
+	ereport(ERROR, (errcode(ERRCODE_DATA_CORRUPTED),
+					errmsg("intermediate result file \"%s\" is cut off", reader->path)));
+}
+
 /* Makes at least `length` bytes available at reader->start. */
 static void
-reader_need(ResultReader *reader, int length)
+reader_need(ResultReader *reader, int64 length)
 {
+	int64 have = reader->end - reader->start;
 	int got;
 
-	if (reader->end - reader->start >= length)
+	if (have >= length)
 		return;
+	/* Nothing is allocated for a length that the file can't hold. */
+	if (length - have > FileSize(reader->file) - reader->offset)
+		cut_off(reader);
+	if (length >= MaxAllocSize)
+		ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+						errmsg("a row of an intermediate result is too long")));
 	memmove(reader->data, reader->data + reader->start, reader->end - reader->start);
 	reader->end -= reader->start;
 	reader->start = 0;
 	if (length > reader->size)
 	{
-		reader->size = Max(length, (int) Min((int64) reader->size * 2, MaxAllocSize - 1));
+		reader->size =
+			Max((int) length, (int) Min((int64) reader->size * 2, MaxAllocSize - 1));
 		reader->data = repalloc(reader->data, reader->size + 1);
 	}
 	got = read_bytes(reader->file, reader->path, reader->offset,
@@ -430,9 +448,7 @@ reader_need(ResultReader *reader, int length)
 	reader->offset += got;
 	reader->end += got;
 	if (reader->end - reader->start < length)
-		ereport(ERROR,
-				(errcode(ERRCODE_DATA_CORRUPTED),
-				 errmsg("intermediate result file \"%s\" is cut off", reader->path)));
+		cut_off(reader);
 }
 
 static bool
@@ -445,7 +461,7 @@ reader_at_end(ResultReader *reader)
 static int
 next_row_length(ResultReader *reader)
 {
-	int length = sizeof(uint16);
+	int64 length = sizeof(uint16);
 	uint16 count;
 
 	if (reader->parts && reader_at_end(reader))
@@ -465,7 +481,7 @@ next_row_length(ResultReader *reader)
 		length += sizeof(int32) + Max(size, 0);
 		reader_need(reader, length);
 	}
-	return length;
+	return (int) length;
 }
 
 ResultReader *

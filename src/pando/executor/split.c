@@ -12,6 +12,7 @@
 #include "executor/executor.h"
 #include "fmgr.h"
 #include "lib/stringinfo.h"
+#include "miscadmin.h"
 #include "port/pg_bswap.h"
 #include "storage/fd.h"
 #include "tcop/tcopprot.h"
@@ -32,6 +33,7 @@ PG_FUNCTION_INFO_V1(exchange_append);
 
 #define BUFFERS_SIZE (2 * 1024 * 1024) /* of all parts together */
 #define MESSAGE_SIZE (512 * 1024)
+#define MAX_PARTS 1000000
 
 typedef struct Receiver
 {
@@ -169,6 +171,23 @@ receiver_of_group(Splitter *splitter, int32 group)
 	return receiver;
 }
 
+/* Once each, with room for as many as there are: anybody may name targets. */
+static void
+add_receiver(Part *part, Receiver *receiver)
+{
+	for (int i = 0; i < part->nreceivers; i++)
+	{
+		if (part->receivers[i] == receiver)
+			return;
+	}
+	if (part->receivers == NULL)
+		part->receivers = palloc(sizeof(Receiver *));
+	else if ((part->nreceivers & (part->nreceivers - 1)) == 0)
+		part->receivers =
+			repalloc(part->receivers, sizeof(Receiver *) * 2 * part->nreceivers);
+	part->receivers[part->nreceivers++] = receiver;
+}
+
 static void
 prepare_parts(Splitter *splitter)
 {
@@ -186,10 +205,7 @@ prepare_parts(Splitter *splitter)
 			part->here = true;
 		else
 		{
-			if (part->receivers == NULL)
-				part->receivers = palloc(sizeof(Receiver *) * spec->ntargets);
-			part->receivers[part->nreceivers++] =
-				receiver_of_group(splitter, target->group);
+			add_receiver(part, receiver_of_group(splitter, target->group));
 		}
 		if (part->rows.data == NULL)
 			initStringInfo(&part->rows);
@@ -357,7 +373,7 @@ int_array(ArrayType *array, int *count)
 static void
 check_spec(const SplitSpec *spec)
 {
-	bool good = spec->nparts > 0;
+	bool good = spec->nparts > 0 && spec->nparts <= MAX_PARTS;
 
 	for (int i = 0; i < spec->ntargets; i++)
 		good &= spec->targets[i].part >= 0 && spec->targets[i].part < spec->nparts;
@@ -421,11 +437,14 @@ exchange_send(PG_FUNCTION_ARGS)
 	spec.min_hash = int_array(PG_GETARG_ARRAYTYPE_P(6), &spec.nparts);
 	parts = int_array(PG_GETARG_ARRAYTYPE_P(7), &spec.ntargets);
 	groups = int_array(PG_GETARG_ARRAYTYPE_P(8), &ngroups);
+	if (ngroups != spec.ntargets)
+		ereport(ERROR, (errcode(ERRCODE_ARRAY_SUBSCRIPT_ERROR),
+						errmsg("the parts and groups of an exchange differ in number")));
 	spec.targets = palloc(sizeof(SplitTarget) * (spec.ntargets + 1));
 	for (int i = 0; i < spec.ntargets; i++)
 	{
 		spec.targets[i].part = parts[i];
-		spec.targets[i].group = i < ngroups ? groups[i] : 0;
+		spec.targets[i].group = groups[i];
 	}
 	check_spec(&spec);
 	splitter = splitter_create(&spec);
@@ -474,6 +493,7 @@ exchange_append(PG_FUNCTION_ARGS)
 		off_t size;
 		File file;
 
+		CHECK_FOR_INTERRUPTS();
 		if (length > end - data)
 			ereport(ERROR, (errcode(ERRCODE_DATA_CORRUPTED),
 							errmsg("a piece of an exchange is cut off")));

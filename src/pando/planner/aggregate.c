@@ -267,11 +267,13 @@ final_count(Aggref *sum)
 static Node *
 final_generic(const Aggref *aggref, Var *column)
 {
-	const Oid types[] = {REGPROCEDUREOID, BYTEAOID, ANYELEMENTOID};
+	const Oid types[] = {REGPROCEDUREOID, BYTEAOID, ANYELEMENTOID, INTERNALOID};
+	/* The last one can't be written in SQL: states must not come from a client. */
 	List *arguments =
-		list_make3(aggregate_constant(aggref->aggfnoid), column,
-				   makeNullConst(aggref->aggtype, -1, get_typcollation(aggref->aggtype)));
-	Aggref *result = make_aggref(generic_function("final_agg", types, 3), aggref->aggtype,
+		list_make4(aggregate_constant(aggref->aggfnoid), column,
+				   makeNullConst(aggref->aggtype, -1, get_typcollation(aggref->aggtype)),
+				   makeNullConst(INTERNALOID, -1, InvalidOid));
+	Aggref *result = make_aggref(generic_function("final_agg", types, 4), aggref->aggtype,
 								 aggref, arguments);
 
 	result->agglevelsup = column->varlevelsup;

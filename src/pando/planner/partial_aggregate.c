@@ -2,9 +2,13 @@
  * partial_aggregate.c: any aggregate in two halves, through its own support functions.
  *
  * pando.partial_agg(aggregate, arguments...) runs the transition function and yields the
- * state as bytes. pando.final_agg(aggregate, bytes, NULL::result) reads states back,
- * combines them and runs the final function. Both do what nodeAgg.c does for a plain
- * aggregate; its rules for strict functions and for states passed by reference are kept.
+ * state as bytes. pando.final_agg(aggregate, bytes, NULL::result, internal) reads states
+ * back, combines them and runs the final function. Both do what nodeAgg.c does for a
+ * plain aggregate; its rules for strict functions and for states passed by reference are
+ * kept.
+ *
+ * Deserialise functions trust their bytes. So only plans that the planner made can call
+ * final_agg: no SQL yields a value of type internal, not even NULL.
  *
  * Support functions find out that they run in an aggregate, and in which memory context,
  * from the call's context node, which is passed on to them.
@@ -218,7 +222,8 @@ aggregate_context(FunctionCallInfo fcinfo)
 	MemoryContext context;
 
 	if (AggCheckCallContext(fcinfo, &context) != AGG_CONTEXT_AGGREGATE)
-		elog(ERROR, "aggregate function called in non-aggregate context");
+		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+						errmsg("aggregates in parts cannot be window functions")));
 	return context;
 }
 
@@ -294,7 +299,7 @@ Datum
 partial_agg_step(PG_FUNCTION_ARGS)
 {
 	MemoryContext context = aggregate_context(fcinfo);
-	bool first = fcinfo->flinfo->fn_extra == NULL;
+	const AggregateCall *before = fcinfo->flinfo->fn_extra;
 	AggregateCall *call;
 	SplitState *state;
 
@@ -302,7 +307,8 @@ partial_agg_step(PG_FUNCTION_ARGS)
 		ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
 						errmsg("the aggregate must not be null")));
 	call = aggregate_call(fcinfo, PG_GETARG_OID(1));
-	if (first)
+	/* Another group's rows may name another aggregate. */
+	if (call != before)
 		check_arguments(fcinfo, call);
 	state = current_state(fcinfo, call, context);
 	if (state->call->aggregate != call->aggregate)
@@ -452,7 +458,7 @@ received_state(FunctionCallInfo fcinfo, AggregateCall *call, bool *isnull)
 						isnull);
 }
 
-/* final_agg_step(internal, regprocedure, bytea, anyelement) returns internal */
+/* final_agg_step(internal, regprocedure, bytea, anyelement, internal) returns internal */
 Datum
 final_agg_step(PG_FUNCTION_ARGS)
 {
@@ -508,7 +514,8 @@ aggregate_of_call(FunctionCallInfo fcinfo)
 	return DatumGetObjectId(((Const *) argument)->constvalue);
 }
 
-/* final_agg_done(internal, regprocedure, bytea, anyelement) returns anyelement */
+/* final_agg_done(internal, regprocedure, bytea, anyelement, internal) returns anyelement
+ */
 Datum
 final_agg_done(PG_FUNCTION_ARGS)
 {
