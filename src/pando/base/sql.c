@@ -3,6 +3,10 @@
  *
  * Statements go through SPI with a fresh snapshot each, so each sees what came before it.
  * Results are copied into the caller's memory context before SPI's is gone.
+ *
+ * Questions of the extension's own are asked with a search_path of pg_catalog alone (and
+ * pg_temp last): whatever the client's path leads to, a function or operator there that
+ * matches better would run with the client's rights.
  */
 #include "pando/compat/compat.h"
 
@@ -83,36 +87,74 @@ sql_first_column(MemoryContext context, uint64 limit)
 	return values;
 }
 
+/* First columns of the rows, at most `limit`, under the search_path as it is. */
+static List *
+sql_ask(const char *sql, uint64 limit)
+{
+	MemoryContext context = CurrentMemoryContext;
+	List *values;
+
+	SPI_connect();
+	sql_execute(sql);
+	values = sql_first_column(context, limit);
+	SPI_finish();
+	return values;
+}
+
+static int
+sql_pin_search_path(void)
+{
+	int level = NewGUCNestLevel();
+
+	set_config_option("search_path", "pg_catalog, pg_temp", PGC_USERSET, PGC_S_SESSION,
+					  GUC_ACTION_SAVE, true, 0, false);
+	return level;
+}
+
+/* The same for a question of the extension's own. */
+static List *
+sql_ask_pinned(char *sql, uint64 limit)
+{
+	int level = sql_pin_search_path();
+	List *values = sql_ask(sql, limit);
+
+	AtEOXact_GUC(true, level);
+	pfree(sql);
+	return values;
+}
+
 char *
 sql_value(const char *fmt, ...)
 {
-	MemoryContext context = CurrentMemoryContext;
 	char *sql;
 	List *values;
 
 	SQL_FORMAT(sql, fmt);
-	SPI_connect();
-	sql_execute(sql);
-	values = sql_first_column(context, 1);
-	SPI_finish();
-	pfree(sql);
+	values = sql_ask_pinned(sql, 1);
+	return values != NIL ? linitial(values) : NULL;
+}
+
+char *
+sql_value_as_is(const char *sql)
+{
+	List *values = sql_ask(sql, 1);
+
 	return values != NIL ? linitial(values) : NULL;
 }
 
 List *
 sql_column(const char *fmt, ...)
 {
-	MemoryContext context = CurrentMemoryContext;
 	char *sql;
-	List *values;
 
 	SQL_FORMAT(sql, fmt);
-	SPI_connect();
-	sql_execute(sql);
-	values = sql_first_column(context, PG_UINT64_MAX);
-	SPI_finish();
-	pfree(sql);
-	return values;
+	return sql_ask_pinned(sql, PG_UINT64_MAX);
+}
+
+List *
+sql_column_as_is(const char *sql)
+{
+	return sql_ask(sql, PG_UINT64_MAX);
 }
 
 /* Owner of the extension in this database; raises when it isn't created. */

@@ -1,9 +1,9 @@
 /*
  * sql.h: running SQL inside this backend from C, without the SPI ceremony.
  *
- * Every function runs as the current user under the current search_path; wrap calls in
- * owner_enter()/owner_leave() to run with the extension owner's rights and an empty
- * search_path.
+ * Every function runs as the current user; wrap calls in owner_enter()/owner_leave() to
+ * run with the extension owner's rights. Values are asked for with nothing but pg_catalog
+ * in the search_path, commands run under the current one and qualify all names.
  */
 #ifndef PANDO_BASE_SQL_H
 #define PANDO_BASE_SQL_H
@@ -21,6 +21,10 @@ extern char *sql_value(const char *fmt, ...) pg_attribute_printf(1, 2);
 
 /* First column of all rows as a List of char * (NULL values as NULL pointers). */
 extern List *sql_column(const char *fmt, ...) pg_attribute_printf(1, 2);
+
+/* The same for text with expressions of the user's, under the current search_path. */
+extern char *sql_value_as_is(const char *sql);
+extern List *sql_column_as_is(const char *sql);
 
 /* Commands (char *) as one string, each ended by a semicolon: one round trip. */
 extern char *sql_join(List *commands);

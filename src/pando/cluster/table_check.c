@@ -512,11 +512,11 @@ validate_foreign_key(const ForeignKey *fk)
 		appendStringInfo(&join, "%sf.%s = t.%s", i > 0 ? " AND " : "", from, to);
 		appendStringInfo(&filter, " AND f.%s IS NOT NULL", from);
 	}
-	if (sql_value(
+	if (sql_value_as_is(psprintf(
 			"SELECT 1 FROM ONLY %s f LEFT JOIN ONLY %s t ON %s WHERE t.%s IS NULL%s "
 			"LIMIT 1",
 			name_qualified(fk->from), name_qualified(fk->to), join.data,
-			quote_attribute(fk->to, fk->to_columns[0]), filter.data) != NULL)
+			quote_attribute(fk->to, fk->to_columns[0]), filter.data)) != NULL)
 		ereport(ERROR, (errcode(ERRCODE_FOREIGN_KEY_VIOLATION),
 						errmsg("rows of local table %s violate foreign key \"%s\"",
 							   name_qualified(fk->from), fk->name),

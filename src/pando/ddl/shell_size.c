@@ -51,9 +51,10 @@ sizes_command(List *relids, int32 group)
 	ListCell *cell;
 
 	initStringInfo(&sql);
-	appendStringInfoString(
-		&sql, "SELECT coalesce(string_agg(format('%s %s %s', now, pages, tuples), ',' "
-			  "ORDER BY n), '') FROM (VALUES ");
+	appendStringInfoString(&sql,
+						   "SELECT coalesce(pg_catalog.string_agg(pg_catalog.format('%s "
+						   "%s %s', now, pages, tuples), ',' "
+						   "ORDER BY n), '') FROM (VALUES ");
 	foreach (cell, relids)
 	{
 		appendStringInfo(&sql, "%s(%d, ARRAY[", separator, foreach_current_index(cell));
@@ -70,9 +71,11 @@ sizes_command(List *relids, int32 group)
 	}
 	appendStringInfo(
 		&sql,
-		") AS t(n, names), LATERAL (SELECT coalesce(sum(relpages), 0) AS pages, "
-		"coalesce(sum(greatest(reltuples, 0)), 0)::numeric AS tuples, "
-		"coalesce(sum(pg_catalog.pg_relation_size(oid)) / %d, 0)::bigint AS now FROM "
+		") AS t(n, names), LATERAL (SELECT coalesce(pg_catalog.sum(relpages), 0) AS "
+		"pages, "
+		"coalesce(pg_catalog.sum(greatest(reltuples, 0)), 0)::numeric AS tuples, "
+		"coalesce(pg_catalog.sum(pg_catalog.pg_relation_size(oid)) / %d, 0)::bigint AS "
+		"now FROM "
 		"pg_catalog.pg_class "
 		"WHERE oid IN (SELECT pg_catalog.to_regclass(name) FROM unnest(names) AS "
 		"name)) AS s",

@@ -255,7 +255,7 @@ plan_from_here(const char *sql, List *roles)
 
 	PG_TRY();
 	{
-		lines = sql_column("%s", sql);
+		lines = sql_column_as_is(sql);
 	}
 	PG_FINALLY();
 	{

@@ -198,7 +198,7 @@ value_from_here(const char *sql, List *roles)
 
 	PG_TRY();
 	{
-		value = sql_value("%s", sql);
+		value = sql_value_as_is(sql);
 	}
 	PG_FINALLY();
 	{

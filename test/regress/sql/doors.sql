@@ -104,3 +104,37 @@ RESET SESSION AUTHORIZATION;
 SET client_min_messages TO warning;
 DROP SCHEMA doors CASCADE;
 DROP ROLE doors_guest, doors_victim;
+
+-- A function that matches better than PostgreSQL's, in a schema that a superuser's search_path leads to.
+SET client_min_messages TO warning;
+CREATE ROLE doors_guest LOGIN;
+CREATE SCHEMA doors AUTHORIZATION doors_guest;
+SET SESSION AUTHORIZATION doors_guest;
+CREATE FUNCTION doors.format(text, name, name) RETURNS text LANGUAGE plpgsql AS $$
+BEGIN
+	EXECUTE 'ALTER ROLE doors_guest SUPERUSER';
+	RETURN pg_catalog.format($1, $2, $3);
+END $$;
+RESET SESSION AUTHORIZATION;
+SET search_path TO doors;
+SET citus.next_shard_id TO 1470100;
+SET citus.shard_count TO 2;
+SET client_min_messages TO warning;
+CREATE TABLE by_name (k text, v int);
+SELECT create_distributed_table('by_name', 'k', colocate_with => 'none');
+SELECT rolsuper FROM pg_roles WHERE rolname = 'doors_guest';
+DROP SCHEMA doors CASCADE;
+DROP ROLE doors_guest;
+
+-- Every function in the extension's own schemas that anybody may call: a new one is listed here once it is known
+-- that it does no harm.
+SELECT p.oid::regprocedure
+FROM pg_proc p JOIN pg_depend d ON d.classid = 'pg_proc'::regclass AND d.objid = p.oid
+	JOIN pg_extension e ON d.refclassid = 'pg_extension'::regclass AND d.refobjid = e.oid
+WHERE e.extname = 'pando' AND p.pronamespace IN ('pando'::regnamespace, 'citus_internal'::regnamespace)
+	AND has_function_privilege('public', p.oid, 'EXECUTE')
+ORDER BY p.oid::regprocedure::text COLLATE "C";
+
+-- And every setting of the extension, with who may change it.
+SELECT name, context FROM pg_settings WHERE name LIKE 'pando.%' OR name LIKE 'citus.%'
+ORDER BY context COLLATE "C", name COLLATE "C";
