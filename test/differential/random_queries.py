@@ -5,7 +5,8 @@
     random_queries.py --print SEED COUNT        only print them
 
 Tables of all kinds, twice in one database: in schema plain, and in schema dist (colocated, distributed by other columns
-and types, single-shard, reference, local; views over them), with NULLs everywhere. Every statement runs on both, as a
+and types, single-shard, reference, local; views over them), with NULLs everywhere.
+Most tables have lost columns, before they were distributed or after. Every statement runs on both, as a
 statement of its own; a difference, an error and a lost server are all failures. Rows are compared as a
 bag, or in order where the whole order is asked for. Statements have one right answer: LIMIT and whatever else looks at
 an order does so over all columns. The same seed gives the same statements.
@@ -27,20 +28,27 @@ TABLES = {
     'v_group': {'k': INT, 'x': INT}, 'v_union': {'k': INT, 'x': INT}, 'v_join': {'k': INT, 'id': INT, 't': TEXT},
     'v_last': {'id': INT, 'x': INT}}
 MAKE = """
-CREATE TABLE a (k int NOT NULL, id int NOT NULL, x int, t text, PRIMARY KEY (k, id));
-CREATE TABLE b (k int NOT NULL, id int NOT NULL, x int, PRIMARY KEY (k, id));
-CREATE TABLE c (k int, ak int, x int);
-CREATE TABLE e (k bigint, x int, t varchar(20));
+CREATE TABLE a (gone int, k int NOT NULL, id int NOT NULL, x int, t text, PRIMARY KEY (k, id));
+CREATE TABLE b (k int NOT NULL, gone text, id int NOT NULL, x int, PRIMARY KEY (k, id));
+CREATE TABLE c (k int, ak int, x int, gone int);
+CREATE TABLE e (k bigint, late text, x int, t varchar(20));
 CREATE TABLE f (id int, x smallint);
-CREATE TABLE d (t text, x int);
-CREATE TABLE s1 (id int, x int);
+CREATE TABLE d (gone jsonb, t text, late int, x int);
+CREATE TABLE s1 (gone int, id int, x int);
 CREATE TABLE s2 (id int, t text);
 CREATE TABLE s3 (k int, x int);
-CREATE TABLE r (id int PRIMARY KEY, x int, t text);
+CREATE TABLE r (id int PRIMARY KEY, gone int, x int, t text);
 CREATE TABLE r2 (id int PRIMARY KEY, rid int);
-CREATE TABLE l (id int, x int, t text);
-CREATE TABLE m (id int, x int);
+CREATE TABLE l (gone int, id int, x int, t text);
+CREATE TABLE m (id int, late text, x int);
 CREATE TABLE tree (k int, id int, parent int, PRIMARY KEY (k, id));
+ALTER TABLE a DROP gone;
+ALTER TABLE b DROP gone;
+ALTER TABLE c DROP gone;
+ALTER TABLE d DROP gone;
+ALTER TABLE s1 DROP gone;
+ALTER TABLE r DROP gone;
+ALTER TABLE l DROP gone;
 CREATE VIEW v_group AS SELECT x AS k, count(*) AS x FROM a GROUP BY x;
 CREATE VIEW v_union AS SELECT k, x FROM b UNION ALL SELECT k, ak FROM c;
 CREATE VIEW v_join AS SELECT a.k, b.id, a.t FROM a LEFT JOIN b ON a.k = b.k AND b.x > 2;
@@ -61,6 +69,11 @@ SELECT create_distributed_table('s3', NULL, colocate_with => 'none');
 SELECT create_reference_table('r');
 SELECT create_reference_table('r2');
 SELECT citus_add_local_table_to_metadata('m');
+"""
+LATE = """
+ALTER TABLE d DROP late;
+ALTER TABLE e DROP late;
+ALTER TABLE m DROP late;
 """
 FILL = """
 INSERT INTO a SELECT i %% 9, i, CASE WHEN i %% 7 = 0 THEN NULL ELSE i %% 6 END, CASE WHEN i %% 5 = 0 THEN NULL ELSE 'y' || i %% 4 END FROM generate_series(1, 36) i;
@@ -426,7 +439,7 @@ def set_up(database, shards):
         script = f'SET client_min_messages = warning; CREATE SCHEMA {schema}; SET search_path = {schema};' + MAKE
         if schema == 'dist':
             script += DISTRIBUTE % shards
-        cluster.must(database, script + FILL)
+        cluster.must(database, script + LATE + FILL)
 
 
 def results(database, schema, texts, settings):

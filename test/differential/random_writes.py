@@ -1,15 +1,20 @@
 #!/usr/bin/env python3
-"""Random INSERT, UPDATE, DELETE over the tables of test/regress/sql/compare_setup.sql, as one
-call of public.compare_writes() of compare_write.sql, which compares what each returns and all
-tables after it, and undoes it.
+"""Random INSERT, UPDATE, DELETE over the tables of test/regress/sql/compare_setup.sql, which
+have lost columns, as calls of public.compare_writes() of compare_write.sql: it compares what
+each returns and all tables after it with plain tables, and undoes it.
 
-    random_writes.py SEED COUNT | psql ...
+    random_writes.py SEED [COUNT]           compare COUNT statements
+    random_writes.py --print SEED COUNT     only print them
 
-Load compare_write.sql up to its first comparison before. What is refused by name
-(feature_not_supported) is printed as well; the same seed gives the same text.
+A difference, an error that plain tables don't raise (also what is refused by name), and a lost
+server are failures; the same seed gives the same text.
 """
+import os
 import random
+import re
 import sys
+
+import cluster
 
 # Columns, those that may be set, and the key that says which rows are the same row.
 TABLES = {'a': (['k', 'id', 'x'], ['x', 'y', 'v'], ['k', 'id']), 'b': (['k', 'id', 'x'], ['x', 'y', 'f'], ['k', 'id']),
@@ -171,16 +176,48 @@ def in_with(text):
     return f'WITH {name} AS ({text}) SELECT count(*) FROM {name}'
 
 
-def main():
-    random.seed(int(sys.argv[1]))
-    print('CREATE OR REPLACE FUNCTION public.later(i bigint) RETURNS bigint LANGUAGE plpgsql VOLATILE AS $later$BEGIN RETURN i + 1; END$later$;')
-    print('SELECT public.compare_writes($compare$')
-    for _ in range(int(sys.argv[2])):
+LATER = ('CREATE OR REPLACE FUNCTION public.later(i bigint) RETURNS bigint LANGUAGE plpgsql VOLATILE '
+         'AS $later$BEGIN RETURN i + 1; END$later$;\n')
+
+
+def statements(seed, count):
+    random.seed(seed)
+    texts = []
+    for _ in range(count):
         text = random.choice([insert, update, update, delete])()
-        if random.random() < 0.1:
-            text = in_with(text)
-        print(text + ';')
-    print('$compare$);')
+        texts.append(in_with(text) if random.random() < 0.1 else text)
+    return texts
 
 
-main()
+def set_up(database):
+    """The tables and functions of the regress files, the second up to its first comparison."""
+    sql = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'regress', 'sql')
+    with open(os.path.join(sql, 'compare_setup.sql')) as setup, open(os.path.join(sql, 'compare_write.sql')) as write:
+        text = setup.read() + write.read().split('\n-- INSERT\n')[0]
+    cluster.create_cluster(database)
+    cluster.must(database, text + LATER)
+
+
+def main():
+    if sys.argv[1] == '--print':
+        print(';\n'.join(statements(int(sys.argv[2]), int(sys.argv[3]))) + ';')
+        return
+    seed, count = int(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 200
+    database = os.environ.get('DATABASE', 'random_writes')
+    set_up(database)
+    texts, good = statements(seed, count), 0
+    for at in range(0, count, 100):
+        some = texts[at:at + 100]
+        out = cluster.psql(database, 'SELECT public.compare_writes($compare$\n' + ';\n'.join(some) + ';\n$compare$);', '-At')
+        if re.search(rf'^{len(some)} statements, 0 differ$', out, re.M):
+            good += len(some)
+        else:
+            print(out)
+    print(f'seed {seed}: {count} statements, {"no difference" if good == count else "differences"}')
+    if good == count:
+        cluster.drop(database)
+    sys.exit(0 if good == count else 1)
+
+
+if __name__ == '__main__':
+    main()
