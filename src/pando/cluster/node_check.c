@@ -18,7 +18,8 @@
 
 /* What a server says of itself, one value per line. */
 #define SERVER_FACTS                                                                     \
-	"SELECT concat_ws(E'\\n', current_setting('server_version_num')::int / 10000, "      \
+	"SELECT pg_catalog.concat_ws(E'\\n', current_setting('server_version_num')::int / "  \
+	"10000, "                                                                            \
 	"coalesce((SELECT extversion FROM pg_catalog.pg_extension WHERE extname = "          \
 	"'pando'), ''), current_setting('max_prepared_transactions'), "                      \
 	"(SELECT system_identifier FROM pg_catalog.pg_control_system()) || ' ' || "          \
@@ -26,7 +27,7 @@
 	"pg_catalog.pg_is_in_recovery(), current_setting('is_superuser'))"
 
 #define MEMBER_FACTS                                                                     \
-	"SELECT concat_ws(E'\\n', (SELECT metadata ->> 'server_id' FROM "                    \
+	"SELECT pg_catalog.concat_ws(E'\\n', (SELECT metadata ->> 'server_id' FROM "         \
 	"pg_catalog.pg_dist_node_metadata), (SELECT count(*) FROM "                          \
 	"pg_catalog.pg_dist_node), (SELECT count(*) FROM pg_catalog.pg_dist_partition))"
 
