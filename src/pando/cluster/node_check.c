@@ -4,7 +4,9 @@
  * What a server says of itself is asked over the transaction's session to it, so that a
  * refused, unreachable or wrongly authenticated connection is the session's own clear
  * error. Two connections reach the same server when its system identifier and the start
- * of its postmaster are the same (a copy of a server shares the former only).
+ * of its postmaster are the same (a copy of a server shares the former only, as standbys
+ * do). A member is never known by its address alone: under a second name it would be sent
+ * what it is waiting for itself.
  */
 #include "pando/compat/compat.h"
 
@@ -16,14 +18,16 @@
 #include "pando/cluster/node_check.h"
 #include "pando/transaction/xact.h"
 
+#define SERVER_IDENTITY                                                                  \
+	"(SELECT system_identifier FROM pg_catalog.pg_control_system()) || ' ' || "          \
+	"extract(epoch FROM pg_catalog.pg_postmaster_start_time())"
+
 /* What a server says of itself, one value per line. */
 #define SERVER_FACTS                                                                     \
 	"SELECT pg_catalog.concat_ws(E'\\n', current_setting('server_version_num')::int / "  \
 	"10000, "                                                                            \
 	"coalesce((SELECT extversion FROM pg_catalog.pg_extension WHERE extname = "          \
-	"'pando'), ''), current_setting('max_prepared_transactions'), "                      \
-	"(SELECT system_identifier FROM pg_catalog.pg_control_system()) || ' ' || "          \
-	"extract(epoch FROM pg_catalog.pg_postmaster_start_time()), "                        \
+	"'pando'), ''), current_setting('max_prepared_transactions'), " SERVER_IDENTITY ", " \
 	"pg_catalog.pg_is_in_recovery(), current_setting('is_superuser'))"
 
 #define MEMBER_FACTS                                                                     \
@@ -159,26 +163,6 @@ check_not_leaving(const DistNode *node)
 	}
 }
 
-bool
-node_check_fitness(const DistNode *node)
-{
-	char *theirs[FACTS];
-	char *ours[FACTS];
-
-	check_not_leaving(node);
-	facts_split(sql_value(SERVER_FACTS), ours, FACTS);
-	facts_split(xact_value_from_node(node, SERVER_FACTS), theirs, FACTS);
-	if (strcmp(theirs[FACT_IDENTITY], ours[FACT_IDENTITY]) == 0)
-		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-						errmsg("%s:%d is this server itself", node->host, node->port),
-						errhint("To set the address of the coordinator, use "
-								"citus_set_coordinator_host().")));
-	xact_recover_joining(node);
-	check_versions(node, theirs, ours);
-	check_abilities(node, theirs);
-	return check_membership(node);
-}
-
 /* First column of the first row, over a session of its own; NULL if that can't be had. */
 static char *
 node_probe(const DistNode *node, const char *sql)
@@ -211,6 +195,59 @@ node_probe(const DistNode *node, const char *sql)
 	else
 		session_release(session);
 	return value;
+}
+
+/* Raises if the server that `node` leads to is this one, or that of another member. */
+static void
+check_not_a_member(const DistNode *node, const char *identity)
+{
+	if (strcmp(identity, sql_value("SELECT " SERVER_IDENTITY)) == 0)
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+						errmsg("%s:%d is this server itself", node->host, node->port),
+						errhint("To set the address of the coordinator, use "
+								"citus_set_coordinator_host().")));
+	foreach_ptr (const DistNode, member, node_list(NODES_OTHER))
+	{
+		char *theirs = NULL;
+
+		if (member->id != node->id)
+			theirs = node_probe(member, "SELECT " SERVER_IDENTITY);
+		if (theirs != NULL && strcmp(theirs, identity) == 0)
+			ereport(
+				ERROR,
+				(errcode(ERRCODE_DUPLICATE_OBJECT),
+				 errmsg("%s:%d is the same server as node %s:%d", node->host, node->port,
+						member->host, member->port),
+				 errdetail("A server is one node of the cluster, whatever the address "
+						   "that leads to it."),
+				 errhint("To change its address, use citus_update_node(%d, ...).",
+						 member->id)));
+	}
+}
+
+void
+node_check_new_address(const DistNode *node)
+{
+	char *identity = node_probe(node, "SELECT " SERVER_IDENTITY);
+
+	if (identity != NULL)
+		check_not_a_member(node, identity);
+}
+
+bool
+node_check_fitness(const DistNode *node)
+{
+	char *theirs[FACTS];
+	char *ours[FACTS];
+
+	check_not_leaving(node);
+	facts_split(sql_value(SERVER_FACTS), ours, FACTS);
+	facts_split(xact_value_from_node(node, SERVER_FACTS), theirs, FACTS);
+	check_not_a_member(node, theirs[FACT_IDENTITY]);
+	xact_recover_joining(node);
+	check_versions(node, theirs, ours);
+	check_abilities(node, theirs);
+	return check_membership(node);
 }
 
 bool

@@ -10,10 +10,16 @@
 /*
  * Connects (in the transaction) and raises an error that names the node unless it can be
  * reached, runs the same PostgreSQL and extension versions, can prepare transactions, is
- * another server than this one and belongs to no other cluster. Returns whether it still
- * has metadata of this very cluster, from an earlier membership.
+ * another server than this one and the other members, and belongs to no other cluster.
+ * Returns whether it still has metadata of this very cluster, from an earlier membership.
  */
 extern bool node_check_fitness(const DistNode *node);
+
+/*
+ * `node` with the address that it is to have: raises if that leads to this server or to
+ * another member. One that can't be connected to is believed.
+ */
+extern void node_check_new_address(const DistNode *node);
 
 /* Can the address be connected to as the session's user? Outside the transaction, no
  * errors. */

@@ -443,6 +443,8 @@ citus_update_node(PG_FUNCTION_ARGS)
 	moved = row->node;
 	moved.host = host;
 	moved.port = port;
+	if (moved.primary && moved.group != node_local_group())
+		node_check_new_address(&moved);
 	told = !moved.primary || !moved.active || moved.group == node_local_group() ||
 		   node_accepts_writes(&moved);
 	if (!told)
