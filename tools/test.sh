@@ -172,7 +172,8 @@ pg_regress_run() {
 differential_lane() {
 	local runs=() run
 	for run in "postgresql_regress" "tpch" "random_queries 1" "random_queries 2" "random_queries 3" \
-		"random_queries 4" "random_queries 5" "random_writes 1" "random_writes 2" "fuzz_readers"; do
+		"random_queries 4" "random_queries 5" "random_writes 1" "random_writes 2" "fuzz_readers" \
+		"correlated_matrix"; do
 		if matches "differential/$run" "$1"; then runs+=("$run"); fi
 	done
 	[ ${#runs[@]} -gt 0 ] || return 0

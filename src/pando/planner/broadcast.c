@@ -246,8 +246,16 @@ reduce_any(Query *query)
 {
 	List *distinct = NIL;
 
-	if (!query_is_plain(query) || query_varies((Node *) query))
+	/* Windows and hidden columns refer to the list by numbers that are given anew here.
+	 */
+	if (!query_is_plain(query) || query->windowClause != NIL ||
+		query_varies((Node *) query))
 		return;
+	foreach_ptr (TargetEntry, entry, query->targetList)
+	{
+		if (entry->resjunk)
+			return;
+	}
 	foreach_ptr (TargetEntry, entry, query->targetList)
 	{
 		TypeCacheEntry *type =
@@ -255,8 +263,6 @@ reduce_any(Query *query)
 							  TYPECACHE_EQ_OPR | TYPECACHE_LT_OPR | TYPECACHE_HASH_PROC);
 		SortGroupClause *clause = makeNode(SortGroupClause);
 
-		if (entry->resjunk)
-			return;
 		if (!OidIsValid(type->eq_opr) || !OidIsValid(type->lt_opr))
 			return;
 		clause->tleSortGroupRef = entry->ressortgroupref = entry->resno;

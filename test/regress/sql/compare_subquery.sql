@@ -188,5 +188,8 @@ SELECT count(*) FROM generate_series(1, 5) o(k) JOIN LATERAL (WITH w AS (SELECT 
 SELECT count(*) FROM r o JOIN LATERAL (WITH w AS (SELECT * FROM b WHERE k = o.id) SELECT * FROM w) s ON true;
 SELECT count(*) FROM loc o JOIN LATERAL (WITH w AS (SELECT * FROM b WHERE k = o.id) SELECT * FROM w) s ON true;
 SELECT count(*) FROM s1 o JOIN LATERAL (WITH w AS (SELECT * FROM b WHERE k = o.id) SELECT * FROM w) s ON true;
+SELECT k FROM a WHERE k < ANY (SELECT rank() OVER (ORDER BY x) FROM b WHERE k = 3);
+SELECT k FROM a WHERE k IN (SELECT rank() OVER (ORDER BY x) FROM b);
+SELECT k FROM a WHERE k NOT IN (SELECT x FROM b WHERE x > 2 ORDER BY y);
 SELECT count(*) FROM (a JOIN c USING (k)) JOIN LATERAL (WITH w AS (SELECT * FROM b WHERE b.k = a.k) SELECT * FROM w) s ON true;
 $$);
