@@ -15,6 +15,12 @@
  *
  * The youngest transaction is cancelled: the one that its client began last.
  *
+ * A client may wait for itself: for a lock that another of its own sessions holds, or its
+ * own backend. Where that session idles in a transaction, or that backend waits for
+ * nodes, neither goes on before the client's statement ends, which waits. It is believed
+ * when it has lasted for a while: a statement that is a transaction of its own on a node
+ * may still end the transactions that it began in turn.
+ *
  * A cycle of waits among the same backends of one node is left to PostgreSQL, which finds
  * it there: if both ended it, two transactions would be lost.
  */
@@ -33,9 +39,15 @@
 #include "utils/timestamp.h"
 
 #define EDGE_QUERY                                                                       \
-	"SELECT waiting_gpid, blocking_gpid, waiting_pid, blocking_pid, wait_start FROM "    \
-	"pando.wait_edges()"
-#define EDGE_COLUMNS 5
+	"SELECT waiting_gpid, blocking_gpid, waiting_pid, blocking_pid, wait_start, "        \
+	"(waiting_gpid = blocking_gpid AND blocking_pid <> waiting_pid AND EXISTS "          \
+	"(SELECT FROM pg_catalog.pg_stat_activity a WHERE a.pid = blocking_pid AND "         \
+	"(a.state LIKE 'idle in transaction%' AND a.state_change < long_ago OR "             \
+	"a.wait_event_type = 'Extension' AND blocking_gpid = "                               \
+	"pando.backend_gpid(a.pid, NULL)) AND wait_start < extract(epoch FROM long_ago) * "  \
+	"1000000))::int FROM pando.wait_edges(), (SELECT pg_catalog.clock_timestamp() - 3 "  \
+	"* pg_catalog.current_setting('deadlock_timeout')::interval AS long_ago) now"
+#define EDGE_COLUMNS 6
 #define MAX_ROUNDS 64
 #define GPID_NODE_FACTOR UINT64CONST(10000000000)
 
@@ -47,6 +59,7 @@ typedef struct WaitEdge
 	int pid;	   /* the waiting backend there */
 	int blocker;   /* the one that it waits for; 0: a prepared transaction */
 	int64 wait_start;
+	bool own; /* both are one client's, and the blocker won't go on before the waiter */
 } WaitEdge;
 
 static double detection_factor = 2.0;
@@ -69,6 +82,7 @@ make_edge(int32 node_id, char *const *fields)
 	edge->pid = (int) number_of(fields[2]);
 	edge->blocker = (int) number_of(fields[3]);
 	edge->wait_start = number_of(fields[4]);
+	edge->own = number_of(fields[5]) != 0;
 	return edge;
 }
 
@@ -324,8 +338,11 @@ any_cycle(List *edges)
 	foreach_ptr (WaitEdge, edge, edges)
 	{
 		List *dead_ends = NIL;
-		List *cycle = find_cycle(edges, edge->waiting, edge->waiting, NIL, &dead_ends);
+		List *cycle;
 
+		if (edge->own)
+			return list_make1(edge);
+		cycle = find_cycle(edges, edge->waiting, edge->waiting, NIL, &dead_ends);
 		if (cycle != NIL && !is_within_node(cycle))
 			return cycle;
 	}
