@@ -161,6 +161,46 @@ analyse_recursive(CommonTableExpr *cte, Level *definer)
 	return output_coordinator("WITH RECURSIVE");
 }
 
+/*
+ * What a WITH query puts out. It depends on nothing but the level that defines the query
+ * and on whether it is part of a path (SEARCH, CYCLE), and is kept there: a chain of
+ * queries that each read the one before twice would else be walked 2^n times.
+ */
+typedef struct WithOutput
+{
+	CommonTableExpr *cte;
+	bool in_paths;
+	Output *output;
+} WithOutput;
+
+static Output *
+output_of_cte(CommonTableExpr *cte, Level *definer)
+{
+	bool in_paths = hazard_in_paths > 0;
+	WithOutput *known;
+
+	foreach_ptr (WithOutput, one, definer->with_outputs)
+	{
+		if (one->cte == cte && one->in_paths == in_paths)
+			return one->output;
+	}
+	known = palloc(sizeof(WithOutput));
+	known->cte = cte;
+	known->in_paths = in_paths;
+	if (cte->cterecursive)
+	{
+		bool paths = cte->search_clause != NULL || cte->cycle_clause != NULL;
+
+		hazard_in_paths += paths;
+		known->output = analyse_recursive(cte, definer);
+		hazard_in_paths -= paths;
+	}
+	else
+		known->output = level_analyse((Query *) cte->ctequery, definer);
+	definer->with_outputs = lappend(definer->with_outputs, known);
+	return known->output;
+}
+
 static Place *
 place_of_cte(Level *level, RangeTblEntry *rte, Index varno)
 {
@@ -195,16 +235,8 @@ place_of_cte(Level *level, RangeTblEntry *rte, Index varno)
 			return place_coordinator("WITH RECURSIVE");
 		result = definer->recursive_result;
 	}
-	else if (cte->cterecursive)
-	{
-		bool paths = cte->search_clause != NULL || cte->cycle_clause != NULL;
-
-		hazard_in_paths += paths;
-		result = analyse_recursive(cte, definer);
-		hazard_in_paths -= paths;
-	}
 	else
-		result = level_analyse((Query *) cte->ctequery, definer);
+		result = output_of_cte(cte, definer);
 	return place_of_result(result, place_lowered(result->place, rte->ctelevelsup), varno,
 						   rte, output_of((Query *) cte->ctequery));
 }
@@ -709,6 +741,7 @@ level_analyse(Query *query, Level *parent)
 	Output *result;
 
 	check_stack_depth();
+	CHECK_FOR_INTERRUPTS();
 	level.query = query;
 	level.parent = parent;
 	if (query->utilityStmt != NULL)

@@ -8,6 +8,7 @@
 #include "pando/compat/compat.h"
 #include "nodes/bitmapset.h"
 #include "nodes/parsenodes.h"
+#include "nodes/pg_list.h"
 #include "pando/planner/place.h"
 
 /* What a level puts out: its place, with the keys given as output columns. */
@@ -26,6 +27,8 @@ typedef struct Level
 	 * yields. */
 	const char *recursive_name;
 	Output *recursive_result;
+	/* What its WITH queries put out, each analysed once however often it is read. */
+	List *with_outputs;
 } Level;
 
 /* An output at that place, without keys. */
