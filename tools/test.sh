@@ -206,10 +206,16 @@ tap_lane() {
 		if matches "tap/$(basename "$script")" "$1"; then scripts+=("$(basename "$script")"); fi
 	done
 	[ ${#scripts[@]} -gt 0 ] || return 0
+	[[ " ${scripts[*]} " != *_pooler.pl* ]] || find_pgbouncer
 	as_server mkdir -p "$TEST_DIR/tap/ports"
 	export TEST_DIR RESULTS
 	export -f tap_run as_server_here report skip say
 	printf '%s\n' "${scripts[@]}" | xargs -P 2 -I{} bash -c 'tap_run {}'
+}
+
+# One test needs it; where it can't be had, that one is skipped and says so.
+find_pgbouncer() {
+	(PATH=$PATH:/usr/sbin:/usr/local/sbin all_found pgbouncer) || (apt_install pgbouncer) || true
 }
 
 tap_run() {
