@@ -17,6 +17,7 @@
 #include "catalog/namespace.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_type.h"
+#include "commands/defrem.h"
 #include "fmgr.h"
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
@@ -47,7 +48,9 @@ static ProcessUtility_hook_type next_hook = NULL;
 static bool collect_local = false;
 static bool with_managed_local = false; /* the handler wants to know of those, too */
 static List *seen_local = NIL; /* tables without shards that handlers asked about */
-static int apply_depth = 0;	   /* statements of the propagation itself under way */
+static LOCKMODE wait_mode = RowExclusiveLock; /* handlers wait for tables like this ... */
+static bool wait_never = false;				  /* ... or not at all */
+static int apply_depth = 0; /* statements of the propagation itself under way */
 
 void
 utility_apply_statement(Node *stmt, const char *source, ProcessUtilityContext context)
@@ -103,16 +106,48 @@ utility_is_internal(void)
  * For handlers
  */
 
+/* Sets how handlers of the statement wait for tables: never where PostgreSQL doesn't. */
+static void
+take_wait(const Node *stmt)
+{
+	wait_mode = RowExclusiveLock;
+	wait_never = false;
+	if (IsA(stmt, LockStmt))
+	{
+		wait_mode = Min(((const LockStmt *) stmt)->mode, RowExclusiveLock);
+		wait_never = ((const LockStmt *) stmt)->nowait;
+	}
+	else if (IsA(stmt, VacuumStmt))
+	{
+		foreach_ptr (DefElem, option, ((const VacuumStmt *) stmt)->options)
+		{
+			if (strcmp(option->defname, "skip_locked") == 0)
+				wait_never = defGetBoolean(option);
+		}
+	}
+}
+
 /*
  * Waits until nobody is making the table distributed or local, or moves its shards. The
  * lock is not kept: the statement takes its own, which may be stronger, and two that
- * raise theirs would deadlock.
+ * raise theirs would deadlock. Who has no right on the table at all doesn't wait: he gets
+ * PostgreSQL's error. A statement that didn't wait is one that came before the
+ * conversion, or check_still_local() finds out.
  */
 static void
 await_conversion(Oid relid)
 {
-	LockRelationOid(relid, RowExclusiveLock);
-	UnlockRelationOid(relid, RowExclusiveLock);
+	bool missing = false;
+
+	if (pg_class_aclcheck_ext(relid, GetUserId(), ACL_ALL_RIGHTS_RELATION, &missing) !=
+			ACLCHECK_OK ||
+		missing)
+		return;
+	if (!wait_never)
+		LockRelationOid(relid, wait_mode);
+	else if (!ConditionalLockRelationOid(relid, wait_mode))
+		return;
+	UnlockRelationOid(relid, wait_mode);
 }
 
 /* Raises if a table became distributed while the statement waited for its lock. */
@@ -393,6 +428,7 @@ prepare_call(DdlJob *job)
 
 	collect_local = true;
 	with_managed_local = job->handler->managed_local;
+	take_wait(job->stmt);
 	PG_TRY();
 	{
 		job->handler->prepare(job);
@@ -488,6 +524,7 @@ apply_statement(Node *stmt, const char *source, List *names)
 	job.handler = handler_find(stmt);
 	if (job.handler == NULL)
 		elog(ERROR, "statement cannot be applied: %s", source);
+	take_wait(stmt);
 	job.handler->prepare(&job);
 	if (!job.concerned)
 		return;

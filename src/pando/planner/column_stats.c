@@ -96,8 +96,8 @@ union_stats(PlannerInfo *root, RangeTblEntry *rte, AttrNumber column,
 	HeapTuple tuple;
 	int children;
 
-	if (rte->rtekind == RTE_SUBQUERY && rte->inh && column > 0 && relid > 0 &&
-		relid < root->simple_rel_array_size && root->simple_rte_array[relid] == rte)
+	if (rte->inh && column > 0 && relid > 0 && relid < root->simple_rel_array_size &&
+		root->simple_rte_array[relid] == rte)
 		child = largest_child(root, relid, &children);
 	if (child == NULL || column > list_length(child->translated_vars) ||
 		!IsA(list_nth(child->translated_vars, column - 1), Var) ||
@@ -160,7 +160,7 @@ task_rows_stats(PlannerInfo *root, RangeTblEntry *rte, AttrNumber column,
 {
 	double distinct = 0;
 
-	if (rte->rtekind == RTE_SUBQUERY && rte->inh && column > 0 && variable->rel != NULL &&
+	if (rte->inh && column > 0 && variable->rel != NULL &&
 		strcmp(rte->eref->aliasname, TASK_ROWS) == 0)
 		distinct = distinct_of_rows(root, variable->rel->relid, column);
 	if (distinct <= 0)
@@ -176,7 +176,7 @@ fragment_stats(RangeTblEntry *rte, AttrNumber column, VariableStatData *variable
 {
 	Fragment *fragment = NULL;
 
-	if (rte->rtekind == RTE_FUNCTION && list_length(rte->functions) == 1)
+	if (list_length(rte->functions) == 1)
 		fragment =
 			fragment_of_call(linitial_node(RangeTblFunction, rte->functions)->funcexpr);
 	if (fragment == NULL || column < 1 || column > list_length(fragment->column_stats))
@@ -191,7 +191,7 @@ fragment_stats(RangeTblEntry *rte, AttrNumber column, VariableStatData *variable
 static bool
 sublink_stats(RangeTblEntry *rte, VariableStatData *variable)
 {
-	if (rte->rtekind != RTE_FUNCTION || list_length(rte->eref->colnames) != 1 ||
+	if (list_length(rte->eref->colnames) != 1 ||
 		strcmp(rte->eref->aliasname, SUBLINK_ROWS) != 0)
 		return false;
 	variable->isunique = true;
@@ -204,7 +204,7 @@ exchange_stats(RangeTblEntry *rte, AttrNumber column, VariableStatData *variable
 {
 	int distinct = 0;
 
-	if (rte->rtekind == RTE_FUNCTION && list_length(rte->functions) == 1)
+	if (list_length(rte->functions) == 1)
 		distinct = exchange_call_distinct(
 			linitial_node(RangeTblFunction, rte->functions)->funcexpr, column);
 	if (distinct == 0)
@@ -215,14 +215,24 @@ exchange_stats(RangeTblEntry *rte, AttrNumber column, VariableStatData *variable
 	return true;
 }
 
+/*
+ * Of a table's column nothing is known here that PostgreSQL doesn't know. Its costs of
+ * BRIN indexes, which ask for those only, leave all of the variable but for the result
+ * unset: nothing of it may be read before it is known to be another kind of FROM item.
+ */
 static bool
 column_stats(PlannerInfo *root, RangeTblEntry *rte, AttrNumber column,
 			 VariableStatData *variable)
 {
-	return fragment_stats(rte, column, variable) ||
-		   union_stats(root, rte, column, variable) ||
-		   task_rows_stats(root, rte, column, variable) || sublink_stats(rte, variable) ||
-		   exchange_stats(rte, column, variable) ||
+	bool known = false;
+
+	if (rte->rtekind == RTE_SUBQUERY)
+		known = union_stats(root, rte, column, variable) ||
+				task_rows_stats(root, rte, column, variable);
+	else if (rte->rtekind == RTE_FUNCTION)
+		known = fragment_stats(rte, column, variable) || sublink_stats(rte, variable) ||
+				exchange_stats(rte, column, variable);
+	return known ||
 		   (next_stats_hook != NULL && next_stats_hook(root, rte, column, variable));
 }
 
