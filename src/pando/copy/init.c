@@ -12,6 +12,7 @@
 #include "pando/copy/shard_insert.h"
 #include "pando/copy/to.h"
 #include "pando/metadata/table.h"
+#include "pando/transaction/xact.h"
 
 static ProcessUtility_hook_type previous_utility = NULL;
 
@@ -51,8 +52,8 @@ copy_utility(PlannedStmt *pstmt, const char *query_string, bool read_only_tree,
 
 		if (stmt->is_from)
 		{
-			uint64 rows = stream_in_wanted(stmt) ? stream_in(stmt, query_string)
-												 : copy_from(stmt, query_string);
+			uint64 rows = xact_copy_from(stmt, query_string,
+										 stream_in_wanted(stmt) ? stream_in : copy_from);
 
 			if (qc != NULL)
 				SetQueryCompletion(qc, CMDTAG_COPY, rows);

@@ -159,4 +159,18 @@ extern int nesting_depth(void);
 extern bool nesting_is_top(void);
 extern bool nesting_reads_only(void);
 
+/* A statement that is running, and the one that it runs for. */
+typedef struct NestingFrame
+{
+	QueryDesc *query;	   /* of the executor; or */
+	RangeVar *copied_into; /* where COPY FROM puts rows */
+	struct NestingFrame *outer;
+} NestingFrame;
+
+/*
+ * copied_trigger.c: raises an error if the statement, about to start within `outer`,
+ * changes a distributed table from a trigger of a table that has several copies.
+ */
+extern void copied_trigger_check(const QueryDesc *query, const NestingFrame *outer);
+
 #endif

@@ -26,6 +26,7 @@
 
 static int depth = 0;
 static bool top_reads_only = false;
+static NestingFrame *running = NULL;
 static ExecutorStart_hook_type next_start = NULL;
 static ExecutorRun_hook_type next_run = NULL;
 static ExecutorFinish_hook_type next_finish = NULL;
@@ -44,6 +45,7 @@ nesting_start(QueryDesc *query, int eflags)
 
 		doubt_check_query(query, renewable);
 		cluster_snapshot_before(query, renewable);
+		copied_trigger_check(query, running);
 	}
 	depth++;
 	PG_TRY();
@@ -65,7 +67,10 @@ nesting_start(QueryDesc *query, int eflags)
 static void
 nesting_run(QueryDesc *query, ScanDirection direction, uint64 count, bool once)
 {
+	NestingFrame frame = {.query = query, .outer = running};
+
 	depth++;
+	running = &frame;
 	PG_TRY();
 	{
 		if (next_run)
@@ -75,17 +80,22 @@ nesting_run(QueryDesc *query, ScanDirection direction, uint64 count, bool once)
 	}
 	PG_CATCH();
 	{
+		running = frame.outer;
 		depth--;
 		identity_rethrow();
 	}
 	PG_END_TRY();
+	running = frame.outer;
 	depth--;
 }
 
 static void
 nesting_finish(QueryDesc *query)
 {
+	NestingFrame frame = {.query = query, .outer = running};
+
 	depth++;
+	running = &frame;
 	PG_TRY();
 	{
 		if (next_finish)
@@ -95,10 +105,12 @@ nesting_finish(QueryDesc *query)
 	}
 	PG_CATCH();
 	{
+		running = frame.outer;
 		depth--;
 		identity_rethrow();
 	}
 	PG_END_TRY();
+	running = frame.outer;
 	depth--;
 }
 
@@ -181,6 +193,26 @@ nesting_utility(PlannedStmt *pstmt, const char *text, bool read_only_tree,
 	}
 	PG_END_TRY();
 	depth--;
+}
+
+uint64
+xact_copy_from(const CopyStmt *stmt, const char *text,
+			   uint64 (*run)(const CopyStmt *stmt, const char *text))
+{
+	NestingFrame frame = {.copied_into = stmt->relation, .outer = running};
+	uint64 rows;
+
+	running = &frame;
+	PG_TRY();
+	{
+		rows = run(stmt, text);
+	}
+	PG_FINALLY();
+	{
+		running = frame.outer;
+	}
+	PG_END_TRY();
+	return rows;
 }
 
 /* Extended protocol: is the next message anything but a Sync that is here already? */

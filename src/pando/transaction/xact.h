@@ -14,6 +14,7 @@
 #define PANDO_TRANSACTION_XACT_H
 
 #include "pando/compat/compat.h"
+#include "nodes/parsenodes.h"
 #include "nodes/pg_list.h"
 #include "pando/metadata/node.h"
 #include "pando/remote/session.h"
@@ -62,6 +63,11 @@ extern void xact_reader_drop(Session *session);
  * function, or has something been written already?
  */
 extern bool xact_must_join(void);
+
+/* Runs COPY FROM into a distributed table by `run`, known as what its triggers run for.
+ * Returns what that does. */
+extern uint64 xact_copy_from(const CopyStmt *stmt, const char *text,
+							 uint64 (*run)(const CopyStmt *stmt, const char *text));
 
 /* Has the current transaction written to that node (group)? */
 extern bool xact_wrote_on(int32 group);
