@@ -27,13 +27,17 @@ run_tests() {
 	: > "$RESULTS"
 	structure_test "$pattern"
 	tap_lane "$pattern" > "$TEST_DIR/tap.out" 2>&1 &
-	local tap=$!
+	local tap=$! suites
+	suites_lane "$pattern" > "$TEST_DIR/suites.out" 2>&1 &
+	suites=$!
 	sql_lane "$pattern"
 	differential_lane "$pattern"
 	command_lane "$pattern"
 	step "TAP tests"
 	tail -n +1 -f --pid=$tap "$TEST_DIR/tap.out" || true
 	wait $tap || report "the lane of TAP tests" 1
+	wait $suites || report "the lane of PostgreSQL's own suites" 1
+	cat "$TEST_DIR/suites.out"
 	local passed failed skipped
 	passed=$(grep -c '^ok' "$RESULTS" || true)
 	failed=$(grep -c '^not ok' "$RESULTS" || true)
@@ -195,6 +199,43 @@ differential_run() {
 	fi
 	report "differential/$*" $status $SECONDS
 	[ $status = 0 ] || head -c 20000 "$out"
+}
+
+# ---------------------------------------------------------------------------------------
+# PostgreSQL's own suites, on a server of their own where nothing is distributed.
+
+suites_lane() {
+	local suites=() suite source status=0
+	for suite in regress isolation; do
+		if matches "postgresql/$suite" "$1"; then suites+=("$suite"); fi
+	done
+	[ ${#suites[@]} -gt 0 ] || return 0
+	step "PostgreSQL's own suites"
+	find_python
+	source=$(python3 -B "$ROOT/test/differential/postgresql_source.py") || status=$?
+	if [ $status = 77 ]; then
+		for suite in "${suites[@]}"; do skip "postgresql/$suite" "$source"; done
+		return
+	fi
+	[ $status = 0 ] || return 1
+	as_server mkdir "$TEST_DIR/suites"
+	for suite in "${suites[@]}"; do suite_run "$suite" "$source"; done
+}
+
+# A server for the suite $1 of the source $2, with the settings that pg_regress gives one of its own.
+suite_run() {
+	local data=$TEST_DIR/suites/data_$1 status=0 port
+	port=$(free_ports 1 "$(any_port)")
+	SECONDS=0
+	server_init "$data" "$port" "dynamic_library_path = '$TEST_DIR/build:\$libdir'" "fsync = off" \
+		"wal_level = replica" "log_autovacuum_min_duration = 0" "log_lock_waits = on" "log_temp_files = 128kB"
+	server_start "$data"
+	as_server env PATH="$BIN:$PATH" PG_CONFIG="$PG_CONFIG" PGHOST=127.0.0.1 PGPORT="$port" \
+		python3 -B "$TEST_DIR/build/test/postgresql/suite.py" "$1" "$2" "$TEST_DIR/suites/$1" \
+		> "$TEST_DIR/suites_$1.out" 2>&1 || status=$?
+	server_stop "$data" || status=1
+	report "postgresql/$1" $status $SECONDS
+	[ $status = 0 ] || tail -c 20000 "$TEST_DIR/suites_$1.out"
 }
 
 # ---------------------------------------------------------------------------------------

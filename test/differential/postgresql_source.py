@@ -3,6 +3,7 @@ import glob
 import os
 import shutil
 import subprocess
+import sys
 import tarfile
 import tempfile
 
@@ -49,25 +50,65 @@ def download(directory):
     raise Missing(f'no source package {SOURCE}: ' + (update.stderr.strip().split('\n')[-1] or f'versions {versions}'))
 
 
-def regress_directory():
-    """src/test/regress of PostgreSQL's source: POSTGRES_SOURCE, or what apt gives, kept for the next time."""
+def wanted(path):
+    """Where a file of the archive goes, or None."""
+    parts = path.split('/')[1:]
+    if parts[:2] == ['contrib', 'spi'] and path.endswith('.c'):
+        return '/'.join(parts[1:])
+    if parts[:2] == ['src', 'test'] and parts[2:3] in (['regress'], ['isolation']):
+        if parts[3:4] in (['sql'], ['data'], ['expected'], ['specs']) or path.endswith(('_schedule', '/regress.c', '/resultmap')):
+            return '/'.join(parts[2:])
+    return None
+
+
+def extract(archive, directory):
+    with tarfile.open(archive) as tar:
+        for member in tar:
+            name = wanted(member.name)
+            if name and member.isfile():
+                member.name = name
+                tar.extract(member, directory)
+
+
+def link_source(source, directory):
+    """An unpacked source, in the form that extract() gives."""
+    for name, place in (('regress', 'src/test/regress'), ('isolation', 'src/test/isolation'), ('spi', 'contrib/spi')):
+        os.symlink(f'{source}/{place}', f'{directory}/{name}')
+
+
+def source_directory():
+    """A directory with regress, isolation and spi: of POSTGRES_SOURCE, or what apt gives, kept for the next time."""
     if os.environ.get('POSTGRES_SOURCE'):
-        return os.environ['POSTGRES_SOURCE'] + '/src/test/regress'
-    directory = os.path.join(tempfile.gettempdir(), f'pando-{SOURCE}-source-{os.getuid()}')
-    if not os.path.exists(f'{directory}/regress/sql/select.sql'):
+        directory = tempfile.mkdtemp(prefix='pando-source-')
+        os.chmod(directory, 0o755)
+        link_source(os.environ['POSTGRES_SOURCE'], directory)
+        return directory
+    directory = os.path.join(tempfile.gettempdir(), f'pando-{SOURCE}-suites-{os.getuid()}')
+    if not os.path.exists(f'{directory}/complete'):
         os.umask(0o022)  # the servers read the data
         os.makedirs(directory, exist_ok=True)
         try:
             archive = download(directory)
         except (OSError, subprocess.TimeoutExpired) as error:
             raise Missing(str(error)) from error
-        with tarfile.open(archive) as tar:
-            for member in tar:
-                parts = member.name.split('/')
-                if parts[1:4] == ['src', 'test', 'regress'] and parts[4:5] in (['sql'], ['data']) and member.isfile():
-                    member.name = '/'.join(['regress', *parts[4:]])
-                    tar.extract(member, directory)
+        extract(archive, directory)
         for name in ('lists', 'cache'):
             shutil.rmtree(f'{directory}/{name}', ignore_errors=True)
         os.remove(archive)
-    return f'{directory}/regress'
+        with open(f'{directory}/complete', 'w'):
+            pass
+    return directory
+
+
+def regress_directory():
+    if os.environ.get('POSTGRES_SOURCE'):
+        return os.environ['POSTGRES_SOURCE'] + '/src/test/regress'
+    return source_directory() + '/regress'
+
+
+if __name__ == '__main__':
+    try:
+        print(source_directory())
+    except Missing as error:
+        print(error)
+        sys.exit(77)
