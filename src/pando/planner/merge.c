@@ -8,8 +8,9 @@
  * they go shard by shard. So it is worth it where one sharded table is aggregated or
  * joined, and where what is read again and again outweighs the shards.
  *
- * A table that is a subquery in the text has no system columns and no row type, and can't
- * be sampled or read alone, without the tables that inherit from it.
+ * A table that is a subquery in the text has no system columns and no row type, no
+ * primary key that determines columns of its groups, and can't be sampled or read alone,
+ * without the tables that inherit from it.
  */
 #include "pando/compat/compat.h"
 
@@ -116,7 +117,8 @@ merge_walker(Node *node, void *context)
 	{
 		Query *query = (Query *) node;
 
-		if (query->rowMarks != NIL || query->commandType != CMD_SELECT)
+		if (query->rowMarks != NIL || query->commandType != CMD_SELECT ||
+			query->constraintDeps != NIL)
 			merge->possible = false;
 		return query_tree_walker(query, merge_walker, context,
 								 QTW_EXAMINE_RTES_BEFORE | QTW_IGNORE_JOINALIASES);

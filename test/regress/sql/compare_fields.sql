@@ -1,0 +1,58 @@
+-- Clauses that are a field of their own in the query tree: none is lost, or done twice, where a query is taken apart.
+\t on
+SET client_min_messages = warning;
+SET search_path = dist, public;
+
+-- Columns that a primary key determines, which GROUP BY doesn't name, also over all shards of a node at once.
+SELECT * FROM compare($$
+SELECT k, id, y, count(*) FROM a GROUP BY k, id;
+SELECT sum(n) FROM (SELECT k, id, y, count(*) AS n FROM a GROUP BY k, id) s;
+SELECT count(*) FROM (SELECT a.k, a.id, a.y || a.x AS yx FROM a JOIN r ON r.id = a.x GROUP BY a.k, a.id HAVING a.y <> 'y1') s;
+SELECT sum(n) FROM (SELECT b.k, b.id, b.j, b.arr, count(*) AS n FROM a JOIN b USING (k) GROUP BY b.k, b.id) s;
+SELECT sum(n) FROM (SELECT r.id, r.name, count(*) AS n FROM r JOIN a ON a.x = r.id GROUP BY r.id) s;
+SELECT r.id, r.name, (SELECT count(*) FROM a WHERE a.x = r.id) FROM r GROUP BY r.id;
+$$);
+
+-- GROUP BY DISTINCT
+SELECT * FROM compare($$
+SELECT x, k % 3 AS m, count(*) FROM a GROUP BY DISTINCT ROLLUP (x, k % 3), ROLLUP (x);
+SELECT x, k % 3 AS m, count(*) FROM a GROUP BY ALL ROLLUP (x, k % 3), ROLLUP (x);
+SELECT k, id, count(*) FROM a GROUP BY DISTINCT CUBE (k, id), CUBE (k);
+SELECT s.x, n, r.name FROM (SELECT x, count(DISTINCT y) AS n FROM a GROUP BY DISTINCT ROLLUP (x, k % 3), ROLLUP (x)) s JOIN r ON r.id = s.x;
+SELECT a.x, c.x AS cx, count(*) FROM a JOIN c ON c.ak = a.k GROUP BY DISTINCT CUBE (a.x, c.x), CUBE (a.x);
+$$);
+
+-- WITH TIES
+SELECT * FROM compare($$
+SELECT x FROM a ORDER BY x FETCH FIRST 3 ROWS WITH TIES;
+SELECT x FROM a ORDER BY x OFFSET 2 FETCH FIRST 3 ROWS WITH TIES;
+SELECT DISTINCT x FROM a ORDER BY x FETCH FIRST 2 ROWS WITH TIES;
+SELECT x, count(*) FROM a GROUP BY x ORDER BY 2, 1 FETCH FIRST 1 ROW WITH TIES;
+SELECT s.x, r.name FROM (SELECT x FROM a ORDER BY x FETCH FIRST 3 ROWS WITH TIES) s JOIN r ON r.id = s.x;
+SELECT id, (SELECT count(*) FROM (SELECT x FROM a WHERE a.x = r.x ORDER BY x FETCH FIRST 1 ROW WITH TIES) s) FROM r;
+SELECT id FROM r WHERE id IN (SELECT x FROM a ORDER BY x FETCH FIRST 1 ROW WITH TIES);
+SELECT id FROM r WHERE EXISTS (SELECT 1 FROM a WHERE a.x = r.id ORDER BY y FETCH FIRST 1 ROW WITH TIES);
+(SELECT x FROM a) UNION ALL (SELECT x FROM c) ORDER BY 1 FETCH FIRST 1 ROW WITH TIES;
+$$);
+
+-- TABLESAMPLE
+SELECT * FROM compare($$
+SELECT count(*) FROM a TABLESAMPLE bernoulli (100) REPEATABLE (3) JOIN b TABLESAMPLE system (100) USING (k);
+SELECT count(*) FROM a TABLESAMPLE bernoulli (0) JOIN b USING (k);
+SELECT count(*) FROM c WHERE ak IN (SELECT k FROM a TABLESAMPLE bernoulli (0));
+SELECT count(*) FROM a LEFT JOIN r TABLESAMPLE bernoulli (0) ON r.id = a.x WHERE r.id IS NULL;
+SELECT count(*) FROM r LEFT JOIN (SELECT * FROM a TABLESAMPLE bernoulli (0)) s ON s.x = r.id;
+WITH w AS (SELECT * FROM a TABLESAMPLE bernoulli (0)) SELECT count(*) FROM w JOIN w w2 USING (k);
+$$);
+
+-- Set-returning functions, windows and SEARCH, CYCLE.
+SELECT * FROM compare($$
+SELECT k, id, generate_series(1, k % 3) AS g, row_number() OVER (PARTITION BY x ORDER BY k, id) FROM a WHERE k < 9;
+SELECT x, generate_series(1, count(*)::int) FROM a GROUP BY x;
+SELECT x, sum(sum(k)) OVER (ORDER BY x) FROM a GROUP BY x;
+SELECT id FROM r WHERE EXISTS (SELECT generate_series(1, 0) FROM a);
+SELECT id FROM r WHERE id IN (SELECT generate_series(1, 2) FROM a WHERE k < 3);
+WITH RECURSIVE w (id) AS (SELECT 1 UNION ALL SELECT r.x FROM w JOIN r ON r.id = w.id) CYCLE id SET c USING path SELECT id, c, path::text FROM w;
+WITH RECURSIVE w (k, id) AS (SELECT k, id FROM tree WHERE parent IS NULL UNION ALL SELECT t.k, t.id FROM w JOIN tree t ON t.parent = w.id AND t.k = w.k)
+SEARCH DEPTH FIRST BY id SET o SELECT k, id, o::text FROM w;
+$$);
