@@ -25,6 +25,7 @@
 #include "pando/planner/distribution.h"
 #include "pando/planner/from_item.h"
 #include "pando/planner/join_tree.h"
+#include "pando/planner/level_fields.h"
 #include "pando/planner/local.h"
 
 /* More shards than that take the core too long to plan. */
@@ -161,14 +162,10 @@ union_of(int first, int count, List *columns)
 static Query *
 query_of_union(List *queries)
 {
-	Query *query = makeNode(Query);
+	Query *query = query_new();
 	Query *first = linitial(queries);
 	List *names = NIL;
 
-	query->commandType = CMD_SELECT;
-	query->querySource = QSRC_ORIGINAL;
-	query->canSetTag = true;
-	query->jointree = makeFromExpr(NIL, NULL);
 	foreach_ptr (TargetEntry, entry, first->targetList)
 	{
 		TargetEntry *column = flatCopyTargetEntry(entry);

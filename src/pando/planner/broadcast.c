@@ -29,6 +29,7 @@
 #include "pando/planner/hazard.h"
 #include "pando/planner/hook.h"
 #include "pando/planner/join_tree.h"
+#include "pando/planner/level_fields.h"
 #include "pando/planner/relation_query.h"
 #include "parser/parse_func.h"
 #include "parser/parsetree.h"
@@ -495,11 +496,7 @@ helps(Trial *trial, Query *query)
 		return distribution.kind != DIST_COORDINATOR;
 	}
 	if (trial->targets)
-	{
-		part->sortClause = part->distinctClause = NIL;
-		part->limitCount = part->limitOffset = NULL;
-		part->hasDistinctOn = false;
-	}
+		level_clear(part, LEVEL_ORDER);
 	else
 		part =
 			part_make(part, part->jointree->fromlist, quals_flat(part->jointree->quals));

@@ -48,6 +48,7 @@
 #include "pando/planner/from_item.h"
 #include "pando/planner/hazard.h"
 #include "pando/planner/join_tree.h"
+#include "pando/planner/level_fields.h"
 #include "pando/planner/write.h"
 
 typedef struct Computing
@@ -167,9 +168,7 @@ rows_to_change(Computing *computing)
 	mark->strength = rows->commandType == CMD_UPDATE ? LCS_FORNOKEYUPDATE : LCS_FORUPDATE;
 	mark->waitPolicy = LockWaitBlock;
 	rte->rellockmode = RowShareLock;
-	rows->commandType = CMD_SELECT;
-	rows->resultRelation = 0;
-	rows->returningList = rows->withCheckOptions = NIL;
+	level_become_select(rows);
 	rows->targetList = columns_of(computing->rows.exprs);
 	rows->rowMarks = list_make1(mark);
 	rows->hasForUpdate = true;
@@ -451,9 +450,7 @@ keys_of_rows(Query *query)
 	Query rows = *query;
 	Distribution distribution;
 
-	rows.commandType = CMD_SELECT;
-	rows.resultRelation = 0;
-	rows.returningList = rows.withCheckOptions = NIL;
+	level_become_select(&rows);
 	rows.targetList = columns_of(NIL);
 	distribution = distribution_of_query(&rows);
 	return distribution.pruned ? distribution.keys : NIL;

@@ -35,6 +35,7 @@
 #include "pando/planner/hazard.h"
 #include "pando/planner/hoist.h"
 #include "pando/planner/level.h"
+#include "pando/planner/level_fields.h"
 #include "pando/planner/local.h"
 #include "pando/planner/row_locks.h"
 #include "parser/parsetree.h"
@@ -261,9 +262,7 @@ level_peel(Query *query, bool skips)
 	if (distribution_has_shards(&distribution))
 	{
 		part = copyObject(query);
-		query->sortClause = query->distinctClause = NIL;
-		query->limitCount = query->limitOffset = NULL;
-		query->hasDistinctOn = false;
+		level_clear(query, LEVEL_ORDER);
 		/* A task's rows come in the order that it gives them. */
 		return become_fragment(query, part, &distribution, false);
 	}
@@ -271,9 +270,7 @@ level_peel(Query *query, bool skips)
 	if (query->rowMarks != NIL && clause_limits(query->limitCount))
 		return false;
 	part = copyObject(query);
-	part->sortClause = part->distinctClause = NIL;
-	part->limitCount = part->limitOffset = NULL;
-	part->hasDistinctOn = false;
+	level_clear(part, LEVEL_ORDER);
 	distribution = distribution_of_query(part);
 	if (!distribution_has_shards(&distribution))
 		return false;

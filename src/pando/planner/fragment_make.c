@@ -28,6 +28,7 @@
 #include "pando/planner/fragment_params.h"
 #include "pando/planner/fragment_path.h"
 #include "pando/planner/hook.h"
+#include "pando/planner/level_fields.h"
 #include "pando/planner/local.h"
 #include "pando/planner/merge.h"
 #include "pando/planner/rescan.h"
@@ -169,9 +170,7 @@ collect_relation(const RangeTblEntry *rte, PlanRelations *collector)
 
 	/* The executor uses no more of it, nor does a cached plan. */
 	*copy = *rte;
-	copy->tablesample = NULL;
-	copy->securityQuals = NIL;
-	copy->subquery = NULL;
+	entry_clear(copy, ENTRY_ROWS);
 	/* Whose rights are sent along depends on whose are there already. */
 	collector->by_role |= OidIsValid(rte->checkAsUser);
 	collector->rtes = lappend(collector->rtes, copy);

@@ -7,6 +7,7 @@
 #include "nodes/nodeFuncs.h"
 
 #include "pando/planner/from_item.h"
+#include "pando/planner/level_fields.h"
 
 char *
 column_name_or_gone(const char *name, AttrNumber number)
@@ -38,15 +39,11 @@ rte_name_all_columns(RangeTblEntry *rte)
 void
 rte_become(RangeTblEntry *rte, RTEKind kind)
 {
-	const RangeTblEntry old = *rte;
+	bool was_table = rte->rtekind == RTE_RELATION && OidIsValid(rte->relid);
 
-	memset(rte, 0, sizeof(RangeTblEntry));
-	rte->type = T_RangeTblEntry;
+	entry_clear(rte, ENTRY_SOURCE | ENTRY_ROWS | ENTRY_RIGHTS);
 	rte->rtekind = kind;
-	rte->alias = old.alias;
-	rte->eref = old.eref;
-	rte->inFromCl = old.inFromCl;
-	if (old.rtekind == RTE_RELATION && OidIsValid(old.relid))
+	if (was_table)
 		rte_name_all_columns(rte);
 }
 
@@ -69,11 +66,8 @@ from_one(Index varno)
 Query *
 query_from_rte(RangeTblEntry *rte)
 {
-	Query *query = makeNode(Query);
+	Query *query = query_new();
 
-	query->commandType = CMD_SELECT;
-	query->querySource = QSRC_ORIGINAL;
-	query->canSetTag = true;
 	query->rtable = list_make1(rte);
 	query->jointree = from_one(1);
 	return query;

@@ -20,6 +20,7 @@
 #include "pando/planner/fragment_path.h"
 #include "pando/planner/from_item.h"
 #include "pando/planner/hook.h"
+#include "pando/planner/level_fields.h"
 #include "pando/planner/local.h"
 #include "pando/planner/write.h"
 
@@ -31,11 +32,7 @@ select_of_insert(Query *insert)
 	AttrNumber resno = 0;
 	List *tlist = NIL;
 
-	select->commandType = CMD_SELECT;
-	select->resultRelation = 0;
-	select->onConflict = NULL;
-	select->returningList = NIL;
-	select->override = OVERRIDING_NOT_SET;
+	level_become_select(select);
 	rte_become(rt_fetch(insert->resultRelation, select->rtable), RTE_RESULT);
 	if (insert->onConflict && insert->onConflict->exclRelIndex > 0)
 		rte_become(rt_fetch(insert->onConflict->exclRelIndex, select->rtable),

@@ -33,6 +33,7 @@
 #include "pando/planner/flatten.h"
 #include "pando/planner/fragment_make.h"
 #include "pando/planner/hazard.h"
+#include "pando/planner/level_fields.h"
 #include "pando/planner/local_plan.h"
 #include "pando/planner/point.h"
 #include "pando/planner/write.h"
@@ -189,9 +190,7 @@ several_sources_query(Query *query, const DistTable *target)
 	Expr *refusal = (Expr *) makeFuncExpr(function, BOOLOID, args, InvalidOid,
 										  DEFAULT_COLLATION_OID, COERCE_EXPLICIT_CALL);
 
-	several->commandType = CMD_SELECT;
-	several->resultRelation = 0;
-	several->returningList = NIL;
+	level_become_select(several);
 	several->hasAggs = true;
 	rte->rellockmode = AccessShareLock;
 	group->tleSortGroupRef = 1;

@@ -16,6 +16,7 @@
 #include "pando/planner/estimate.h"
 #include "pando/planner/fragment_make.h"
 #include "pando/planner/from_item.h"
+#include "pando/planner/level_fields.h"
 #include "parser/parsetree.h"
 #include "pando/transaction/access.h"
 #include "rewrite/rewriteManip.h"
@@ -86,7 +87,7 @@ take_ctes(Query *part, Query *query)
 Query *
 part_make(Query *query, List *items, List *quals)
 {
-	Query *part = makeNode(Query);
+	Query *part = query_new();
 	Relids relids = NULL;
 	Index varno = 0;
 	ListCell *cell;
@@ -107,9 +108,7 @@ part_make(Query *query, List *items, List *quals)
 		rte->securityQuals = NIL;
 		part->rtable = lappend(part->rtable, rte);
 	}
-	part->commandType = CMD_SELECT;
-	part->querySource = QSRC_ORIGINAL;
-	part->canSetTag = true;
+	part->hasRowSecurity = query->hasRowSecurity;
 	part->jointree = makeFromExpr(copyObject(items), quals_as_node(quals));
 	part->hasSubLinks = checkExprHasSubLink((Node *) part);
 	/* Rows that are to be locked by the residual must not go into a fragment. */
@@ -190,17 +189,9 @@ level_become_scan(Query *query, RangeTblEntry *fragment_rte)
 		entry->expr = (Expr *) makeVar(1, entry->resno, exprType(expr), exprTypmod(expr),
 									   exprCollation(expr), 0);
 	}
+	level_clear(query, LEVEL_FROM | LEVEL_ROWS);
 	query->rtable = list_make1(fragment_rte);
 	query->jointree = from_one(1);
-	query->cteList = NIL;
-	query->setOperations = NULL;
-	query->groupClause = NIL;
-	query->groupingSets = NIL;
-	query->havingQual = NULL;
-	query->windowClause = NIL;
-	query->rowMarks = NIL;
-	query->hasAggs = query->hasWindowFuncs = query->hasTargetSRFs = false;
-	query->hasRecursive = query->hasModifyingCTE = query->hasForUpdate = false;
 	query->hasSubLinks =
 		checkExprHasSubLink(query->limitCount) || checkExprHasSubLink(query->limitOffset);
 }

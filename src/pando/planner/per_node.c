@@ -26,6 +26,7 @@
 #include "pando/planner/fragment_make.h"
 #include "pando/planner/fragment_path.h"
 #include "pando/planner/from_item.h"
+#include "pando/planner/level_fields.h"
 
 /* Fewer rows than this are not worth a thought. */
 #define FEW_ROWS 2000
@@ -66,11 +67,8 @@ over_rows(Query *rows, Expr *expr)
 static Query *
 query_over(Query *part, Query *rows)
 {
-	Query *over = makeNode(Query);
+	Query *over = query_new();
 
-	over->commandType = CMD_SELECT;
-	over->querySource = QSRC_ORIGINAL;
-	over->canSetTag = true;
 	over->hasAggs = part->hasAggs;
 	over->groupClause = copyObject(part->groupClause);
 	foreach_ptr (TargetEntry, entry, part->targetList)

@@ -33,6 +33,7 @@
 
 #include "pando/metadata/table.h"
 #include "pando/planner/flatten.h"
+#include "pando/planner/level_fields.h"
 #include "pando/planner/relation_query.h"
 #include "pando/planner/sample.h"
 
@@ -111,11 +112,7 @@ argument_for_rows(const void *argument)
 	IncrementVarSublevelsUp(expr, 1, 0);
 	if (!varies_itself(expr))
 		return expr;
-	query = makeNode(Query);
-	query->commandType = CMD_SELECT;
-	query->querySource = QSRC_ORIGINAL;
-	query->canSetTag = true;
-	query->jointree = makeFromExpr(NIL, NULL);
+	query = query_new();
 	query->targetList =
 		list_make1(makeTargetEntry((Expr *) expr, 1, pstrdup("argument"), false));
 	once = makeNode(SubLink);
