@@ -21,12 +21,14 @@
 #include "pando/metadata/shard_relation.h"
 #include "pando/metadata/table.h"
 #include "pando/planner/all_here.h"
-#include "pando/planner/cut.h"
+#include "pando/planner/cte_use.h"
 #include "pando/planner/distribution.h"
 #include "pando/planner/from_item.h"
 #include "pando/planner/join_tree.h"
 #include "pando/planner/level_fields.h"
 #include "pando/planner/local.h"
+#include "pando/planner/part.h"
+#include "pando/planner/query_shape.h"
 
 /* More shards than that take the core too long to plan. */
 #define SHARDS_MAX 512

@@ -30,6 +30,8 @@
 #include "pando/planner/hook.h"
 #include "pando/planner/join_tree.h"
 #include "pando/planner/level_fields.h"
+#include "pando/planner/part.h"
+#include "pando/planner/query_shape.h"
 #include "pando/planner/relation_query.h"
 #include "parser/parse_func.h"
 #include "parser/parsetree.h"

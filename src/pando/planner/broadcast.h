@@ -10,6 +10,7 @@
 #include "nodes/parsenodes.h"
 #include "nodes/pg_list.h"
 #include "pando/plan/fragment.h"
+#include "pando/planner/cte_use.h"
 
 /*
  * A scope for the results of one residual: what enter returns is given to leave. The scope

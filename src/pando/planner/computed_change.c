@@ -42,7 +42,6 @@
 #include "pando/planner/carried.h"
 #include "pando/planner/computed_change.h"
 #include "pando/planner/cte_use.h"
-#include "pando/planner/cut.h"
 #include "pando/planner/distribution.h"
 #include "pando/planner/flatten.h"
 #include "pando/planner/from_item.h"

@@ -30,13 +30,15 @@
 #include "utils/lsyscache.h"
 
 #include "pando/base/expr.h"
-#include "pando/planner/cut.h"
+#include "pando/planner/cte_use.h"
 #include "pando/planner/decorrelate.h"
-#include "pando/planner/distribution.h"
 #include "pando/planner/equality.h"
 #include "pando/planner/hazard.h"
 #include "pando/planner/join_tree.h"
 #include "pando/planner/level.h"
+#include "pando/planner/part.h"
+#include "pando/planner/place.h"
+#include "pando/planner/query_shape.h"
 
 /* inner = outer, from the sublink's WHERE. */
 typedef struct Tie

@@ -10,6 +10,7 @@
 #include "pando/base/name.h"
 #include "pando/plan/fragment.h"
 #include "pando/planner/broadcast.h"
+#include "pando/planner/cte_use.h"
 #include "pando/planner/distribute.h"
 #include "pando/planner/distribution.h"
 #include "pando/planner/fragment_path.h"

@@ -20,9 +20,9 @@
 #include "optimizer/prep.h"
 #include "optimizer/tlist.h"
 #include "pando/metadata/table.h"
-#include "pando/planner/cut.h"
-#include "pando/planner/cte_once.h"
 #include "pando/planner/broadcast.h"
+#include "pando/planner/cte_once.h"
+#include "pando/planner/cte_use.h"
 #include "pando/planner/distribution.h"
 #include "pando/planner/equality.h"
 #include "pando/planner/exchange.h"
@@ -31,6 +31,7 @@
 #include "pando/planner/join_tree.h"
 #include "pando/planner/level.h"
 #include "pando/planner/place.h"
+#include "pando/planner/query_shape.h"
 #include "pando/planner/row_ctid.h"
 #include "pando/planner/row_locks.h"
 #include "parser/parse_agg.h"
@@ -827,4 +828,10 @@ distribution_of_query(Query *query)
 		distribution.reason = "columns of an outer query";
 	}
 	return distribution;
+}
+
+bool
+distribution_has_shards(const Distribution *distribution)
+{
+	return distribution->kind == DIST_SHARDED || distribution->kind == DIST_SINGLE;
 }

@@ -40,4 +40,7 @@ typedef struct Distribution
 
 extern Distribution distribution_of_query(Query *query);
 
+/* Does the distribution name shards (not only reference tables)? */
+extern bool distribution_has_shards(const Distribution *distribution);
+
 #endif

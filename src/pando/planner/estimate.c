@@ -25,9 +25,11 @@
 #include "utils/selfuncs.h"
 
 #include "pando/metadata/table.h"
-#include "pando/planner/cut.h"
+#include "pando/planner/cte_use.h"
+#include "pando/planner/distribution.h"
 #include "pando/planner/estimate.h"
 #include "pando/planner/exchange.h"
+#include "pando/planner/query_shape.h"
 
 /* What a row needs on the wire beside its values. */
 #define ROW_OVERHEAD 8

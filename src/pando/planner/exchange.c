@@ -23,13 +23,17 @@
 
 #include "pando/plan/fragment.h"
 #include "pando/planner/broadcast.h"
-#include "pando/planner/cut.h"
+#include "pando/planner/cte_use.h"
+#include "pando/planner/cutting.h"
+#include "pando/planner/distribution.h"
 #include "pando/planner/estimate.h"
 #include "pando/planner/exchange.h"
 #include "pando/planner/exchange_move.h"
 #include "pando/planner/fragment_make.h"
 #include "pando/planner/from_item.h"
 #include "pando/planner/hook.h"
+#include "pando/planner/part.h"
+#include "pando/planner/place.h"
 
 /* A result of the scope that is exchanged, with what its readers need to know of it. */
 typedef struct Exchange

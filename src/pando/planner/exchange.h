@@ -8,6 +8,7 @@
 
 #include "pando/compat/compat.h"
 #include "nodes/parsenodes.h"
+#include "pando/planner/cte_use.h"
 #include "pando/planner/cutting.h"
 #include "pando/planner/place.h"
 

@@ -16,9 +16,12 @@
 #include "pando/planner/cte_once.h"
 #include "pando/planner/cut.h"
 #include "pando/planner/cutting.h"
+#include "pando/planner/distribution.h"
 #include "pando/planner/exchange.h"
 #include "pando/planner/exchange_move.h"
 #include "pando/planner/join_tree.h"
+#include "pando/planner/part.h"
+#include "pando/planner/query_shape.h"
 
 typedef struct Fit
 {

@@ -25,7 +25,9 @@
 #include "pando/base/type.h"
 #include "pando/metadata/table.h"
 #include "pando/planner/cte_once.h"
-#include "pando/planner/cut.h"
+#include "pando/planner/cte_use.h"
+#include "pando/planner/cutting.h"
+#include "pando/planner/distribution.h"
 #include "pando/planner/equality.h"
 #include "pando/planner/estimate.h"
 #include "pando/planner/exchange.h"
@@ -33,6 +35,8 @@
 #include "pando/planner/hazard.h"
 #include "pando/planner/join_tree.h"
 #include "pando/planner/level.h"
+#include "pando/planner/part.h"
+#include "pando/planner/place.h"
 
 /* A join's rows may have to be moved again, and are worked on: what a byte of them
  * counts.

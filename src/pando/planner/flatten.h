@@ -6,6 +6,7 @@
 
 #include "pando/compat/compat.h"
 #include "nodes/parsenodes.h"
+#include "pando/planner/cte_use.h"
 
 /*
  * Columns of joins become the columns of the joined tables, at every level. Returns the

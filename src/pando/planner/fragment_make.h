@@ -8,6 +8,7 @@
 #include "pando/compat/compat.h"
 #include "nodes/plannodes.h"
 #include "pando/plan/fragment.h"
+#include "pando/planner/cte_use.h"
 #include "pando/planner/distribution.h"
 #include "pando/planner/estimate.h"
 

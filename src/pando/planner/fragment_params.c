@@ -24,6 +24,7 @@
 #include "utils/datum.h"
 #include "utils/lsyscache.h"
 
+#include "pando/planner/cte_use.h"
 #include "pando/planner/fragment_params.h"
 #include "pando/planner/hazard.h"
 

@@ -36,6 +36,7 @@
 #include "utils/selfuncs.h"
 
 #include "pando/planner/broadcast.h"
+#include "pando/planner/cte_use.h"
 #include "pando/planner/fragment_make.h"
 #include "pando/planner/fragment_order.h"
 #include "pando/planner/fragment_path.h"

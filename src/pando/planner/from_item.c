@@ -6,6 +6,7 @@
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 
+#include "pando/planner/cte_use.h"
 #include "pando/planner/from_item.h"
 #include "pando/planner/level_fields.h"
 
@@ -142,4 +143,14 @@ query_of_columns(RangeTblEntry *rte)
 			makeTargetEntry((Expr *) var, number, pstrdup(strVal(lfirst(name))), false));
 	}
 	return query;
+}
+
+RangeTblEntry *
+unused_rte(void)
+{
+	RangeTblEntry *rte = makeNode(RangeTblEntry);
+
+	rte->rtekind = RTE_RESULT;
+	rte->eref = makeAlias("unused", NIL);
+	return rte;
 }

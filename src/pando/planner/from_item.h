@@ -8,6 +8,7 @@
 
 #include "pando/compat/compat.h"
 #include "nodes/parsenodes.h"
+#include "pando/planner/cte_use.h"
 
 /*
  * The name of a column of a relation's entry: as the catalog has it for one that was
@@ -49,5 +50,8 @@ extern RangeTblEntry *rte_of_cte(CommonTableExpr *cte, Index up);
 
 /* SELECT all columns FROM the entry, which must list their types. */
 extern Query *query_of_columns(RangeTblEntry *rte);
+
+/* A FROM item that stays to keep the range table's numbers, but is nothing. */
+extern RangeTblEntry *unused_rte(void);
 
 #endif

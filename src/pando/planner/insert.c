@@ -22,8 +22,8 @@
 #include "utils/rel.h"
 
 #include "pando/planner/broadcast.h"
+#include "pando/planner/cte_use.h"
 #include "pando/planner/flatten.h"
-#include "pando/planner/fragment_make.h"
 #include "pando/planner/fragment_params.h"
 #include "pando/planner/fragment_path.h"
 #include "pando/planner/from_item.h"

@@ -15,6 +15,7 @@
 #include "utils/lsyscache.h"
 #include "utils/rls.h"
 
+#include "pando/planner/cte_use.h"
 #include "pando/planner/distribution.h"
 #include "pando/planner/fragment_make.h"
 #include "pando/planner/fragment_path.h"

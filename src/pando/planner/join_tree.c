@@ -8,7 +8,8 @@
 #include "optimizer/clauses.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/prep.h"
-#include "pando/planner/cut.h"
+#include "pando/planner/cte_use.h"
+#include "pando/planner/from_item.h"
 #include "pando/planner/join_tree.h"
 #include "parser/parse_relation.h"
 #include "parser/parsetree.h"
@@ -163,4 +164,14 @@ join_tree_renew(Query *query)
 	}
 	foreach_ptr (Node, item, query->jointree->fromlist)
 		renew_join(query, item);
+}
+
+Node *
+quals_as_node(List *quals)
+{
+	if (quals == NIL)
+		return NULL;
+	if (list_length(quals) == 1)
+		return linitial(quals);
+	return (Node *) makeBoolExpr(AND_EXPR, quals, -1);
 }

@@ -11,9 +11,13 @@
 #include "nodes/parsenodes.h"
 #include "nodes/pg_list.h"
 #include "nodes/primnodes.h"
+#include "pando/planner/cte_use.h"
 
 /* Nested AND lists as one; a copy of the list, not of the expressions. */
 extern List *quals_flat(Node *quals);
+
+/* AND-ed qualifications as one expression or NULL. */
+extern Node *quals_as_node(List *quals);
 
 /* The type of an outer join, given what the qualifications above it refuse. */
 extern JoinType join_type_reduced(JoinExpr *join, List *quals);

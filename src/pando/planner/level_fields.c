@@ -9,6 +9,7 @@
 
 #include "nodes/makefuncs.h"
 
+#include "pando/planner/cte_use.h"
 #include "pando/planner/level_fields.h"
 
 typedef struct Field

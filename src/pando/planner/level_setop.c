@@ -11,8 +11,10 @@
 #include "parser/parsetree.h"
 #include "utils/lsyscache.h"
 
-#include "pando/planner/key_value.h"
+#include "pando/planner/cte_use.h"
+#include "pando/planner/equality.h"
 #include "pando/planner/level.h"
+#include "pando/planner/place.h"
 
 /* Key columns that all branches have; they must be compared alike, too. */
 static void

@@ -16,6 +16,7 @@
 #include "pando/planner/hazard.h"
 #include "pando/planner/key_value.h"
 #include "pando/planner/level.h"
+#include "pando/planner/place.h"
 
 /* An assignment to the distribution column that may change a row's shard group. */
 static bool

@@ -20,6 +20,7 @@
 #include "nodes/plannodes.h"
 #include "pando/metadata/table.h"
 #include "pando/plan/fragment.h"
+#include "pando/planner/cte_use.h"
 #include "pando/planner/distribution.h"
 #include "pando/planner/point.h"
 

@@ -22,6 +22,7 @@
 
 #include "pando/metadata/table.h"
 #include "pando/planner/broadcast.h"
+#include "pando/planner/cte_use.h"
 #include "pando/planner/merge.h"
 
 /* Of a table without statistics. */

@@ -28,6 +28,7 @@
 
 #include "pando/planner/broadcast.h"
 #include "pando/planner/computed_change.h"
+#include "pando/planner/cte_use.h"
 #include "pando/planner/distribution.h"
 #include "pando/planner/equality.h"
 #include "pando/planner/flatten.h"

@@ -13,6 +13,7 @@
 
 #include "pando/compat/compat.h"
 #include "nodes/plannodes.h"
+#include "pando/planner/cte_use.h"
 
 typedef struct Mould
 {

@@ -10,36 +10,15 @@
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/prep.h"
-#include "pando/planner/broadcast.h"
 #include "pando/planner/cte_use.h"
-#include "pando/planner/cut.h"
-#include "pando/planner/estimate.h"
 #include "pando/planner/fragment_make.h"
 #include "pando/planner/from_item.h"
+#include "pando/planner/join_tree.h"
 #include "pando/planner/level_fields.h"
+#include "pando/planner/part.h"
 #include "parser/parsetree.h"
 #include "pando/transaction/access.h"
 #include "rewrite/rewriteManip.h"
-
-RangeTblEntry *
-unused_rte(void)
-{
-	RangeTblEntry *rte = makeNode(RangeTblEntry);
-
-	rte->rtekind = RTE_RESULT;
-	rte->eref = makeAlias("unused", NIL);
-	return rte;
-}
-
-Node *
-quals_as_node(List *quals)
-{
-	if (quals == NIL)
-		return NULL;
-	if (list_length(quals) == 1)
-		return linitial(quals);
-	return (Node *) makeBoolExpr(AND_EXPR, quals, -1);
-}
 
 static void
 add_name(RangeTblEntry *rte, int depth, void *context)
@@ -141,41 +120,6 @@ part_column(Query *part, Node *expr, const char *name)
 	return entry->resno;
 }
 
-RangeTblEntry *
-part_fragment_estimated(Query *part, const Distribution *distribution, Estimate estimate)
-{
-	Fragment *fragment;
-
-	if (part->targetList == NIL)
-		part_column(part,
-					(Node *) makeConst(INT4OID, -1, InvalidOid, sizeof(int32),
-									   Int32GetDatum(1), false, true),
-					"row");
-	fragment = fragment_from_query(part, distribution);
-	fragment->subplans = broadcast_results_of(part);
-	fragment_take_estimate(fragment, estimate);
-	return fragment_rte(fragment);
-}
-
-RangeTblEntry *
-part_fragment(Query *part, const Distribution *distribution)
-{
-	return part_fragment_estimated(part, distribution, estimate_per_task(part, 1));
-}
-
-RangeTblEntry *
-part_fragment_per_task(Query *part, const Distribution *distribution)
-{
-	return part_fragment_estimated(part, distribution,
-								   estimate_per_task(part, estimate_tasks(distribution)));
-}
-
-bool
-distribution_has_shards(const Distribution *distribution)
-{
-	return distribution->kind == DIST_SHARDED || distribution->kind == DIST_SINGLE;
-}
-
 void
 level_become_scan(Query *query, RangeTblEntry *fragment_rte)
 {
@@ -194,75 +138,4 @@ level_become_scan(Query *query, RangeTblEntry *fragment_rte)
 	query->jointree = from_one(1);
 	query->hasSubLinks =
 		checkExprHasSubLink(query->limitCount) || checkExprHasSubLink(query->limitOffset);
-}
-
-typedef struct Outside
-{
-	Index depth;
-	bool with_queries; /* do WITH queries of the outside count as well? */
-} Outside;
-
-static bool
-outside_walker(Node *node, void *context)
-{
-	Outside *outside = context;
-
-	if (node == NULL)
-		return false;
-	if (IsA(node, Var))
-		return ((Var *) node)->varlevelsup > outside->depth;
-	if (IsA(node, Aggref) && ((Aggref *) node)->agglevelsup > outside->depth)
-		return true;
-	if (IsA(node, RangeTblEntry))
-		return outside->with_queries && ((RangeTblEntry *) node)->rtekind == RTE_CTE &&
-			   ((RangeTblEntry *) node)->ctelevelsup > outside->depth;
-	if (IsA(node, Query))
-	{
-		bool found;
-
-		outside->depth++;
-		found = query_tree_walker((Query *) node, outside_walker, context,
-								  QTW_IGNORE_JOINALIASES | QTW_EXAMINE_RTES_BEFORE);
-		outside->depth--;
-		return found;
-	}
-	return expression_tree_walker(node, outside_walker, context);
-}
-
-bool
-expression_refers_outside(Node *expr)
-{
-	Outside outside = {0};
-
-	return outside_walker(expr, &outside);
-}
-
-bool
-query_refers_outside(Query *query, bool with_queries)
-{
-	Outside outside = {.with_queries = with_queries};
-
-	return query_tree_walker(query, outside_walker, &outside,
-							 QTW_IGNORE_JOINALIASES | QTW_EXAMINE_RTES_BEFORE);
-}
-
-bool
-query_is_plain(const Query *query)
-{
-	return query->setOperations == NULL && !query->hasAggs && !query->hasTargetSRFs &&
-		   query->groupClause == NIL && query->groupingSets == NIL &&
-		   query->havingQual == NULL && query->distinctClause == NIL &&
-		   query->limitCount == NULL && query->limitOffset == NULL &&
-		   query->rowMarks == NIL;
-}
-
-bool
-level_has_row_security(Query *query)
-{
-	foreach_ptr (RangeTblEntry, rte, query->rtable)
-	{
-		if (rte->securityQuals != NIL)
-			return true;
-	}
-	return false;
 }

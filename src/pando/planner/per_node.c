@@ -21,12 +21,14 @@
 
 #include "pando/planner/broadcast.h"
 #include "pando/planner/column_stats.h"
-#include "pando/planner/cut.h"
+#include "pando/planner/distribution.h"
 #include "pando/planner/estimate.h"
 #include "pando/planner/fragment_make.h"
 #include "pando/planner/fragment_path.h"
 #include "pando/planner/from_item.h"
 #include "pando/planner/level_fields.h"
+#include "pando/planner/part.h"
+#include "pando/planner/part_fragment.h"
 
 /* Fewer rows than this are not worth a thought. */
 #define FEW_ROWS 2000

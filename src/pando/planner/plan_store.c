@@ -12,6 +12,8 @@
 #include "utils/memutils.h"
 #include "utils/syscache.h"
 
+#include "pando/planner/cte_use.h"
+#include "pando/planner/mould.h"
 #include "pando/planner/plan_store.h"
 
 typedef struct StoreEntry

@@ -35,9 +35,10 @@
 #include "pando/base/expr.h"
 #include "pando/metadata/table.h"
 #include "pando/plan/row_place.h"
-#include "pando/planner/cut.h"
+#include "pando/planner/cte_use.h"
 #include "pando/planner/flatten.h"
 #include "pando/planner/hazard.h"
+#include "pando/planner/join_tree.h"
 #include "pando/planner/relation_query.h"
 #include "pando/planner/row_ctid.h"
 

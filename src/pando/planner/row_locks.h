@@ -9,6 +9,7 @@
 #include "pando/compat/compat.h"
 #include "nodes/parsenodes.h"
 #include "nodes/plannodes.h"
+#include "pando/planner/cte_use.h"
 
 /* Does a level of the query lock rows? */
 extern bool query_locks_rows(Query *query);

@@ -32,16 +32,15 @@
 
 #include "pando/plan/fragment.h"
 #include "pando/planner/cte_use.h"
-#include "pando/planner/cut.h"
 #include "pando/planner/flatten.h"
 #include "pando/planner/fragment_path.h"
 #include "pando/planner/from_item.h"
 #include "pando/planner/hook.h"
+#include "pando/planner/query_shape.h"
 #include "pando/planner/relation_query.h"
 #include "pando/planner/returning.h"
 #include "pando/planner/steps.h"
 #include "pando/planner/table_change.h"
-#include "pando/planner/write.h"
 
 #define RETURNED "returned rows"
 

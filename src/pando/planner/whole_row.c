@@ -15,6 +15,7 @@
 #include "utils/rel.h"
 
 #include "pando/base/expr.h"
+#include "pando/planner/cte_use.h"
 #include "pando/planner/write.h"
 
 typedef struct WrittenOut

@@ -1,0 +1,25 @@
+/*
+ * query_shape.h: questions about a query tree that know nothing of shards.
+ *
+ * Internal to the planner module.
+ */
+#ifndef PANDO_PLANNER_QUERY_SHAPE_H
+#define PANDO_PLANNER_QUERY_SHAPE_H
+
+#include "pando/compat/compat.h"
+#include "nodes/parsenodes.h"
+
+/* Has a table of the level policies, so that filters must not be evaluated in any order?
+ */
+extern bool level_has_row_security(Query *query);
+
+/* Columns or aggregates of queries above the expression's own level? */
+extern bool expression_refers_outside(Node *expr);
+
+/* The same for a whole query; with_queries: WITH queries of a level above count, too. */
+extern bool query_refers_outside(Query *query, bool with_queries);
+
+/* Is each row of FROM that passes WHERE one row of the result, and none locked? */
+extern bool query_is_plain(const Query *query);
+
+#endif
