@@ -21,7 +21,6 @@
 #include "pando/metadata/shard_relation.h"
 #include "pando/metadata/table.h"
 #include "pando/planner/all_here.h"
-#include "pando/planner/cte_use.h"
 #include "pando/planner/distribution.h"
 #include "pando/planner/from_item.h"
 #include "pando/planner/join_tree.h"

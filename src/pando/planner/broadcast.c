@@ -27,20 +27,18 @@
 #include "pando/planner/flatten.h"
 #include "pando/planner/from_item.h"
 #include "pando/planner/hazard.h"
-#include "pando/planner/hook.h"
 #include "pando/planner/join_tree.h"
 #include "pando/planner/level_fields.h"
 #include "pando/planner/part.h"
+#include "pando/planner/planning.h"
 #include "pando/planner/query_shape.h"
 #include "pando/planner/relation_query.h"
+#include "pando/planner/result_scope.h"
 #include "parser/parse_func.h"
 #include "parser/parsetree.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/typcache.h"
-
-/* Trials cost an analysis each. */
-#define CANDIDATES_MAX 16
 
 /* A subquery that was replaced, and the number of its result. */
 typedef struct Replaced
@@ -51,36 +49,12 @@ typedef struct Replaced
 
 typedef struct Trial
 {
-	bool targets;				 /* sublinks of the target list and HAVING as well */
-	Query *write;				 /* relations as well, all but this statement's target */
-	bool chosen[CANDIDATES_MAX]; /* by number of the candidate */
-	int candidates;				 /* seen so far by the walk */
-	List *replaced;				 /* Replaced * */
+	bool targets; /* sublinks of the target list and HAVING as well */
+	Query *write; /* relations as well, all but this statement's target */
+	bool chosen[RESULT_CANDIDATES_MAX]; /* by number of the candidate */
+	int candidates;						/* seen so far by the walk */
+	List *replaced;						/* Replaced * */
 } Trial;
-
-/* SubResults of the scope, by number from 1. */
-static List *results;
-
-List *
-broadcast_enter(void)
-{
-	List *outer = results;
-
-	results = NIL;
-	return outer;
-}
-
-List *
-broadcast_scope(void)
-{
-	return results;
-}
-
-void
-broadcast_leave(List *outer)
-{
-	results = outer;
-}
 
 /* ------------------------------------------------------------------------------------
  * What may be replaced.
@@ -94,7 +68,7 @@ reads_walker(Node *node, void *context)
 	if (IsA(node, Query))
 		return query_tree_walker((Query *) node, reads_walker, context,
 								 QTW_IGNORE_JOINALIASES);
-	return is_broadcast_read(node) || expression_tree_walker(node, reads_walker, context);
+	return is_result_read(node) || expression_tree_walker(node, reads_walker, context);
 }
 
 /*
@@ -125,7 +99,7 @@ is_chosen(Trial *trial)
 {
 	int candidate = trial->candidates++;
 
-	return candidate < CANDIDATES_MAX && trial->chosen[candidate];
+	return candidate < RESULT_CANDIDATES_MAX && trial->chosen[candidate];
 }
 
 /* ------------------------------------------------------------------------------------
@@ -154,38 +128,12 @@ read_call(int number)
 	return call;
 }
 
-/* function(...) AS (columns of the query) */
-List *
-broadcast_read_functions(Node *call, Query *query)
-{
-	RangeTblFunction *function = makeNode(RangeTblFunction);
-
-	function->funcexpr = call;
-	foreach_ptr (TargetEntry, entry, query->targetList)
-	{
-		Node *expr = (Node *) entry->expr;
-
-		if (entry->resjunk)
-			continue;
-		function->funccolcount++;
-		function->funccolnames =
-			lappend(function->funccolnames,
-					makeString(entry->resname ? entry->resname : "column"));
-		function->funccoltypes = lappend_oid(function->funccoltypes, exprType(expr));
-		function->funccoltypmods =
-			lappend_int(function->funccoltypmods, exprTypmod(expr));
-		function->funccolcollations =
-			lappend_oid(function->funccolcollations, exprCollation(expr));
-	}
-	return list_make1(function);
-}
-
 static int
 add_replaced(Trial *trial, Query *query)
 {
 	Replaced *replaced = palloc(sizeof(Replaced));
 
-	replaced->number = list_length(results) + list_length(trial->replaced) + 1;
+	replaced->number = list_length(results_scope()) + list_length(trial->replaced) + 1;
 	replaced->query = query;
 	trial->replaced = lappend(trial->replaced, replaced);
 	return replaced->number;
@@ -195,7 +143,7 @@ static void
 become_read(RangeTblEntry *rte, int number, Query *query)
 {
 	rte_become(rte, RTE_FUNCTION);
-	rte->functions = broadcast_read_functions((Node *) read_call(number), query);
+	rte->functions = result_columns((Node *) read_call(number), query);
 }
 
 /* SELECT columns FROM read_intermediate_result(...): what stands in a sublink. */
@@ -509,9 +457,9 @@ helps(Trial *trial, Query *query)
 static bool
 choose(Trial *trial, Query *query)
 {
-	for (int i = 0; i < CANDIDATES_MAX; i++)
+	for (int i = 0; i < RESULT_CANDIDATES_MAX; i++)
 		trial->chosen[i] = true;
-	if (!helps(trial, query) || trial->candidates > CANDIDATES_MAX)
+	if (!helps(trial, query) || trial->candidates > RESULT_CANDIDATES_MAX)
 		return false;
 	for (int i = 0; i < trial->candidates; i++)
 	{
@@ -529,9 +477,9 @@ plan_replaced(Trial *trial)
 	{
 		SubResult *result = palloc0(sizeof(SubResult));
 
-		result->number = one->number;
 		result->plan = plan_any_query(one->query, 0, NULL);
-		results = lappend(results, result);
+		result_add(result);
+		Assert(result->number == one->number);
 	}
 }
 
@@ -582,7 +530,7 @@ conflict_broadcast(Query *insert)
 {
 	Trial trial = {.write = insert};
 
-	for (int i = 0; i < CANDIDATES_MAX; i++)
+	for (int i = 0; i < RESULT_CANDIDATES_MAX; i++)
 		trial.chosen[i] = true;
 	sublink_walker((Node *) insert->onConflict->onConflictSet, &trial);
 	sublink_walker(insert->onConflict->onConflictWhere, &trial);
@@ -598,113 +546,4 @@ broadcast_of_query(Query *query, const char *name)
 	become_read(rte, add_replaced(&trial, query), query);
 	plan_replaced(&trial);
 	return rte;
-}
-
-/* ------------------------------------------------------------------------------------
- * Reads in a query.
- */
-
-/* The constant that a call would read, NULL when it reads no result. */
-static char *
-read_of_call(Node *function)
-{
-	FuncExpr *call = (FuncExpr *) function;
-	Const *name;
-
-	if (!IsA(function, FuncExpr) || !call->funcretset || call->args == NIL ||
-		list_length(call->args) > 2)
-		return NULL;
-	name = linitial(call->args);
-	if (!IsA(name, Const) || name->consttype != TEXTOID || name->constisnull)
-		return NULL;
-	return TextDatumGetCString(name->constvalue);
-}
-
-SubResult *
-broadcast_result_of_call(Node *function)
-{
-	char *name = results != NIL ? read_of_call(function) : NULL;
-
-	if (name == NULL)
-		return NULL;
-	foreach_ptr (SubResult, result, results)
-	{
-		if (strcmp(name, template_result_placeholder(result->number)) == 0)
-			return result;
-	}
-	return NULL;
-}
-
-/* -1: it does not read a result of this scope that has a plan. */
-double
-broadcast_read_rows(Node *function)
-{
-	SubResult *result = broadcast_result_of_call(function);
-
-	return result != NULL && result->plan != NULL ? result->plan->planTree->plan_rows
-												  : -1;
-}
-
-/* While a trial is judged its results have no plans yet, so the name alone must do. */
-bool
-is_broadcast_read(Node *function)
-{
-	char *name = read_of_call(function);
-
-	if (name == NULL)
-		return false;
-	for (int number = 1; number <= list_length(results) + CANDIDATES_MAX; number++)
-	{
-		if (strcmp(name, template_result_placeholder(number)) == 0)
-			return true;
-	}
-	return false;
-}
-
-void
-broadcast_add_result(SubResult *result)
-{
-	result->number = list_length(results) + 1;
-	results = lappend(results, result);
-}
-
-int
-broadcast_mark(void)
-{
-	return list_length(results);
-}
-
-void
-broadcast_forget(int mark)
-{
-	results = list_truncate(results, mark);
-}
-
-static bool
-results_walker(Node *node, void *context)
-{
-	List **found = context;
-
-	if (node == NULL)
-		return false;
-	if (IsA(node, FuncExpr))
-	{
-		SubResult *result = broadcast_result_of_call(node);
-
-		if (result != NULL)
-			*found = list_append_unique_ptr(*found, result);
-	}
-	if (IsA(node, Query))
-		return query_tree_walker((Query *) node, results_walker, context,
-								 QTW_IGNORE_JOINALIASES);
-	return expression_tree_walker(node, results_walker, context);
-}
-
-List *
-broadcast_results_of(Query *query)
-{
-	List *found = NIL;
-
-	results_walker((Node *) query, &found);
-	return found;
 }

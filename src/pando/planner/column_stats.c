@@ -26,7 +26,6 @@
 #include "pando/metadata/shard_relation.h"
 #include "pando/plan/exchange_argument.h"
 #include "pando/planner/column_stats.h"
-#include "pando/planner/cte_use.h"
 #include "pando/planner/estimate.h"
 #include "pando/planner/fragment_path.h"
 

@@ -3,8 +3,8 @@
  *
  * In PostgreSQL all references to a WITH query see the same rows. Fragments that compute
  * it each for itself do, too, if it comes out the same each time. It may not if it has
- * volatile functions, takes some of its rows (LIMIT, DISTINCT ON, TABLESAMPLE), or numbers
- * or adds up its rows in the order in which they come.
+ * volatile functions, takes some of its rows (LIMIT, DISTINCT ON, TABLESAMPLE), or
+ * numbers or adds up its rows in the order in which they come.
  */
 #include "pando/compat/compat.h"
 

@@ -8,7 +8,6 @@
 
 #include "pando/compat/compat.h"
 #include "nodes/parsenodes.h"
-#include "pando/planner/cte_use.h"
 
 /*
  * Marks the level's WITH queries that are read in several places and might not have the

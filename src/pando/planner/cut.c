@@ -24,7 +24,6 @@
 #include "pando/base/expr.h"
 #include "pando/metadata/table.h"
 #include "pando/plan/row_place.h"
-#include "pando/planner/cte_use.h"
 #include "pando/planner/cut.h"
 #include "pando/planner/cutting.h"
 #include "pando/planner/distribution.h"

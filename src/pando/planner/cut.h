@@ -8,7 +8,6 @@
 
 #include "pando/compat/compat.h"
 #include "nodes/parsenodes.h"
-#include "pando/planner/cte_use.h"
 
 /*
  * Replaces in the level's FROM each group of items that can be evaluated on the shards by

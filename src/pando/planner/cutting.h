@@ -13,7 +13,6 @@
 #include "nodes/bitmapset.h"
 #include "nodes/parsenodes.h"
 #include "nodes/pathnodes.h"
-#include "pando/planner/cte_use.h"
 #include "pando/planner/distribution.h"
 
 /* FROM items that are evaluated together. */

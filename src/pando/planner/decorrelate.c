@@ -30,7 +30,6 @@
 #include "utils/lsyscache.h"
 
 #include "pando/base/expr.h"
-#include "pando/planner/cte_use.h"
 #include "pando/planner/decorrelate.h"
 #include "pando/planner/equality.h"
 #include "pando/planner/hazard.h"

@@ -9,11 +9,10 @@
 #include "nodes/print.h"
 #include "pando/base/name.h"
 #include "pando/plan/fragment.h"
-#include "pando/planner/broadcast.h"
-#include "pando/planner/cte_use.h"
 #include "pando/planner/distribute.h"
 #include "pando/planner/distribution.h"
 #include "pando/planner/fragment_path.h"
+#include "pando/planner/result_scope.h"
 #include "tcop/tcopprot.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
@@ -128,7 +127,7 @@ query_fragments(PG_FUNCTION_ARGS)
 {
 	Query *query = analysed(text_to_cstring(PG_GETARG_TEXT_PP(0)));
 	List *outer = fragment_scope_enter();
-	List *outer_results = broadcast_scope();
+	List *outer_results = results_scope();
 	StringInfoData text;
 
 	initStringInfo(&text);
@@ -140,7 +139,7 @@ query_fragments(PG_FUNCTION_ARGS)
 	PG_FINALLY();
 	{
 		fragment_scope_leave(outer);
-		broadcast_leave(outer_results);
+		results_leave(outer_results);
 	}
 	PG_END_TRY();
 	PG_RETURN_TEXT_P(cstring_to_text_with_len(text.data, text.len));

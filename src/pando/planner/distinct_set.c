@@ -18,7 +18,6 @@
 #include "fmgr.h"
 #include "nodes/nodeFuncs.h"
 #include "pando/base/type.h"
-#include "pando/planner/cte_use.h"
 #include "pando/planner/distinct_set.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"

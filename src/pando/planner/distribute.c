@@ -29,6 +29,7 @@
 #include "pando/planner/distribute.h"
 #include "pando/planner/distribution.h"
 #include "pando/planner/exchange.h"
+#include "pando/planner/exchange_item.h"
 #include "pando/planner/flatten.h"
 #include "pando/planner/from_item.h"
 #include "pando/planner/hazard.h"
@@ -36,9 +37,11 @@
 #include "pando/planner/level.h"
 #include "pando/planner/level_fields.h"
 #include "pando/planner/local.h"
+#include "pando/planner/lock_query.h"
 #include "pando/planner/part.h"
 #include "pando/planner/part_fragment.h"
 #include "pando/planner/query_shape.h"
+#include "pando/planner/result_scope.h"
 #include "pando/planner/row_locks.h"
 #include "parser/parsetree.h"
 #include "rewrite/rewriteManip.h"
@@ -481,10 +484,10 @@ distribute_level(Query *query)
 Query *
 distribute_query(Query *query)
 {
-	List *outer = broadcast_enter();
+	List *outer = results_enter();
 
 	query = query_without_join_columns(copyObject(query));
 	distribute_level(query);
-	broadcast_leave(outer);
+	results_leave(outer);
 	return query;
 }

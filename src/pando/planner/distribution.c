@@ -20,20 +20,19 @@
 #include "optimizer/prep.h"
 #include "optimizer/tlist.h"
 #include "pando/metadata/table.h"
-#include "pando/planner/broadcast.h"
 #include "pando/planner/cte_once.h"
-#include "pando/planner/cte_use.h"
 #include "pando/planner/distribution.h"
 #include "pando/planner/equality.h"
-#include "pando/planner/exchange.h"
+#include "pando/planner/exchange_item.h"
 #include "pando/planner/flatten.h"
 #include "pando/planner/hazard.h"
 #include "pando/planner/join_tree.h"
 #include "pando/planner/level.h"
+#include "pando/planner/lock_query.h"
 #include "pando/planner/place.h"
 #include "pando/planner/query_shape.h"
+#include "pando/planner/result_scope.h"
 #include "pando/planner/row_ctid.h"
-#include "pando/planner/row_locks.h"
 #include "parser/parse_agg.h"
 #include "parser/parsetree.h"
 #include "rewrite/rewriteManip.h"
@@ -258,7 +257,7 @@ place_of_expressions(RangeTblEntry *rte, Node *expressions, Index varno)
 			Node *function = ((RangeTblFunction *) lfirst(cell))->funcexpr;
 
 			/* A set can't become a value that is sent along. */
-			if (is_broadcast_read(function))
+			if (is_result_read(function))
 				continue;
 			if (IsA(function, FuncExpr) && ((FuncExpr *) function)->funcretset &&
 				func_volatile(((FuncExpr *) function)->funcid) != PROVOLATILE_IMMUTABLE)

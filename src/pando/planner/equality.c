@@ -15,7 +15,6 @@
 #include "nodes/nodeFuncs.h"
 #include "optimizer/clauses.h"
 #include "optimizer/optimizer.h"
-#include "pando/planner/cte_use.h"
 #include "pando/planner/equality.h"
 #include "utils/lsyscache.h"
 #include "utils/typcache.h"

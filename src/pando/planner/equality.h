@@ -15,7 +15,6 @@
 #include "pando/compat/compat.h"
 #include "nodes/pg_list.h"
 #include "nodes/primnodes.h"
-#include "pando/planner/cte_use.h"
 
 typedef struct Equalities Equalities;
 

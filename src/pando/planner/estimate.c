@@ -25,10 +25,9 @@
 #include "utils/selfuncs.h"
 
 #include "pando/metadata/table.h"
-#include "pando/planner/cte_use.h"
 #include "pando/planner/distribution.h"
 #include "pando/planner/estimate.h"
-#include "pando/planner/exchange.h"
+#include "pando/planner/exchange_item.h"
 #include "pando/planner/query_shape.h"
 
 /* What a row needs on the wire beside its values. */

@@ -7,7 +7,6 @@
 #include "pando/compat/compat.h"
 #include "access/htup.h"
 #include "nodes/parsenodes.h"
-#include "pando/planner/cte_use.h"
 #include "pando/planner/distribution.h"
 
 typedef struct Estimate

@@ -22,93 +22,17 @@
 #include "utils/lsyscache.h"
 
 #include "pando/plan/fragment.h"
-#include "pando/planner/broadcast.h"
-#include "pando/planner/cte_use.h"
 #include "pando/planner/cutting.h"
 #include "pando/planner/distribution.h"
 #include "pando/planner/estimate.h"
 #include "pando/planner/exchange.h"
+#include "pando/planner/exchange_item.h"
 #include "pando/planner/exchange_move.h"
 #include "pando/planner/fragment_make.h"
-#include "pando/planner/from_item.h"
-#include "pando/planner/hook.h"
 #include "pando/planner/part.h"
 #include "pando/planner/place.h"
-
-/* A result of the scope that is exchanged, with what its readers need to know of it. */
-typedef struct Exchange
-{
-	SubResult result; /* first: it stands for this in the scope */
-	Query *query;
-	Place *place; /* of its readers, where the key is Var 1.<column>; NULL: anywhere */
-} Exchange;
-
-static Exchange *
-exchange_of_rte(RangeTblEntry *rte)
-{
-	SubResult *result;
-
-	if (rte->rtekind != RTE_FUNCTION || list_length(rte->functions) != 1)
-		return NULL;
-	result = broadcast_result_of_call(
-		((RangeTblFunction *) linitial(rte->functions))->funcexpr);
-	return result != NULL && result->exchange ? (Exchange *) result : NULL;
-}
-
-bool
-exchange_is_read(RangeTblEntry *rte)
-{
-	return exchange_of_rte(rte) != NULL;
-}
-
-Place *
-exchange_place(RangeTblEntry *rte, Index varno)
-{
-	Exchange *exchange = exchange_of_rte(rte);
-	Place *place;
-
-	if (exchange == NULL)
-		return NULL;
-	if (exchange->place == NULL)
-		place = place_anywhere(InvalidOid);
-	else
-	{
-		place = palloc(sizeof(Place));
-		*place = *exchange->place;
-		place->strict = copyObject(place->strict);
-		place->weak = copyObject(place->weak);
-		ChangeVarNodes((Node *) place->strict, 1, varno, 0);
-		ChangeVarNodes((Node *) place->weak, 1, varno, 0);
-	}
-	place->relids = bms_make_singleton(varno);
-	return place;
-}
-
-static bool
-expand_walker(Node *node, void *context)
-{
-	if (node == NULL)
-		return false;
-	if (IsA(node, RangeTblEntry))
-	{
-		RangeTblEntry *rte = (RangeTblEntry *) node;
-		Exchange *exchange = exchange_of_rte(rte);
-
-		if (exchange != NULL)
-			rte_become_subquery(rte, copyObject(exchange->query));
-		return false;
-	}
-	if (IsA(node, Query))
-		return query_tree_walker((Query *) node, expand_walker, context,
-								 QTW_EXAMINE_RTES_BEFORE | QTW_IGNORE_JOINALIASES);
-	return expression_tree_walker(node, expand_walker, context);
-}
-
-void
-exchange_expand(Query *query)
-{
-	expand_walker((Node *) query, NULL);
-}
+#include "pando/planner/planning.h"
+#include "pando/planner/result_scope.h"
 
 static RangeTblEntry *
 read_rte(Exchange *exchange)
@@ -127,7 +51,7 @@ read_rte(Exchange *exchange)
 
 	call->funcretset = true;
 	rte->rtekind = RTE_FUNCTION;
-	rte->functions = broadcast_read_functions((Node *) call, exchange->query);
+	rte->functions = result_columns((Node *) call, exchange->query);
 	columns = linitial(rte->functions);
 	rte->eref = makeAlias("exchange", copyObject(columns->funccolnames));
 	rte->alias = makeAlias("exchange", NIL);
@@ -166,7 +90,7 @@ exchange_of_cut(Cut *cut)
 	}
 	if (cut->part->targetList == NIL)
 		part_column(cut->part, (Node *) makeBoolConst(true, false), "row");
-	broadcast_add_result(&exchange->result);
+	result_add(&exchange->result);
 	return read_rte(exchange);
 }
 
@@ -194,7 +118,7 @@ plan_exchange(Exchange *exchange)
 	{
 		Fragment *fragment = fragment_from_query(exchange->query, &distribution);
 
-		fragment->subplans = broadcast_results_of(exchange->query);
+		fragment->subplans = results_of_query(exchange->query);
 		fragment_take_estimate(fragment, estimate_per_task(exchange->query, 1));
 		exchange->result.distinct = distinct_values(fragment->column_stats);
 		exchange->result.plan = fragment_planned_stmt(exchange->query, fragment);
@@ -219,8 +143,8 @@ all_results(List *results)
 		SubResult *result = list_nth(results, i);
 
 		if (result->exchange)
-			results = list_union_ptr(results,
-									 broadcast_results_of(((Exchange *) result)->query));
+			results =
+				list_union_ptr(results, results_of_query(((Exchange *) result)->query));
 	}
 	list_sort(results, by_number);
 	return results;
@@ -229,7 +153,7 @@ all_results(List *results)
 void
 exchange_plan_all(Query *query)
 {
-	foreach_ptr (SubResult, result, all_results(broadcast_results_of(query)))
+	foreach_ptr (SubResult, result, all_results(results_of_query(query)))
 	{
 		if (result->exchange && result->plan == NULL)
 			plan_exchange((Exchange *) result);

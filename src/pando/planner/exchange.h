@@ -8,19 +8,7 @@
 
 #include "pando/compat/compat.h"
 #include "nodes/parsenodes.h"
-#include "pando/planner/cte_use.h"
 #include "pando/planner/cutting.h"
-#include "pando/planner/place.h"
-
-/* The place of a FROM item that reads an exchange; NULL: it doesn't. */
-extern Place *exchange_place(RangeTblEntry *rte, Index varno);
-
-/* Puts the subqueries themselves where exchanges of them are read, in place: for
- * estimates. */
-extern void exchange_expand(Query *query);
-
-/* Does the FROM item read one? */
-extern bool exchange_is_read(RangeTblEntry *rte);
 
 /* The FROM item for a cut whose data is a Move: reads a new exchange of its part. */
 extern RangeTblEntry *exchange_of_cut(Cut *cut);

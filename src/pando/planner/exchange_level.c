@@ -12,7 +12,6 @@
 #include "optimizer/prep.h"
 #include "rewrite/rewriteManip.h"
 
-#include "pando/planner/broadcast.h"
 #include "pando/planner/cte_once.h"
 #include "pando/planner/cut.h"
 #include "pando/planner/cutting.h"
@@ -22,6 +21,7 @@
 #include "pando/planner/join_tree.h"
 #include "pando/planner/part.h"
 #include "pando/planner/query_shape.h"
+#include "pando/planner/result_scope.h"
 
 typedef struct Fit
 {
@@ -260,7 +260,7 @@ exchange_subqueries(Query *query)
 
 	foreach_ptr (RangeTblEntry, rte, query->rtable)
 	{
-		int mark = broadcast_mark();
+		int mark = results_mark();
 		Distribution distribution;
 		Query *copy;
 
@@ -283,7 +283,7 @@ exchange_subqueries(Query *query)
 				continue;
 			}
 		}
-		broadcast_forget(mark);
+		results_forget(mark);
 	}
 	return changed;
 }
@@ -292,7 +292,7 @@ bool
 level_exchange(Query *query)
 {
 	Query *work;
-	int mark = broadcast_mark();
+	int mark = results_mark();
 	int moves = 0;
 	int limit;
 	bool inside;
@@ -314,7 +314,7 @@ level_exchange(Query *query)
 		tree = fit_from(&fit, list_make1(work->jointree), NIL);
 		if (tree == NULL || !fit.moved || moves > limit)
 		{
-			broadcast_forget(mark);
+			results_forget(mark);
 			return false;
 		}
 		cutting_finish(&fit.cutting, tree);

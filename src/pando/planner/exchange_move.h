@@ -9,7 +9,6 @@
 #include "pando/compat/compat.h"
 #include "nodes/parsenodes.h"
 #include "nodes/pg_list.h"
-#include "pando/planner/cte_use.h"
 #include "pando/planner/cutting.h"
 #include "pando/planner/place.h"
 

@@ -16,7 +16,6 @@
 #include "pando/base/expr.h"
 #include "pando/metadata/table.h"
 #include "pando/plan/row_place.h"
-#include "pando/planner/cte_use.h"
 #include "pando/planner/flatten.h"
 #include "pando/planner/join_tree.h"
 #include "parser/parse_relation.h"

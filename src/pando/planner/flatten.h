@@ -6,7 +6,6 @@
 
 #include "pando/compat/compat.h"
 #include "nodes/parsenodes.h"
-#include "pando/planner/cte_use.h"
 
 /*
  * Columns of joins become the columns of the joined tables, at every level. Returns the

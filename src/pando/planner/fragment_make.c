@@ -23,19 +23,14 @@
 #include "utils/lsyscache.h"
 
 #include "pando/metadata/table.h"
-#include "pando/planner/cte_use.h"
 #include "pando/planner/distribution.h"
 #include "pando/planner/estimate.h"
 #include "pando/planner/fragment_make.h"
 #include "pando/planner/fragment_params.h"
 #include "pando/planner/fragment_path.h"
-#include "pando/planner/hazard.h"
-#include "pando/planner/hook.h"
 #include "pando/planner/level_fields.h"
-#include "pando/planner/local.h"
+#include "pando/planner/lock_query.h"
 #include "pando/planner/merge.h"
-#include "pando/planner/rescan.h"
-#include "pando/planner/row_locks.h"
 #include "pando/planner/spread.h"
 
 /* Rows of a fragment of which nothing is known. */
@@ -250,8 +245,8 @@ plan_add_plan(PlannedStmt *stmt, const PlannedStmt *other)
 	stmt->dependsOnRole |= other->dependsOnRole;
 }
 
-static void
-add_subplans(PlannedStmt *stmt, const Fragment *fragment)
+void
+plan_add_subplans(PlannedStmt *stmt, const Fragment *fragment)
 {
 	foreach_ptr (SubResult, sub, fragment->subplans)
 		plan_add_plan(stmt, sub->plan);
@@ -402,6 +397,28 @@ fragment_scan_output(PlannedStmt *stmt, CustomScan *scan, const Fragment *fragme
 	scan->custom_relids = bms_make_singleton(varno);
 }
 
+void
+plan_mark_locks(PlannedStmt *stmt, const Query *original, List *fragments)
+{
+	bool locks = original->rowMarks != NIL;
+	PlanRowMark *mark;
+
+	foreach_ptr (Fragment, fragment, fragments)
+		locks |= fragment->locks;
+	if (!locks)
+		return;
+	/* The executor passes over marks of parents; the first one names the command. */
+	mark = makeNode(PlanRowMark);
+	mark->rti = mark->prti = 1;
+	mark->markType = ROW_MARK_EXCLUSIVE;
+	mark->allMarkTypes = 1 << ROW_MARK_EXCLUSIVE;
+	mark->strength = original->rowMarks != NIL
+						 ? linitial_node(RowMarkClause, original->rowMarks)->strength
+						 : LCS_FORUPDATE;
+	mark->isParent = true;
+	stmt->rowMarks = lcons(mark, stmt->rowMarks);
+}
+
 PlannedStmt *
 fragment_planned_stmt(Query *original, Fragment *fragment)
 {
@@ -413,51 +430,7 @@ fragment_planned_stmt(Query *original, Fragment *fragment)
 	scan->scan.plan.plan_rows = fragment->rows;
 	scan->scan.plan.plan_width = fragment->width;
 	plan_add_relations(stmt, original);
-	add_subplans(stmt, fragment);
+	plan_add_subplans(stmt, fragment);
 	plan_mark_locks(stmt, original, list_make1(fragment));
-	return stmt;
-}
-
-/* The name of a distributed table that the residual reads itself, or NULL. */
-static const char *
-shell_in_residual(Query *residual)
-{
-	PlanRelations collector = {0};
-
-	collect_walker((Node *) residual, &collector);
-	foreach_oid(relid, collector.oids)
-	{
-		const DistTable *table = dist_table(relid);
-
-		if (table && table->kind != TABLE_MANAGED_LOCAL)
-			return get_rel_name(relid);
-	}
-	return NULL;
-}
-
-PlannedStmt *
-residual_planned_stmt(Query *original, Query *residual, int cursor_options,
-					  ParamListInfo params)
-{
-	PlannedStmt *stmt;
-	bool early = (cursor_options & CURSOR_OPT_FAST_PLAN) != 0 ||
-				 original->commandType != CMD_SELECT ||
-				 query_may_write((Node *) residual);
-
-	/* It would be read as an empty table. */
-	if (!query_use_local_copies(residual) || shell_in_residual(residual) != NULL)
-		elog(ERROR, "distributed table \"%s\" is left in the residual query",
-			 shell_in_residual(residual));
-
-	foreach_ptr (Fragment, fragment, fragment_scope())
-		fragment->early = early;
-	/* The copy of the query that planning scribbles on is the residual. */
-	stmt = plan_locally(residual, NULL, cursor_options, params);
-	rescan_mark_fragments(stmt);
-	plan_put_locks(stmt);
-	plan_mark_locks(stmt, original, fragment_scope());
-	plan_add_relations(stmt, original);
-	foreach_ptr (Fragment, fragment, fragment_scope())
-		add_subplans(stmt, fragment);
 	return stmt;
 }

@@ -8,7 +8,6 @@
 #include "pando/compat/compat.h"
 #include "nodes/plannodes.h"
 #include "pando/plan/fragment.h"
-#include "pando/planner/cte_use.h"
 #include "pando/planner/distribution.h"
 #include "pando/planner/estimate.h"
 
@@ -40,12 +39,10 @@ extern RangeTblEntry *fragment_rte(Fragment *fragment);
  */
 extern void fragment_rte_give(RangeTblEntry *rte, List *arguments);
 
-/*
- * Plans a residual query (whose fragment RTEs came from fragment_rte) with
- * standard_planner; adds the relations of `original` to the plan for locks, permission
- * checks and invalidation.
- */
-extern PlannedStmt *residual_planned_stmt(Query *original, Query *residual,
-										  int cursor_options, ParamListInfo params);
+/* What a plan of its own results needs is needed by the plan that reads them, too. */
+extern void plan_add_subplans(PlannedStmt *stmt, const Fragment *fragment);
+
+/* Tells the core that a plan locks rows, if the original or one of its fragments does. */
+extern void plan_mark_locks(PlannedStmt *stmt, const Query *original, List *fragments);
 
 #endif

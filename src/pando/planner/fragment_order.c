@@ -24,7 +24,6 @@
 #include "utils/typcache.h"
 
 #include "pando/base/type.h"
-#include "pando/planner/cte_use.h"
 #include "pando/planner/distribution.h"
 #include "pando/planner/estimate.h"
 #include "pando/planner/fragment_order.h"

@@ -8,7 +8,6 @@
 #include "nodes/pathnodes.h"
 
 #include "pando/plan/fragment.h"
-#include "pando/planner/cte_use.h"
 
 /* Sort clauses that give the fragment's rows, FROM item `relid`, the order of the
  * pathkeys; NIL where its columns can't. */

@@ -24,7 +24,6 @@
 #include "utils/datum.h"
 #include "utils/lsyscache.h"
 
-#include "pando/planner/cte_use.h"
 #include "pando/planner/fragment_params.h"
 #include "pando/planner/hazard.h"
 

@@ -35,12 +35,11 @@
 #include "utils/lsyscache.h"
 #include "utils/selfuncs.h"
 
-#include "pando/planner/broadcast.h"
-#include "pando/planner/cte_use.h"
 #include "pando/planner/fragment_make.h"
 #include "pando/planner/fragment_order.h"
 #include "pando/planner/fragment_path.h"
 #include "pando/planner/from_item.h"
+#include "pando/planner/result_scope.h"
 
 PG_FUNCTION_INFO_V1(fragment);
 PG_FUNCTION_INFO_V1(fragment_support);
@@ -312,7 +311,7 @@ fragment_pathlist(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *
 	{
 		RangeTblFunction *function = linitial(rte->functions);
 		Fragment *fragment = fragment_of_call(function->funcexpr);
-		double rows = broadcast_read_rows(function->funcexpr);
+		double rows = result_read_rows(function->funcexpr);
 
 		if (fragment)
 			use_fragment_path(root, rel, fragment,

@@ -9,7 +9,6 @@
 #include "pando/compat/compat.h"
 #include "nodes/plannodes.h"
 #include "pando/plan/fragment.h"
-#include "pando/planner/cte_use.h"
 
 /* Installs set_rel_pathlist_hook. */
 extern void fragment_path_init(void);

@@ -6,7 +6,6 @@
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 
-#include "pando/planner/cte_use.h"
 #include "pando/planner/from_item.h"
 #include "pando/planner/level_fields.h"
 

@@ -8,7 +8,6 @@
 
 #include "pando/compat/compat.h"
 #include "nodes/parsenodes.h"
-#include "pando/planner/cte_use.h"
 
 /*
  * The name of a column of a relation's entry: as the catalog has it for one that was

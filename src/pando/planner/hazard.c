@@ -22,7 +22,6 @@
 #include "pando/base/type.h"
 #include "pando/metadata/table.h"
 #include "pando/plan/row_place.h"
-#include "pando/planner/cte_use.h"
 #include "pando/planner/fragment_params.h"
 #include "pando/planner/hazard.h"
 #include "utils/builtins.h"

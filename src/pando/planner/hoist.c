@@ -14,7 +14,6 @@
 #include "optimizer/tlist.h"
 #include "parser/parse_clause.h"
 #include "parser/parsetree.h"
-#include "pando/planner/cte_use.h"
 #include "pando/planner/hoist.h"
 
 /* The subquery that all rows come from, one by one; or NULL. */

@@ -28,9 +28,7 @@
 #include "pando/base/counter.h"
 #include "pando/metadata/table.h"
 #include "pando/planner/all_here.h"
-#include "pando/planner/broadcast.h"
 #include "pando/planner/column_stats.h"
-#include "pando/planner/cte_use.h"
 #include "pando/planner/cut.h"
 #include "pando/planner/distribute.h"
 #include "pando/planner/distribution.h"
@@ -46,11 +44,14 @@
 #include "pando/planner/kept_execution.h"
 #include "pando/planner/local.h"
 #include "pando/planner/local_plan.h"
+#include "pando/planner/lock_query.h"
+#include "pando/planner/planning.h"
 #include "pando/planner/point.h"
 #include "pando/planner/repeat.h"
+#include "pando/planner/residual_plan.h"
+#include "pando/planner/result_scope.h"
 #include "pando/planner/returning.h"
 #include "pando/planner/row_ctid.h"
-#include "pando/planner/row_locks.h"
 #include "pando/planner/sample.h"
 #include "pando/planner/settled_plan.h"
 #include "pando/planner/shard_choice.h"
@@ -59,15 +60,7 @@
 #include "pando/planner/union_size.h"
 #include "pando/planner/write.h"
 
-static planner_hook_type next_planner;
 bool plan_shells = false;
-
-PlannedStmt *
-plan_locally(Query *query, const char *source, int cursor_options, ParamListInfo params)
-{
-	return next_planner ? next_planner(query, source, cursor_options, params)
-						: standard_planner(query, source, cursor_options, params);
-}
 
 /* `keep`: the plan shall be a fragment, wherever its shard group is (repeat.c). */
 static PlannedStmt *
@@ -202,7 +195,7 @@ plan_query(Query *query, const char *source, int cursor_options, ParamListInfo p
 {
 	PlannedStmt *stmt;
 	List *outer = fragment_scope_enter();
-	List *outer_results = broadcast_scope();
+	List *outer_results = results_scope();
 	bool outer_writes = spread_statement_begin();
 
 	PG_TRY();
@@ -213,7 +206,7 @@ plan_query(Query *query, const char *source, int cursor_options, ParamListInfo p
 	PG_FINALLY();
 	{
 		fragment_scope_leave(outer);
-		broadcast_leave(outer_results);
+		results_leave(outer_results);
 		spread_statement_end(outer_writes);
 	}
 	PG_END_TRY();
@@ -392,8 +385,9 @@ plan_statement(Query *query, const char *source, int cursor_options, ParamListIn
 	return plan_found(query, source, cursor_options, params, found, true);
 }
 
-PlannedStmt *
-plan_any_query(Query *query, int cursor_options, ParamListInfo params)
+/* A piece of a statement, with or without distributed tables. */
+static PlannedStmt *
+plan_piece(Query *query, int cursor_options, ParamListInfo params)
 {
 	return plan_found(query, NULL, cursor_options, params, query_dist_relations(query),
 					  false);
@@ -442,7 +436,7 @@ planner_init(void)
 		NULL);
 	exchange_move_init();
 	settled_plan_init();
-	next_planner = planner_hook;
+	planning_init(planner_hook, plan_piece);
 	planner_hook = plan_hook;
 	fragment_path_init();
 	column_stats_init();

@@ -16,12 +16,4 @@
  */
 extern bool plan_shells;
 
-/* Plans a piece of a statement, with or without distributed tables. */
-extern PlannedStmt *plan_any_query(Query *query, int cursor_options,
-								   ParamListInfo params);
-
-/* Plans a query without distributed tables by PostgreSQL itself. */
-extern PlannedStmt *plan_locally(Query *query, const char *source, int cursor_options,
-								 ParamListInfo params);
-
 #endif

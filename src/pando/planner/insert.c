@@ -22,12 +22,12 @@
 #include "utils/rel.h"
 
 #include "pando/planner/broadcast.h"
-#include "pando/planner/cte_use.h"
 #include "pando/planner/flatten.h"
 #include "pando/planner/fragment_params.h"
 #include "pando/planner/fragment_path.h"
 #include "pando/planner/from_item.h"
 #include "pando/planner/hazard.h"
+#include "pando/planner/result_scope.h"
 #include "pando/planner/write.h"
 
 /* Replaces the columns of a VALUES list by what one of its rows has there. */
@@ -322,7 +322,7 @@ insert_rows_fragment(Query *query, const DistTable *target, bool from_plan)
 	Fragment *fragment = palloc0(sizeof(Fragment));
 	List *tlist = query->targetList;
 	List *params = NIL;
-	List *outer = broadcast_enter();
+	List *outer = results_enter();
 	Query *text;
 
 	if (target->key != InvalidAttrNumber && !tlist_has_column(tlist, target->key))
@@ -345,8 +345,8 @@ insert_rows_fragment(Query *query, const DistTable *target, bool from_plan)
 	text = fragment_params_extract(template_query(query, tlist), &params);
 	fragment->template = template_from_query(text, &fragment->relations);
 	fragment->params = plan_expressions(params);
-	fragment->subplans = broadcast_results_of(text);
-	broadcast_leave(outer);
+	fragment->subplans = results_of_query(text);
+	results_leave(outer);
 	fragment->rows = query->returningList ? list_length(fragment->insert_rows) : 0;
 	fragment_set_columns(fragment, query->returningList);
 	return fragment;

@@ -15,14 +15,13 @@
 #include "utils/lsyscache.h"
 #include "utils/rls.h"
 
-#include "pando/planner/cte_use.h"
 #include "pando/planner/distribution.h"
 #include "pando/planner/fragment_make.h"
 #include "pando/planner/fragment_path.h"
 #include "pando/planner/from_item.h"
-#include "pando/planner/hook.h"
 #include "pando/planner/level_fields.h"
 #include "pando/planner/local.h"
+#include "pando/planner/planning.h"
 #include "pando/planner/write.h"
 
 /* The SELECT of the INSERT: one output column per column that is inserted. */

@@ -8,7 +8,6 @@
 #include "optimizer/clauses.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/prep.h"
-#include "pando/planner/cte_use.h"
 #include "pando/planner/from_item.h"
 #include "pando/planner/join_tree.h"
 #include "parser/parse_relation.h"

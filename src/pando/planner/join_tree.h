@@ -11,7 +11,6 @@
 #include "nodes/parsenodes.h"
 #include "nodes/pg_list.h"
 #include "nodes/primnodes.h"
-#include "pando/planner/cte_use.h"
 
 /* Nested AND lists as one; a copy of the list, not of the expressions. */
 extern List *quals_flat(Node *quals);

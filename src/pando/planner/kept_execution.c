@@ -37,7 +37,6 @@
 #include "utils/syscache.h"
 
 #include "pando/plan/fragment.h"
-#include "pando/planner/cte_use.h"
 #include "pando/planner/kept_execution.h"
 #include "pando/planner/lookup_plan.h"
 #include "pando/remote/session.h"

@@ -14,7 +14,6 @@
 #include "pando/compat/compat.h"
 #include "nodes/execnodes.h"
 #include "nodes/plannodes.h"
-#include "pando/planner/cte_use.h"
 
 /*
  * The plan that ExecutorStart() is called for next stays for further executions, until

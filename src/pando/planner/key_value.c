@@ -13,7 +13,6 @@
 #include "optimizer/clauses.h"
 #include "optimizer/optimizer.h"
 #include "pando/base/expr.h"
-#include "pando/planner/cte_use.h"
 #include "pando/planner/equality.h"
 #include "pando/planner/key_value.h"
 #include "pando/planner/place.h"

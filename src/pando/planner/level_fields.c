@@ -9,7 +9,6 @@
 
 #include "nodes/makefuncs.h"
 
-#include "pando/planner/cte_use.h"
 #include "pando/planner/level_fields.h"
 
 typedef struct Field

@@ -13,7 +13,6 @@
 
 #include "pando/compat/compat.h"
 #include "nodes/parsenodes.h"
-#include "pando/planner/cte_use.h"
 
 typedef enum LevelPart
 {

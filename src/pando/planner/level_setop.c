@@ -11,7 +11,6 @@
 #include "parser/parsetree.h"
 #include "utils/lsyscache.h"
 
-#include "pando/planner/cte_use.h"
 #include "pando/planner/equality.h"
 #include "pando/planner/level.h"
 #include "pando/planner/place.h"

@@ -25,7 +25,6 @@
 
 #include "pando/metadata/node.h"
 #include "pando/metadata/shard_relation.h"
-#include "pando/planner/cte_use.h"
 #include "pando/planner/flatten.h"
 #include "pando/planner/local.h"
 #include "pando/planner/row_ctid.h"

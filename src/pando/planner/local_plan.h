@@ -20,7 +20,6 @@
 #include "nodes/plannodes.h"
 #include "pando/metadata/table.h"
 #include "pando/plan/fragment.h"
-#include "pando/planner/cte_use.h"
 #include "pando/planner/distribution.h"
 #include "pando/planner/point.h"
 

@@ -21,9 +21,8 @@
 #include "utils/syscache.h"
 
 #include "pando/metadata/table.h"
-#include "pando/planner/broadcast.h"
-#include "pando/planner/cte_use.h"
 #include "pando/planner/merge.h"
+#include "pando/planner/result_scope.h"
 
 /* Of a table without statistics. */
 #define DEFAULT_TUPLES 1000
@@ -75,7 +74,7 @@ add_functions(Merge *merge, const RangeTblEntry *rte)
 {
 	foreach_ptr (RangeTblFunction, function, rte->functions)
 	{
-		SubResult *result = broadcast_result_of_call(function->funcexpr);
+		SubResult *result = result_of_call(function->funcexpr);
 		double rows = result != NULL && result->plan != NULL
 						  ? result->plan->planTree->plan_rows
 						  : DEFAULT_TUPLES;

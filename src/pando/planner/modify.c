@@ -28,7 +28,6 @@
 
 #include "pando/planner/broadcast.h"
 #include "pando/planner/computed_change.h"
-#include "pando/planner/cte_use.h"
 #include "pando/planner/distribution.h"
 #include "pando/planner/equality.h"
 #include "pando/planner/flatten.h"
@@ -37,6 +36,7 @@
 #include "pando/planner/level_fields.h"
 #include "pando/planner/local_plan.h"
 #include "pando/planner/point.h"
+#include "pando/planner/result_scope.h"
 #include "pando/planner/write.h"
 
 bool
@@ -301,7 +301,7 @@ change_after_computing(Query *given, Query *query, const DistTable *target,
 	const char *why = distribution->reason;
 	Query *computed;
 
-	broadcast_forget(0);
+	results_forget(0);
 	computed = change_computed_here(given, target, &why);
 	if (computed == NULL)
 		refuse_modification(target, query, why);
@@ -315,7 +315,7 @@ change_after_computing(Query *given, Query *query, const DistTable *target,
 static Fragment *
 change_fragment(Query *given, Query *query, const DistTable *target)
 {
-	List *outer = broadcast_enter();
+	List *outer = results_enter();
 	SystemColumns columns = write_system_columns(query);
 	Distribution distribution;
 	bool by_ctid = false;
@@ -340,9 +340,9 @@ change_fragment(Query *given, Query *query, const DistTable *target)
 	query = query_that_refuses_several_sources(query, target);
 	fragment = fragment_from_query(query, &distribution);
 	fragment->anchor = target->relid;
-	fragment->subplans = broadcast_results_of(query);
+	fragment->subplans = results_of_query(query);
 	fragment->by_ctid = by_ctid;
-	broadcast_leave(outer);
+	results_leave(outer);
 	return fragment;
 }
 

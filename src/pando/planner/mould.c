@@ -10,7 +10,6 @@
 #include "utils/hsearch.h"
 #include "utils/memutils.h"
 
-#include "pando/planner/cte_use.h"
 #include "pando/planner/lookup_plan.h"
 #include "pando/planner/mould.h"
 

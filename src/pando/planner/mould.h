@@ -13,7 +13,6 @@
 
 #include "pando/compat/compat.h"
 #include "nodes/plannodes.h"
-#include "pando/planner/cte_use.h"
 
 typedef struct Mould
 {

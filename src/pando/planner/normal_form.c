@@ -18,7 +18,6 @@
 
 #include "pando/base/type.h"
 #include "pando/metadata/table.h"
-#include "pando/planner/cte_use.h"
 #include "pando/planner/normal_form.h"
 
 /* Beyond what a client can number. */

@@ -8,7 +8,6 @@
 
 #include "pando/compat/compat.h"
 #include "nodes/parsenodes.h"
-#include "pando/planner/cte_use.h"
 #include "pando/planner/fragment_make.h"
 
 /*

@@ -6,12 +6,12 @@
 #include "catalog/pg_type.h"
 #include "nodes/makefuncs.h"
 
-#include "pando/planner/broadcast.h"
 #include "pando/planner/distribution.h"
 #include "pando/planner/estimate.h"
 #include "pando/planner/fragment_make.h"
 #include "pando/planner/part.h"
 #include "pando/planner/part_fragment.h"
+#include "pando/planner/result_scope.h"
 
 RangeTblEntry *
 part_fragment_estimated(Query *part, const Distribution *distribution, Estimate estimate)
@@ -24,7 +24,7 @@ part_fragment_estimated(Query *part, const Distribution *distribution, Estimate 
 									   Int32GetDatum(1), false, true),
 					"row");
 	fragment = fragment_from_query(part, distribution);
-	fragment->subplans = broadcast_results_of(part);
+	fragment->subplans = results_of_query(part);
 	fragment_take_estimate(fragment, estimate);
 	return fragment_rte(fragment);
 }

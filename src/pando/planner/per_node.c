@@ -19,7 +19,6 @@
 #include "nodes/nodeFuncs.h"
 #include "utils/lsyscache.h"
 
-#include "pando/planner/broadcast.h"
 #include "pando/planner/column_stats.h"
 #include "pando/planner/distribution.h"
 #include "pando/planner/estimate.h"
@@ -29,6 +28,7 @@
 #include "pando/planner/level_fields.h"
 #include "pando/planner/part.h"
 #include "pando/planner/part_fragment.h"
+#include "pando/planner/result_scope.h"
 
 /* Fewer rows than this are not worth a thought. */
 #define FEW_ROWS 2000
@@ -168,7 +168,7 @@ fragment_per_node(Query *part, const Distribution *distribution)
 		fragment->column_collations = NIL;
 	fragment_set_columns(fragment, over->targetList);
 	fragment->per_node = text_around(over, rte);
-	fragment->subplans = broadcast_results_of(rows);
+	fragment->subplans = results_of_query(rows);
 	return fragment;
 }
 

@@ -14,7 +14,6 @@
 #include "optimizer/clauses.h"
 #include "optimizer/optimizer.h"
 #include "pando/metadata/table.h"
-#include "pando/planner/cte_use.h"
 #include "pando/planner/equality.h"
 #include "pando/planner/key_value.h"
 #include "pando/planner/place.h"

@@ -23,7 +23,6 @@
 #include "nodes/bitmapset.h"
 #include "nodes/parsenodes.h"
 #include "nodes/pathnodes.h"
-#include "pando/planner/cte_use.h"
 #include "pando/planner/equality.h"
 
 typedef enum PlaceKind

@@ -12,7 +12,6 @@
 #include "utils/memutils.h"
 #include "utils/syscache.h"
 
-#include "pando/planner/cte_use.h"
 #include "pando/planner/mould.h"
 #include "pando/planner/plan_store.h"
 

@@ -14,7 +14,6 @@
 #include "pando/compat/compat.h"
 #include "lib/ilist.h"
 #include "nodes/plannodes.h"
-#include "pando/planner/cte_use.h"
 #include "pando/planner/mould.h"
 
 /* The head of what a store keeps; the rest is the store's owner's. */

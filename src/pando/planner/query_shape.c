@@ -5,7 +5,6 @@
 
 #include "nodes/nodeFuncs.h"
 
-#include "pando/planner/cte_use.h"
 #include "pando/planner/query_shape.h"
 
 typedef struct Outside

@@ -11,7 +11,6 @@
 #include "optimizer/clauses.h"
 #include "optimizer/optimizer.h"
 #include "pando/plan/row_place.h"
-#include "pando/planner/cte_use.h"
 #include "pando/planner/flatten.h"
 #include "pando/planner/from_item.h"
 #include "pando/planner/hazard.h"

@@ -24,7 +24,6 @@
 #include "utils/plancache.h"
 
 #include "pando/plan/fragment.h"
-#include "pando/planner/cte_use.h"
 #include "pando/planner/local_plan.h"
 #include "pando/planner/normal_form.h"
 #include "pando/planner/plan_store.h"

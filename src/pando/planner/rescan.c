@@ -12,7 +12,6 @@
 #include "nodes/nodeFuncs.h"
 #include "nodes/plannodes.h"
 #include "pando/plan/fragment.h"
-#include "pando/planner/cte_use.h"
 #include "pando/planner/fragment_path.h"
 #include "pando/planner/rescan.h"
 

@@ -6,7 +6,6 @@
 
 #include "pando/compat/compat.h"
 #include "nodes/plannodes.h"
-#include "pando/planner/cte_use.h"
 
 /* Sets `store` in the fragments of a finished plan that may be scanned again. */
 extern void rescan_mark_fragments(PlannedStmt *stmt);

@@ -15,7 +15,6 @@
 
 #include "pando/metadata/table.h"
 #include "pando/planner/carried.h"
-#include "pando/planner/cte_use.h"
 #include "pando/planner/flatten.h"
 #include "pando/planner/from_item.h"
 #include "pando/planner/hazard.h"

@@ -35,7 +35,6 @@
 #include "pando/base/expr.h"
 #include "pando/metadata/table.h"
 #include "pando/plan/row_place.h"
-#include "pando/planner/cte_use.h"
 #include "pando/planner/flatten.h"
 #include "pando/planner/hazard.h"
 #include "pando/planner/join_tree.h"

@@ -35,101 +35,17 @@
 #include "pando/metadata/table.h"
 #include "pando/plan/fragment.h"
 #include "pando/plan/row_place.h"
-#include "pando/planner/cte_use.h"
 #include "pando/planner/cut.h"
 #include "pando/planner/flatten.h"
 #include "pando/planner/fragment_path.h"
 #include "pando/planner/join_tree.h"
 #include "pando/planner/local.h"
+#include "pando/planner/lock_query.h"
 #include "pando/planner/row_locks.h"
 #include "pando/transaction/access.h"
 
 /* Not a name that a column of a user's can have as junk: junk has names of the core's. */
 #define PLACE_NAME "pando place"
-
-/* ------------------------------------------------------------------------------------
- * Looking.
- */
-
-static const DistTable *
-distributed_table(const RangeTblEntry *rte)
-{
-	const DistTable *table = NULL;
-
-	if (rte->rtekind == RTE_RELATION)
-		table = dist_table(rte->relid);
-	return table != NULL && table->kind != TABLE_MANAGED_LOCAL ? table : NULL;
-}
-
-static bool
-locks_walker(Node *node, void *context)
-{
-	bool places = *(bool *) context;
-
-	if (node == NULL)
-		return false;
-	if (places && is_row_place(node))
-		return true;
-	if (IsA(node, Query))
-		return ((Query *) node)->rowMarks != NIL ||
-			   query_tree_walker((Query *) node, locks_walker, context,
-								 QTW_IGNORE_JOINALIASES);
-	return expression_tree_walker(node, locks_walker, context);
-}
-
-bool
-query_locks_rows(Query *query)
-{
-	bool places = false;
-
-	return locks_walker((Node *) query, &places);
-}
-
-bool
-query_wants_first_copies(Query *query)
-{
-	bool places = true;
-
-	return locks_walker((Node *) query, &places);
-}
-
-static bool
-locks_reference(Query *query, bool elsewhere)
-{
-	foreach_ptr (RowMarkClause, mark, query->rowMarks)
-	{
-		const DistTable *table = distributed_table(rt_fetch(mark->rti, query->rtable));
-
-		if (table != NULL && table->kind == TABLE_REFERENCE &&
-			!(elsewhere && first_copy_is_here(table)))
-			return true;
-	}
-	return false;
-}
-
-bool
-level_locks_reference(Query *query)
-{
-	return locks_reference(query, false);
-}
-
-static bool
-elsewhere_walker(Node *node, void *context)
-{
-	if (node == NULL)
-		return false;
-	if (IsA(node, Query))
-		return locks_reference((Query *) node, true) ||
-			   query_tree_walker((Query *) node, elsewhere_walker, context,
-								 QTW_IGNORE_JOINALIASES);
-	return expression_tree_walker(node, elsewhere_walker, context);
-}
-
-bool
-query_locks_elsewhere(Query *query)
-{
-	return elsewhere_walker((Node *) query, NULL);
-}
 
 /* ------------------------------------------------------------------------------------
  * Taking the locks out of a level.
@@ -451,26 +367,4 @@ plan_put_locks(PlannedStmt *stmt)
 {
 	stmt->planTree = put_locks(stmt->planTree, NULL, -1);
 	put_in_list(stmt->subplans, -1);
-}
-
-void
-plan_mark_locks(PlannedStmt *stmt, const Query *original, List *fragments)
-{
-	bool locks = original->rowMarks != NIL;
-	PlanRowMark *mark;
-
-	foreach_ptr (Fragment, fragment, fragments)
-		locks |= fragment->locks;
-	if (!locks)
-		return;
-	/* The executor passes over marks of parents; the first one names the command. */
-	mark = makeNode(PlanRowMark);
-	mark->rti = mark->prti = 1;
-	mark->markType = ROW_MARK_EXCLUSIVE;
-	mark->allMarkTypes = 1 << ROW_MARK_EXCLUSIVE;
-	mark->strength = original->rowMarks != NIL
-						 ? linitial_node(RowMarkClause, original->rowMarks)->strength
-						 : LCS_FORUPDATE;
-	mark->isParent = true;
-	stmt->rowMarks = lcons(mark, stmt->rowMarks);
 }

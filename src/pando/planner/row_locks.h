@@ -9,19 +9,6 @@
 #include "pando/compat/compat.h"
 #include "nodes/parsenodes.h"
 #include "nodes/plannodes.h"
-#include "pando/planner/cte_use.h"
-
-/* Does a level of the query lock rows? */
-extern bool query_locks_rows(Query *query);
-
-/* Does it, or does it ask for places of rows, so that it must read the first copies? */
-extern bool query_wants_first_copies(Query *query);
-
-/* Does a level lock rows of reference tables whose first copy is on another node? */
-extern bool query_locks_elsewhere(Query *query);
-
-/* Does this level itself lock rows of a reference table? */
-extern bool level_locks_reference(Query *query);
 
 typedef struct LevelLocks
 {
@@ -42,8 +29,5 @@ extern Node *limit_with_reach(Node *limit);
 
 /* After planning: nodes that lock rows at their places, above LockRows nodes. */
 extern void plan_put_locks(PlannedStmt *stmt);
-
-/* Tells the core that a plan locks rows, if the original or one of its fragments does. */
-extern void plan_mark_locks(PlannedStmt *stmt, const Query *original, List *fragments);
 
 #endif

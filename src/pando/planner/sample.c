@@ -32,7 +32,6 @@
 #include "utils/lsyscache.h"
 
 #include "pando/metadata/table.h"
-#include "pando/planner/cte_use.h"
 #include "pando/planner/flatten.h"
 #include "pando/planner/level_fields.h"
 #include "pando/planner/relation_query.h"

@@ -22,7 +22,6 @@
 #include "utils/rel.h"
 #include "utils/relcache.h"
 
-#include "pando/planner/cte_use.h"
 #include "pando/planner/equality.h"
 #include "pando/planner/lookup_plan.h"
 #include "pando/planner/settled_plan.h"

@@ -22,7 +22,6 @@
 #include "pando/metadata/shard_relation.h"
 #include "pando/metadata/table.h"
 #include "pando/plan/fragment.h"
-#include "pando/planner/cte_use.h"
 #include "pando/planner/equality.h"
 #include "pando/planner/shard_choice.h"
 

@@ -7,7 +7,6 @@
 #define PANDO_PLANNER_SHARD_CHOICE_H
 
 #include "pando/compat/compat.h"
-#include "pando/planner/cte_use.h"
 
 /* A hook; once, when the library is loaded. */
 extern void shard_choice_init(void);

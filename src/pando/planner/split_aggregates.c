@@ -20,7 +20,6 @@
 #include "optimizer/optimizer.h"
 #include "optimizer/tlist.h"
 #include "pando/planner/aggregate.h"
-#include "pando/planner/cte_use.h"
 #include "pando/planner/cut.h"
 #include "pando/planner/distinct_set.h"
 #include "pando/planner/distribution.h"

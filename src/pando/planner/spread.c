@@ -14,7 +14,6 @@
 #include "nodes/nodeFuncs.h"
 #include "utils/syscache.h"
 
-#include "pando/planner/cte_use.h"
 #include "pando/planner/hazard.h"
 #include "pando/planner/level.h"
 #include "pando/planner/spread.h"

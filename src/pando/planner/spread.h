@@ -9,7 +9,6 @@
 #include "pando/compat/compat.h"
 #include "nodes/parsenodes.h"
 #include "pando/plan/fragment.h"
-#include "pando/planner/cte_use.h"
 
 /*
  * Around the planning of a statement, which may happen while another one is planned: what

@@ -35,7 +35,7 @@
 #include "pando/planner/flatten.h"
 #include "pando/planner/fragment_path.h"
 #include "pando/planner/from_item.h"
-#include "pando/planner/hook.h"
+#include "pando/planner/planning.h"
 #include "pando/planner/query_shape.h"
 #include "pando/planner/relation_query.h"
 #include "pando/planner/returning.h"

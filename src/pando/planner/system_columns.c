@@ -9,7 +9,6 @@
 #include "access/sysattr.h"
 #include "nodes/nodeFuncs.h"
 
-#include "pando/planner/cte_use.h"
 #include "pando/planner/flatten.h"
 #include "pando/planner/write.h"
 

@@ -30,7 +30,6 @@
 #include "utils/rel.h"
 
 #include "pando/base/expr.h"
-#include "pando/planner/cte_use.h"
 #include "pando/planner/join_tree.h"
 #include "pando/planner/write.h"
 #include "pando/transaction/access.h"

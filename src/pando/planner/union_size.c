@@ -14,7 +14,6 @@
 #include "parser/parsetree.h"
 
 #include "pando/metadata/shard_relation.h"
-#include "pando/planner/cte_use.h"
 #include "pando/planner/union_size.h"
 
 static set_rel_pathlist_hook_type next_pathlist_hook;

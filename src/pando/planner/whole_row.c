@@ -15,7 +15,6 @@
 #include "utils/rel.h"
 
 #include "pando/base/expr.h"
-#include "pando/planner/cte_use.h"
 #include "pando/planner/write.h"
 
 typedef struct WrittenOut

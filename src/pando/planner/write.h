@@ -12,7 +12,6 @@
 #include "nodes/plannodes.h"
 #include "pando/metadata/table.h"
 #include "pando/plan/fragment.h"
-#include "pando/planner/cte_use.h"
 
 /*
  * A plan for a statement that changes a table; NULL when its target is not distributed:

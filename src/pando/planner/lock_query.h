@@ -1,0 +1,28 @@
+/*
+ * lock_query.h: which levels of a query lock rows, and of which tables.
+ *
+ * Internal to the planner module.
+ */
+#ifndef PANDO_PLANNER_LOCK_QUERY_H
+#define PANDO_PLANNER_LOCK_QUERY_H
+
+#include "pando/compat/compat.h"
+#include "nodes/parsenodes.h"
+#include "pando/metadata/table.h"
+
+/* The table of an entry that is on shards or a reference table; NULL: it is neither. */
+extern const DistTable *distributed_table(const RangeTblEntry *rte);
+
+/* Does a level of the query lock rows? */
+extern bool query_locks_rows(Query *query);
+
+/* Does it, or does it ask for places of rows, so that it must read the first copies? */
+extern bool query_wants_first_copies(Query *query);
+
+/* Does a level lock rows of reference tables whose first copy is on another node? */
+extern bool query_locks_elsewhere(Query *query);
+
+/* Does this level itself lock rows of a reference table? */
+extern bool level_locks_reference(Query *query);
+
+#endif
