@@ -41,6 +41,7 @@
 #include "pando/planner/part.h"
 #include "pando/planner/part_fragment.h"
 #include "pando/planner/query_shape.h"
+#include "pando/planner/relations.h"
 #include "pando/planner/result_scope.h"
 #include "pando/planner/row_locks.h"
 #include "parser/parsetree.h"

@@ -20,8 +20,8 @@
 #include "pando/planner/fragment_path.h"
 #include "pando/planner/from_item.h"
 #include "pando/planner/level_fields.h"
-#include "pando/planner/local.h"
 #include "pando/planner/planning.h"
+#include "pando/planner/relations.h"
 #include "pando/planner/write.h"
 
 /* The SELECT of the INSERT: one output column per column that is inserted. */

@@ -10,21 +10,6 @@
 #include "nodes/parsenodes.h"
 #include "pando/metadata/table.h"
 
-/* What distributed relations a query has, at all levels. */
-typedef struct DistRelations
-{
-	bool any;
-	bool sharded;		/* hash or single-shard tables */
-	bool modified;		/* one of any kind is the target of a write */
-	bool with_queries;	/* WITH, at any level */
-	bool ctids;			/* ctid of a table of several shards is used */
-	bool samples;		/* TABLESAMPLE of a distributed table, with arguments from rows */
-	bool sql_functions; /* calls a user's SQL function in FROM: may be inlined */
-} DistRelations;
-
-/* Cheap for a query without any: one look at each relation. */
-extern DistRelations query_dist_relations(Query *query);
-
 /*
  * Points each reference table that is read, and of which this node has an identical copy,
  * to that copy, in place. Permissions must be checked on the original's relations.

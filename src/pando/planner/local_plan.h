@@ -21,10 +21,6 @@
 #include "pando/metadata/table.h"
 #include "pando/plan/fragment.h"
 #include "pando/planner/distribution.h"
-#include "pando/planner/point.h"
-
-/* Is the only copy of the shard group, if there is one of that index, on this node? */
-extern bool shard_is_only_here(const DistTable *table, int index);
 
 /* The plan of a point query whose shard is here; NULL if it can't be planned so. The
  * query is scribbled on then. */
@@ -32,26 +28,10 @@ extern PlannedStmt *plan_point_here(Query *query, const DistTable *table, int in
 									const char *source, int cursor_options,
 									ParamListInfo params);
 
-/*
- * The plan of an INSERT whose ON CONFLICT can be evaluated here alone, into the shard
- * that a parameter decides: an error, when it starts, unless that is here. NULL if it
- * can't be had.
- */
-extern PlannedStmt *plan_point_later(Query *query, const Point *point,
-									 int cursor_options);
-
 /* The same for a SELECT that needs one shard group. */
 extern PlannedStmt *plan_single_here(Query *query, const Distribution *distribution,
 									 const char *source, int cursor_options,
 									 ParamListInfo params);
-
-/*
- * Lets the fragment, which is the whole of the statement and needs the one shard group of
- * `key` (NULL: of a table that has but one), run by PostgreSQL's plan where that group is
- * here.
- */
-extern void fragment_may_run_here(Fragment *fragment, Query *query, Node *key,
-								  int cursor_options);
 
 /* Are PostgreSQL's plans for it such that other values give no better ones? */
 extern bool local_plans_are_lookups(const FragmentLocal *local);

@@ -34,7 +34,7 @@
 #include "pando/planner/fragment_make.h"
 #include "pando/planner/hazard.h"
 #include "pando/planner/level_fields.h"
-#include "pando/planner/local_plan.h"
+#include "pando/planner/may_run_here.h"
 #include "pando/planner/point.h"
 #include "pando/planner/result_scope.h"
 #include "pando/planner/write.h"

@@ -35,39 +35,11 @@
 #include "pando/planner/flatten.h"
 #include "pando/planner/level_fields.h"
 #include "pando/planner/relation_query.h"
+#include "pando/planner/relations.h"
 #include "pando/planner/sample.h"
 
 PG_FUNCTION_INFO_V1(sampled);
 PG_FUNCTION_INFO_V1(sampled_again);
-
-static bool
-has_rows_walker(Node *node, void *context)
-{
-	if (node == NULL)
-		return false;
-	if (IsA(node, Var) || IsA(node, SubLink))
-		return true;
-	return expression_tree_walker(node, has_rows_walker, context);
-}
-
-static bool
-varies_itself(Node *argument)
-{
-	return !has_rows_walker(argument, NULL) && contain_volatile_functions(argument);
-}
-
-static bool
-varies_walker(Node *node, void *context)
-{
-	return node != NULL && varies_itself(node);
-}
-
-bool
-sample_is_for_here(const RangeTblEntry *rte)
-{
-	return has_rows_walker((Node *) rte->tablesample, NULL) ||
-		   expression_tree_walker((Node *) rte->tablesample, varies_walker, NULL);
-}
 
 /* The argument, or what stands for it. */
 static Expr *
@@ -75,8 +47,7 @@ sent_argument(Expr *argument, List **arguments)
 {
 	Param *param;
 
-	if (argument == NULL ||
-		(!has_rows_walker((Node *) argument, NULL) && !varies_itself((Node *) argument)))
+	if (argument == NULL || !sample_argument_is_for_here((Node *) argument))
 		return argument;
 	param = makeNode(Param);
 	param->paramkind = PARAM_EXEC;
@@ -110,7 +81,7 @@ argument_for_rows(const void *argument)
 	Query *query;
 
 	IncrementVarSublevelsUp(expr, 1, 0);
-	if (!varies_itself(expr))
+	if (!sample_argument_varies(expr))
 		return expr;
 	query = query_new();
 	query->targetList =

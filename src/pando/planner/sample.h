@@ -9,9 +9,6 @@
 #include "pando/compat/compat.h"
 #include "nodes/parsenodes.h"
 
-/* Are columns, subqueries or volatile functions among the arguments of its sample? */
-extern bool sample_is_for_here(const RangeTblEntry *rte);
-
 /*
  * The sample with a Param in place of each argument that is for here: PARAM_EXEC, whose
  * number is the argument's position in *arguments, to which they are added.
