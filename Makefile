@@ -3,7 +3,7 @@ MODULE_big = pando
 EXTENSION  = pando
 PANDO_VERSION = 1.0
 
-SRCS = $(sort $(wildcard src/pando/*/*.c))
+SRCS = $(sort $(shell find src/pando -name '*.c'))
 OBJS = $(SRCS:.c=.o)
 DATA_built = pando--$(PANDO_VERSION).sql
 
@@ -43,4 +43,4 @@ check-structure:
 # Version 14's output is what the sources have.
 CLANG_FORMAT ?= clang-format-14
 format:
-	$(CLANG_FORMAT) -i src/pando/*/*.[ch]
+	$(CLANG_FORMAT) -i $$(find src/pando -name '*.[ch]')

@@ -29,7 +29,7 @@
 #include "pando/metadata/node.h"
 #include "pando/metadata/shard_relation.h"
 #include "pando/metadata/table.h"
-#include "pando/planner/estimate.h"
+#include "pando/planner/fragment/estimate.h"
 #include "pando/transaction/xact.h"
 
 /* For so long what the nodes said of a table without statistics is used again. */

@@ -290,7 +290,7 @@ begin_turn(SessionWire *wire)
 	wire->turn_end = TimestampTzPlusMilliseconds(now, turn);
 }
 
-/* The socket is ready: one step more. Sends the queued flight when connected. */
+/* The socket is ready: one step more. Sends the queued request when connected. */
 void
 connect_advance(Session *session)
 {
@@ -315,8 +315,8 @@ connect_advance(Session *session)
 	if (wire->refused_socket)
 		shared_pool_refuse_socket(wire->pool);
 	counter_add(COUNTER_CONNECTION_SUCCEEDED);
-	if (wire->queued.kind != FLIGHT_NONE)
-		flight_launch(session);
+	if (wire->queued.kind != REQUEST_NONE)
+		request_launch(session);
 	else
 		wire->reported = true;
 }

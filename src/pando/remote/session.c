@@ -82,8 +82,8 @@ session_create(const NodeAddress *address, Oid userid, const char *name)
 	session->wire = wire;
 	initStringInfo(&session->preamble);
 	wire->context = context;
-	wire->flight_context =
-		AllocSetContextCreate(context, "pando flight", ALLOCSET_SMALL_SIZES);
+	wire->request_context =
+		AllocSetContextCreate(context, "pando request", ALLOCSET_SMALL_SIZES);
 	wire->name = pstrdup(name);
 	initStringInfo(&wire->copy_in);
 	dlist_init(&wire->prepared);
@@ -163,7 +163,7 @@ idle_is_healthy(Session *session)
 	return PQstatus(session->conn) == CONNECTION_OK;
 }
 
-/* Throws away what the flight still brings. */
+/* Throws away what the request still brings. */
 static void
 discard_arrived(Session *session)
 {
@@ -183,7 +183,7 @@ session_leave(Session *session)
 	session->wire->left = session->state == SESSION_BUSY;
 }
 
-/* Takes in the end of a flight that was left. */
+/* Takes in the end of a request that was left. */
 static void
 end_left(Session *session)
 {
@@ -308,7 +308,7 @@ session_release(Session *session)
 		return;
 	}
 	resetStringInfo(&session->preamble);
-	MemoryContextReset(wire->flight_context);
+	MemoryContextReset(wire->request_context);
 	session->wrote = false;
 	session->savepoint_depth = 0;
 	session->claimed = false;

@@ -3,7 +3,7 @@
  *
  * A session is opened without blocking and kept in the backend's pool between
  * transactions (citus.max_cached_conns_per_worker per node,
- * citus.max_cached_connection_lifetime). At any moment it runs one *flight*: an optional
+ * citus.max_cached_connection_lifetime). At any moment it runs one *request*: an optional
  * preamble (BEGIN, settings, savepoints, put there by the transaction module) and one
  * statement, sent together. The preamble's results are swallowed here; its errors come
  * out as the statement's.
@@ -11,7 +11,7 @@
  *   session = xact_session(node, XACT_WRITE);            (transaction/xact.h)
  *   session_send_simple(session, sql);                   (queued while still connecting)
  *   while ((s = session_wait_any(sessions, -1)) != NULL) (progress on all of them at
- * once) while ((r = session_result(s)) != NULL) ...      (SESSION_IDLE: the flight is
+ * once) while ((r = session_result(s)) != NULL) ...      (SESSION_IDLE: the request is
  * over)
  *
  * Every wait goes through session_wait_any(): sockets, latch, interrupts and postmaster
@@ -38,23 +38,24 @@ typedef struct NodeAddress
 
 typedef enum SessionState
 {
-	SESSION_CONNECTING, /* authentication not finished; a flight may be queued already */
-	SESSION_IDLE,		/* nothing in flight */
-	SESSION_BUSY,		/* a flight is under way */
+	SESSION_CONNECTING, /* authentication not finished; a request may be queued already */
+	SESSION_IDLE,		/* nothing in request */
+	SESSION_BUSY,		/* a request is under way */
 	SESSION_COPY_IN,	/* the node waits for COPY data */
 	SESSION_COPY_OUT,	/* the node sends COPY data */
 	SESSION_DEAD		/* lost, or could not be made; see session_raise_lost() */
 } SessionState;
 
 /*
- * Who has a flight under way and can take in all the rest of it when another statement
+ * Who has a request under way and can take in all the rest of it when another statement
  * needs the session: embedded in the holder's own data. `session` is NULL when it holds
  * none (any more).
  */
 typedef struct SessionHolder
 {
 	struct Session *session;
-	void (*drain)(struct SessionHolder *holder); /* until the flight is over; may raise */
+	void (*drain)(
+		struct SessionHolder *holder); /* until the request is over; may raise */
 } SessionHolder;
 
 typedef struct Session
@@ -104,7 +105,7 @@ extern Session *session_claim_extra(const NodeAddress *address, Oid userid);
 extern Session *session_claim_apart(const NodeAddress *address, Oid userid);
 
 /*
- * Nobody waits for the end of the flight just sent, nor wants to know what comes of it.
+ * Nobody waits for the end of the request just sent, nor wants to know what comes of it.
  * It is taken in when the session is claimed the next time.
  */
 extern void session_leave(Session *session);
@@ -126,7 +127,7 @@ extern void session_abandon(Session *session, const char *why);
 extern List *session_claimed_list(void);
 
 /*
- * Starts a flight: preamble (if any, then emptied) and sql, which may hold several
+ * Starts a request: preamble (if any, then emptied) and sql, which may hold several
  * statements, in the simple protocol. Results come in text format.
  */
 extern void session_send_simple(Session *session, const char *sql);
@@ -135,7 +136,7 @@ extern void session_send_simple(Session *session, const char *sql);
 #define SESSION_STATEMENT_PREFIX "pando_"
 
 /*
- * Starts a flight: preamble (if any) and one parameterised statement, pipelined. With
+ * Starts a request: preamble (if any) and one parameterised statement, pipelined. With
  * `reuse` it is a named prepared statement on the node from its first use on (a bounded
  * LRU per session). A NULL pointer is an SQL NULL; a value with a length > 0 is bytes in
  * its type's binary form, others are text (lengths may be NULL). The node infers the
@@ -154,9 +155,9 @@ extern void session_send_bytes(Session *session, const char *sql, const char *te
 							   const char *bytes, int length);
 
 /*
- * Puts the flight just sent in somebody's care: the next session_send_*() calls
- * holder->drain() first if the flight is still under way. The holder lets go when its
- * flight is over, or before its memory goes; cancelling and closing the session do it,
+ * Puts the request just sent in somebody's care: the next session_send_*() calls
+ * holder->drain() first if the request is still under way. The holder lets go when its
+ * request is over, or before its memory goes; cancelling and closing the session do it,
  * too.
  */
 extern void session_hold(Session *session, SessionHolder *holder);
@@ -172,22 +173,22 @@ extern void session_statements_changed(void);
 /* How often that was called: what is kept of a statement's text is as old as this. */
 extern uint32 session_statements_epoch(void);
 
-/* Asks that the rows of the flight just sent come one PGresult at a time. */
+/* Asks that the rows of the request just sent come one PGresult at a time. */
 extern void session_stream_rows(Session *session);
 
 /*
  * Waits until at least one of the sessions has something to hand over (a result, COPY
- * data, the end of its flight, readiness for COPY data, or its loss) and returns it; NULL
- * when all are idle or dead and were reported, or on timeout (ms; -1: none). Fair:
+ * data, the end of its request, readiness for COPY data, or its loss) and returns it;
+ * NULL when all are idle or dead and were reported, or on timeout (ms; -1: none). Fair:
  * rotates over those that are ready. Handles interrupts; flushes what is queued to send.
  */
 extern Session *session_wait_any(List *sessions, long timeout_ms);
 
 /*
- * The next result of the flight if it has arrived, else NULL without waiting. The caller
+ * The next result of the request if it has arrived, else NULL without waiting. The caller
  * frees it with session_result_free() (it is also freed with CurrentMemoryContext of
  * the call). An error result is returned as such: see session_raise(). When NULL is
- * returned and the state is SESSION_IDLE, the flight is over.
+ * returned and the state is SESSION_IDLE, the request is over.
  */
 extern PGresult *session_result(Session *session);
 extern void session_result_free(PGresult *result);
@@ -207,7 +208,7 @@ extern int session_copy_get(Session *session, const char **data);
 extern void session_copy_put(Session *session, const char *data, int length);
 extern void session_copy_end(Session *session, const char *error);
 
-/* Waits for the flight's end, raises its first error, returns its last result (may be
+/* Waits for the request's end, raises its first error, returns its last result (may be
  * NULL). */
 extern PGresult *session_finish(Session *session);
 
@@ -236,12 +237,12 @@ extern void session_raise_lost(Session *session, int elevel);
 extern bool session_request_cancel(Session *session, int timeout_ms);
 
 /*
- * Asks the node to cancel what runs; the flight's end is still to be waited for. A
+ * Asks the node to cancel what runs; the request's end is still to be waited for. A
  * session that is not yet connected is dead then.
  */
 extern void session_cancel_start(Session *session);
 
-/* The same, then waits (5 s) until the flight is over; else the session is dead. */
+/* The same, then waits (5 s) until the request is over; else the session is dead. */
 extern void session_cancel(Session *session);
 
 /* Closes unclaimed sessions for which keep() says no. */

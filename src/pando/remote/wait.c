@@ -3,7 +3,7 @@
  *
  * wire_pump() moves a session on with what libpq has already read: it drops the
  * preamble's results, keeps at most one result or COPY row in hand, and notices the
- * flight's end or the loss of the connection. wire_wait() alternates between pumping all
+ * request's end or the loss of the connection. wire_wait() alternates between pumping all
  * sessions and sleeping on their sockets, the process latch and the postmaster.
  *
  * Where interrupts are held off (transaction end) a wait returns early, with NULL, when a
@@ -59,13 +59,13 @@ wire_lost(Session *session, const char *why)
 	}
 	MemoryContextSwitchTo(old);
 	session->state = SESSION_DEAD;
-	wire->queued.kind = FLIGHT_NONE;
+	wire->queued.kind = REQUEST_NONE;
 	wire->unsent = false;
 	wire_forget_socket(session);
 }
 
 static void
-flight_over(Session *session)
+request_over(Session *session)
 {
 	SessionWire *wire = session->wire;
 
@@ -92,7 +92,7 @@ take_error(Session *session, PGresult *result)
 
 	if (wire->preparing != NULL)
 	{
-		flight_forget_prepared(session, wire->preparing);
+		request_forget_prepared(session, wire->preparing);
 		wire->preparing = NULL;
 	}
 	if (PQstatus(session->conn) == CONNECTION_BAD)
@@ -136,7 +136,7 @@ take_result(Session *session, PGresult *result)
 		else if (wire->pipelined)
 			pipeline_next(session);
 		else
-			flight_over(session);
+			request_over(session);
 		return;
 	}
 	switch (PQresultStatus(result))
@@ -151,7 +151,7 @@ take_result(Session *session, PGresult *result)
 			return;
 		case PGRES_PIPELINE_SYNC:
 			PQclear(result);
-			flight_over(session);
+			request_over(session);
 			return;
 		case PGRES_COPY_IN:
 		case PGRES_COPY_OUT:
@@ -658,8 +658,9 @@ is_error(const PGresult *result)
 	return status == PGRES_FATAL_ERROR || status == PGRES_BAD_RESPONSE;
 }
 
-/* Takes results until the flight is over; the first error goes to *error, the last result
- * that is none is returned. A node that is silent for timeout_ms (-1: no limit) is lost.
+/* Takes results until the request is over; the first error goes to *error, the last
+ * result that is none is returned. A node that is silent for timeout_ms (-1: no limit) is
+ * lost.
  */
 static PGresult *
 collect(Session *session, PGresult **error, long timeout_ms)

@@ -1,15 +1,15 @@
 /*
  * wire.h: the inside of a session, shared by the files of this module only.
  *
- * A flight is what one session_send_*() starts: the preamble's statements, maybe the
+ * A request is what one session_send_*() starts: the preamble's statements, maybe the
  * preparation of a named statement, and the statement itself. `swallow` counts what comes
  * back before the statement's own results: results in the simple protocol, commands in
  * pipeline mode. A result that arrived and was not yet taken is in `pending`; libpq's
  * parser is never run further than that, so a slow reader holds the node back, not
  * memory.
  *
- * While the connection is being made a flight is kept in `queued` and launched as soon as
- * authentication is through.
+ * While the connection is being made a request is kept in `queued` and launched as soon
+ * as authentication is through.
  */
 #ifndef PANDO_REMOTE_WIRE_H
 #define PANDO_REMOTE_WIRE_H
@@ -23,18 +23,19 @@
 
 #define SQLSTATE_LENGTH 5
 
-typedef enum FlightKind
+typedef enum RequestKind
 {
-	FLIGHT_NONE,
-	FLIGHT_SIMPLE,
-	FLIGHT_PARAMS
-} FlightKind;
+	REQUEST_NONE,
+	REQUEST_SIMPLE,
+	REQUEST_PARAMS
+} RequestKind;
 
-/* A statement to send, as the caller gave it; everything is a copy in the flight context.
+/* A statement to send, as the caller gave it; everything is a copy in the request
+ * context.
  */
-typedef struct Flight
+typedef struct Request
 {
-	FlightKind kind;
+	RequestKind kind;
 	const char *preamble; /* may be empty */
 	const char *sql;
 	int nparams;
@@ -43,7 +44,7 @@ typedef struct Flight
 						 */
 	bool binary_results;
 	bool reuse;
-} Flight;
+} Request;
 
 /* One named prepared statement on the node. */
 typedef struct Prepared
@@ -59,8 +60,8 @@ typedef struct SharedPoolEntry SharedPoolEntry;
 typedef struct SessionWire SessionWire;
 struct SessionWire
 {
-	MemoryContext context;		  /* the session's own; deleted with it */
-	MemoryContext flight_context; /* reset when a flight starts */
+	MemoryContext context;		   /* the session's own; deleted with it */
+	MemoryContext request_context; /* reset when a request starts */
 
 	/* Connection. */
 	char *name; /* application_name given */
@@ -79,8 +80,8 @@ struct SessionWire
 	size_t longest;		 /* message: libpq's buffers have grown for it */
 	char *lost;			 /* why the session is dead */
 
-	/* The flight. */
-	Flight queued;
+	/* The request. */
+	Request queued;
 	bool pipelined;
 	int swallow;
 	bool stream;
@@ -90,7 +91,7 @@ struct SessionWire
 	bool reported; /* the end, loss or COPY readiness was handed over */
 	PGresult *pending;
 	List *notices;		 /* Notice *, to be passed on outside of libpq */
-	Prepared *preparing; /* entry that this flight creates */
+	Prepared *preparing; /* entry that this request creates */
 
 	/* COPY. */
 	char *copy_row; /* libpq's; COPY OUT */
@@ -132,9 +133,9 @@ extern void connect_advance(Session *session);
 extern long connect_time_left(const Session *session, TimestampTz now);
 extern void connect_check_time(Session *session);
 
-/* flight.c */
-extern void flight_launch(Session *session);
-extern void flight_forget_prepared(Session *session, Prepared *prepared);
+/* request.c */
+extern void request_launch(Session *session);
+extern void request_forget_prepared(Session *session, Prepared *prepared);
 
 /* wait.c */
 extern void wire_pump(Session *session);

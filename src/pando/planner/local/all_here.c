@@ -1,0 +1,413 @@
+/*
+ * all_here.c: queries whose shards are all on this node, planned by PostgreSQL.
+ *
+ * What needs several shard groups, or tables that don't fit together, is PostgreSQL's own
+ * business as long as no other node is needed: each distributed table becomes a UNION ALL
+ * of its shards here, which the core makes an Append. There are no tasks then, nothing is
+ * exchanged, and nothing is computed more than once.
+ */
+#include "pando/compat/compat.h"
+
+#include "access/table.h"
+#include "catalog/pg_type.h"
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "nodes/pathnodes.h"
+#include "optimizer/optimizer.h"
+#include "parser/parsetree.h"
+#include "rewrite/rewriteManip.h"
+#include "utils/rel.h"
+
+#include "pando/metadata/shard_relation.h"
+#include "pando/metadata/table.h"
+#include "pando/planner/local/all_here.h"
+#include "pando/planner/where/distribution.h"
+#include "pando/planner/query/from_item.h"
+#include "pando/planner/query/join_tree.h"
+#include "pando/planner/query/level_fields.h"
+#include "pando/planner/where/copies_here.h"
+#include "pando/planner/query/part.h"
+#include "pando/planner/query/query_shape.h"
+
+/* More shards than that take the core too long to plan. */
+#define SHARDS_MAX 512
+
+typedef struct AllHere
+{
+	bool possible;
+	int depth;	/* of the level that is looked at; the query's own is 1 */
+	int shards; /* put into the query so far */
+} AllHere;
+
+/* ------------------------------------------------------------------------------------
+ * Which shards.
+ */
+
+/* The relation with the filters of its level that concern it alone. */
+static Distribution
+distribution_of_relation(Query *level, Index varno, List *quals)
+{
+	RangeTblRef *ref = makeNode(RangeTblRef);
+	List *own = NIL;
+	Relids self = bms_make_singleton(varno);
+
+	ref->rtindex = varno;
+	foreach_ptr (Node, qual, quals)
+	{
+		if (bms_equal(pull_varnos(NULL, qual), self) && !checkExprHasSubLink(qual) &&
+			!expression_refers_outside(qual))
+			own = lappend(own, qual);
+	}
+	return distribution_of_query(part_make(level, list_make1(ref), own));
+}
+
+/* Indexes of the table's shards that its filters leave; false: a parameter decides. */
+static bool
+shards_needed(const DistTable *table, Query *level, Index varno, List *quals,
+			  Bitmapset **needed)
+{
+	Distribution distribution = {0};
+
+	*needed = NULL;
+	if (table->kind == TABLE_HASH)
+		distribution = distribution_of_relation(level, varno, quals);
+	if (!distribution.pruned)
+	{
+		*needed = bms_add_range(NULL, 0, table->nshards - 1);
+		return true;
+	}
+	foreach_ptr (Const, key, distribution.keys)
+	{
+		if (!IsA(key, Const))
+			return false;
+		if (!key->constisnull)
+			*needed =
+				bms_add_member(*needed, shard_index_of_value(table, key->constvalue));
+	}
+	if (*needed == NULL)
+		*needed = bms_make_singleton(0);
+	return true;
+}
+
+/* Is the shard here, and nowhere else? */
+static bool
+is_only_here(const DistTable *table, int index)
+{
+	return table->shards[index].nplacements == 1 && shard_is_local(table, index);
+}
+
+/* ------------------------------------------------------------------------------------
+ * A table's shards as one.
+ */
+
+/* SELECT all columns FROM shard */
+static Query *
+query_of_shard(Oid relid, const RangeTblEntry *like)
+{
+	RangeTblEntry *rte = makeNode(RangeTblEntry);
+	Query *query = query_from_rte(rte);
+	Relation relation = table_open(relid, NoLock);
+	TupleDesc desc = RelationGetDescr(relation);
+
+	rte->rtekind = RTE_RELATION;
+	rte->relid = relid;
+	rte->relkind = relation->rd_rel->relkind;
+	rte->rellockmode = like->rellockmode;
+	rte->inh = true;
+	rte->inFromCl = true;
+	rte->eref = makeAlias(like->eref->aliasname, copyObject(like->eref->colnames));
+	for (int i = 0; i < desc->natts; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(desc, i);
+		Node *column = att->attisdropped
+						   ? (Node *) makeNullConst(INT4OID, -1, InvalidOid)
+						   : (Node *) makeVar(1, att->attnum, att->atttypid,
+											  att->atttypmod, att->attcollation, 0);
+
+		query->targetList = lappend(
+			query->targetList, makeTargetEntry((Expr *) column, i + 1,
+											   pstrdup(NameStr(att->attname)), false));
+	}
+	table_close(relation, NoLock);
+	return query;
+}
+
+static Node *
+union_of(int first, int count, List *columns)
+{
+	SetOperationStmt *result = makeNode(SetOperationStmt);
+
+	if (count == 1)
+	{
+		RangeTblRef *ref = makeNode(RangeTblRef);
+
+		ref->rtindex = first;
+		return (Node *) ref;
+	}
+	result->op = SETOP_UNION;
+	result->all = true;
+	result->larg = union_of(first, count / 2, columns);
+	result->rarg = union_of(first + count / 2, count - count / 2, columns);
+	foreach_ptr (TargetEntry, entry, columns)
+	{
+		Node *expr = (Node *) entry->expr;
+
+		result->colTypes = lappend_oid(result->colTypes, exprType(expr));
+		result->colTypmods = lappend_int(result->colTypmods, exprTypmod(expr));
+		result->colCollations = lappend_oid(result->colCollations, exprCollation(expr));
+	}
+	return (Node *) result;
+}
+
+/* The queries, of the same columns, under UNION ALL. */
+static Query *
+query_of_union(List *queries)
+{
+	Query *query = query_new();
+	Query *first = linitial(queries);
+	List *names = NIL;
+
+	foreach_ptr (TargetEntry, entry, first->targetList)
+	{
+		TargetEntry *column = flatCopyTargetEntry(entry);
+		Node *expr = (Node *) entry->expr;
+
+		if (entry->resjunk)
+			continue;
+		names = lappend(names, makeString(pstrdup(entry->resname)));
+		column->ressortgroupref = 0;
+		column->expr = (Expr *) makeVar(1, entry->resno, exprType(expr), exprTypmod(expr),
+										exprCollation(expr), 0);
+		query->targetList = lappend(query->targetList, column);
+	}
+	foreach_ptr (Query, leaf, queries)
+	{
+		RangeTblEntry *rte = makeNode(RangeTblEntry);
+
+		rte->rtekind = RTE_SUBQUERY;
+		rte->subquery = leaf;
+		rte->eref = makeAlias("shard", copyObject(names));
+		query->rtable = lappend(query->rtable, rte);
+	}
+	query->setOperations = union_of(1, list_length(queries), query->targetList);
+	return query;
+}
+
+static bool
+use_shards(RangeTblEntry *rte, const DistTable *table, const Bitmapset *needed)
+{
+	List *queries = NIL;
+	int index = -1;
+
+	while ((index = bms_next_member(needed, index)) >= 0)
+	{
+		Oid relid = is_only_here(table, index)
+						? shard_local_table(table, index, rte->rellockmode)
+						: InvalidOid;
+
+		if (!OidIsValid(relid))
+			return false;
+		queries = lappend(queries, query_of_shard(relid, rte));
+	}
+	if (rte->alias == NULL)
+		rte->alias = makeAlias(rte->eref->aliasname, NIL);
+	if (list_length(queries) == 1)
+	{
+		Query *only = linitial(queries);
+
+		rte->relid = linitial_node(RangeTblEntry, only->rtable)->relid;
+		/* Checked on the shell table, which is in the plan as well. */
+		rte->requiredPerms = 0;
+		return true;
+	}
+	rte_become_subquery(rte, query_of_union(queries));
+	return true;
+}
+
+/* ------------------------------------------------------------------------------------
+ * A subquery that groups by the key, shard group by shard group.
+ */
+
+typedef struct Mentions
+{
+	bool others; /* tables that are not distributed by hash */
+	int count;
+} Mentions;
+
+static bool
+mentions_walker(Node *node, void *context)
+{
+	Mentions *mentions = context;
+
+	if (node == NULL)
+		return false;
+	if (IsA(node, RangeTblEntry))
+	{
+		RangeTblEntry *rte = (RangeTblEntry *) node;
+		const DistTable *table =
+			rte->rtekind == RTE_RELATION ? dist_table(rte->relid) : NULL;
+
+		mentions->count++;
+		if (rte->rtekind == RTE_RELATION &&
+			(table == NULL || table->kind != TABLE_HASH || rte->securityQuals != NIL))
+			mentions->others = true;
+		return false;
+	}
+	if (IsA(node, Query))
+		return query_tree_walker((Query *) node, mentions_walker, context,
+								 QTW_EXAMINE_RTES_BEFORE);
+	return expression_tree_walker(node, mentions_walker, context);
+}
+
+/*
+ * Groups of one shard group are fewer, and fit into memory where all together don't. What
+ * each would read in full speaks against it.
+ */
+static bool
+use_shard_groups(AllHere *all, Query *query)
+{
+	Distribution distribution;
+	Mentions mentions = {0};
+	const DistTable *anchor;
+	List *queries = NIL;
+
+	if (all->depth == 1 || (query->groupClause == NIL && query->distinctClause == NIL) ||
+		query_refers_outside(query, true))
+		return false;
+	(void) mentions_walker((Node *) query, &mentions);
+	if (mentions.others)
+		return false;
+	distribution = distribution_of_query(query);
+	if (distribution.kind != DIST_SHARDED || distribution.pruned)
+		return false;
+	anchor = dist_table_require(distribution.anchor);
+	if (anchor->nshards < 2 ||
+		all->shards + anchor->nshards * mentions.count > SHARDS_MAX)
+		return false;
+	for (int i = 0; i < anchor->nshards; i++)
+	{
+		Query *copy = copyObject(query);
+
+		if (!is_only_here(anchor, i) || !query_use_local_shards(copy, anchor, i))
+			return false;
+		queries = lappend(queries, copy);
+	}
+	all->shards += anchor->nshards * mentions.count;
+	*query = *query_of_union(queries);
+	return true;
+}
+
+/* ------------------------------------------------------------------------------------
+ * The walk over levels.
+ */
+
+static void
+use_relation(AllHere *all, Query *level, Index varno, List *quals)
+{
+	RangeTblEntry *rte = rt_fetch(varno, level->rtable);
+	const DistTable *table = dist_table(rte->relid);
+	Bitmapset *needed;
+
+	if (table == NULL || table->kind == TABLE_MANAGED_LOCAL)
+		return;
+	if (rte->tablesample != NULL || rte->securityQuals != NIL || !rte->inh)
+		all->possible = false;
+	else if (table->kind == TABLE_REFERENCE)
+	{
+		Oid relid = shard_is_local(table, 0)
+						? shard_local_table(table, 0, rte->rellockmode)
+						: InvalidOid;
+
+		if (!OidIsValid(relid))
+		{
+			all->possible = false;
+			return;
+		}
+		if (rte->alias == NULL)
+			rte->alias = makeAlias(rte->eref->aliasname, NIL);
+		rte->relid = relid;
+		rte->requiredPerms = 0;
+	}
+	else if (!shards_needed(table, level, varno, quals, &needed))
+		all->possible = false;
+	else
+	{
+		all->shards += bms_num_members(needed);
+		if (all->shards > SHARDS_MAX || !use_shards(rte, table, needed))
+			all->possible = false;
+	}
+}
+
+static bool
+all_here_walker(Node *node, void *context)
+{
+	AllHere *all = context;
+
+	if (node == NULL || !all->possible)
+		return false;
+	if (IsA(node, Var))
+	{
+		/* Of the whole row or of the system: the shard's are not the table's. */
+		if (((Var *) node)->varattno <= 0)
+			all->possible = false;
+		return false;
+	}
+	if (IsA(node, Query))
+	{
+		Query *query = (Query *) node;
+		List *items = NIL;
+		List *quals = NIL;
+		Index varno = 0;
+
+		if (query->commandType != CMD_SELECT || query->rowMarks != NIL)
+		{
+			all->possible = false;
+			return false;
+		}
+		all->depth++;
+		if (use_shard_groups(all, query))
+		{
+			all->depth--;
+			return false;
+		}
+		/* First what is inside: shards are no levels of the query. */
+		query_tree_walker(query, all_here_walker, context, 0);
+		all->depth--;
+		foreach_ptr (Node, item, query->jointree->fromlist)
+			join_tree_flatten(item, &items, &quals);
+		quals = list_concat(quals, quals_flat(query->jointree->quals));
+		foreach_ptr (RangeTblEntry, rte, query->rtable)
+		{
+			varno++;
+			if (rte->rtekind == RTE_RELATION && all->possible)
+				use_relation(all, query, varno, quals);
+		}
+		return false;
+	}
+	return expression_tree_walker(node, all_here_walker, context);
+}
+
+/* Cheap, so that a query over other nodes' shards is not even copied. */
+bool
+query_may_be_all_here(const Query *query)
+{
+	foreach_ptr (RangeTblEntry, rte, query->rtable)
+	{
+		const DistTable *table =
+			rte->rtekind == RTE_RELATION ? dist_table(rte->relid) : NULL;
+
+		if (table != NULL && dist_table_is_sharded(table) && table->nshards > 0 &&
+			!is_only_here(table, 0))
+			return false;
+	}
+	return true;
+}
+
+bool
+query_use_all_here(Query *query)
+{
+	AllHere all = {.possible = true};
+
+	(void) all_here_walker((Node *) query, &all);
+	return all.possible;
+}

@@ -1,0 +1,340 @@
+/*
+ * local_plan.c: statements whose only shard group is on this node, planned by PostgreSQL.
+ *
+ * The relation OIDs of the Query are swapped (copies_here.c), and standard_planner does
+ * the rest. The finished plan has the shell tables in its range table, too, for
+ * permissions, locks and invalidation. A shard that moves away changes its shell table's
+ * metadata, and with it goes the plan.
+ */
+#include "pando/compat/compat.h"
+
+#include "access/sysattr.h"
+#include "common/hashfn.h"
+#include "executor/executor.h"
+#include "nodes/nodeFuncs.h"
+#include "utils/memutils.h"
+
+#include "pando/base/counter.h"
+#include "pando/base/expr.h"
+#include "pando/metadata/shard_relation.h"
+#include "pando/planner/where/distribution.h"
+#include "pando/planner/fragment/fragment_path.h"
+#include "pando/planner/local/kept_execution.h"
+#include "pando/planner/where/copies_here.h"
+#include "pando/planner/local/local_plan.h"
+#include "pando/planner/local/lookup_plan.h"
+#include "pando/planner/write/may_run_here.h"
+#include "pando/planner/local/mould.h"
+#include "pando/planner/local/plan_store.h"
+#include "pando/planner/fragment/planning.h"
+#include "pando/planner/where/point.h"
+#include "pando/planner/local/repeat.h"
+#include "pando/planner/write/write.h"
+
+#define STORE_CAPACITY 1024
+
+static ExecutorStart_hook_type next_start = NULL;
+
+/* ------------------------------------------------------------------------------------
+ * What can be planned so.
+ */
+
+/* Might the row have to move to another shard? */
+static bool
+assigns_key(Query *query, const DistTable *table)
+{
+	List *assignments = NIL;
+
+	if (query->commandType == CMD_UPDATE)
+		assignments = query->targetList;
+	else if (query->onConflict)
+		assignments = query->onConflict->onConflictSet;
+	foreach_ptr (TargetEntry, tle, assignments)
+	{
+		if (!tle->resjunk && tle->resno == table->key)
+			return true;
+	}
+	return false;
+}
+
+/* ------------------------------------------------------------------------------------
+ * When the shard group is known.
+ */
+
+/* Plans the query, which is scribbled on, for this node's shards; NULL if it can't. */
+static PlannedStmt *
+plan_on_shards(Query *query, const DistTable *anchor, int index, const char *source,
+			   int cursor_options, ParamListInfo params)
+{
+	PlanRelations shells = plan_relations_of(query);
+	PlannedStmt *stmt;
+
+	if (!query_use_local_shards(query, anchor, index))
+		return NULL;
+	stmt = plan_locally(query, source, cursor_options, params);
+	plan_relations_add(stmt, &shells);
+	return stmt;
+}
+
+PlannedStmt *
+plan_point_here(Query *query, const DistTable *table, int index, const char *source,
+				int cursor_options, ParamListInfo params)
+{
+	PlannedStmt *stmt;
+
+	if (assigns_key(query, table) || !may_stand_on_shards(query))
+		return NULL;
+	stmt = plan_on_shards(query, table, index, source, cursor_options, params);
+	if (stmt != NULL)
+		counter_add(COUNTER_QUERY_SINGLE);
+	return stmt;
+}
+
+PlannedStmt *
+plan_single_here(Query *query, const Distribution *distribution, const char *source,
+				 int cursor_options, ParamListInfo params)
+{
+	Point point = {.table = dist_table_require(distribution->anchor)};
+	PlannedStmt *stmt;
+	int index;
+
+	if (distribution->pruned)
+	{
+		if (list_length(distribution->keys) != 1)
+			return NULL;
+		point.key = linitial(distribution->keys);
+		if (IsA(point.key, Const) && ((Const *) point.key)->constisnull)
+			return NULL;
+	}
+	else if (point.table->kind != TABLE_SINGLE)
+		return NULL;
+	index = point_shard(&point, params);
+	/* Rows of reference tables are locked on their first copy. */
+	if (query->hasForUpdate || !shard_is_only_here(point.table, index) ||
+		!may_stand_on_shards(query))
+		return NULL;
+	stmt = plan_on_shards(copyObject(query), point.table, index, source, cursor_options,
+						  params);
+	if (stmt != NULL)
+		counter_add(COUNTER_QUERY_SINGLE);
+	return stmt;
+}
+
+typedef struct LocalPlan
+{
+	StoredPlan stored;
+	uint64 fragment;
+	int index;
+} LocalPlan;
+
+static PlanStore *local_plans = NULL;
+
+/* The key's value for this execution; false where it is NULL. */
+static bool
+key_value_now(Expr *key, ParamListInfo params, EState **estate, Datum *value)
+{
+	ExprState *state;
+	bool isnull;
+
+	if (expr_value(key, params, value, &isnull))
+		return !isnull;
+	*estate = CreateExecutorState();
+	(*estate)->es_param_list_info = params;
+	state = ExecPrepareExpr(key, *estate);
+	*value = ExecEvalExprSwitchContext(state, GetPerTupleExprContext(*estate), &isnull);
+	return !isnull;
+}
+
+/* The shard group that the fragment needs this time, -1: it is not here, or none. */
+static int
+shard_here(const FragmentLocal *local, const DistTable *anchor, ParamListInfo params)
+{
+	EState *estate = NULL;
+	Datum value;
+	int index = -1;
+
+	if (local->key == NULL)
+		index = 0;
+	else if (key_value_now(local->key, params, &estate, &value))
+		index = shard_index_of_value(anchor, value);
+	if (estate != NULL)
+		FreeExecutorState(estate);
+	return shard_is_only_here(anchor, index) ? index : -1;
+}
+
+static LocalPlan *
+make_local_plan(const FragmentLocal *local, const DistTable *anchor, int index)
+{
+	PlannedStmt *stmt;
+	StoredPlan *stored;
+	MemoryContext scratch =
+		AllocSetContextCreate(CurrentMemoryContext, "local plan", ALLOCSET_DEFAULT_SIZES);
+	MemoryContext old = MemoryContextSwitchTo(scratch);
+
+	stmt = plan_on_shards(copyObject(local->query), anchor, index, NULL,
+						  local->cursor_options, NULL);
+	MemoryContextSwitchTo(old);
+	if (stmt == NULL)
+	{
+		MemoryContextDelete(scratch);
+		return NULL;
+	}
+	stored = plan_store_new(sizeof(LocalPlan));
+	plan_store_fill(stored, stmt, local->id);
+	MemoryContextDelete(scratch);
+	((LocalPlan *) stored)->fragment = local->id;
+	((LocalPlan *) stored)->index = index;
+	return (LocalPlan *) stored;
+}
+
+static LocalPlan *
+local_plan_for(const FragmentLocal *local, const DistTable *anchor, int index,
+			   List *rtable)
+{
+	uint64 hash = hash_bytes_uint32_extended((uint32) index, local->id);
+	LocalPlan *plan;
+
+	if (local_plans == NULL)
+		local_plans = plan_store_create("pando local plans", STORE_CAPACITY);
+	plan = (LocalPlan *) plan_store_find(local_plans, hash);
+	if (plan != NULL && plan->fragment == local->id && plan->index == index &&
+		plan_store_lock(&plan->stored, rtable))
+		return plan;
+	plan = make_local_plan(local, anchor, index);
+	if (plan != NULL)
+		plan_store_keep(local_plans, &plan->stored, hash);
+	return plan;
+}
+
+bool
+local_plans_are_lookups(const FragmentLocal *local)
+{
+	const DistTable *anchor = dist_table_require(local->anchor);
+	int index = first_shard_here(anchor);
+	PlannedStmt *stmt = NULL;
+
+	if (index >= 0)
+		stmt = plan_on_shards(copyObject(local->query), anchor, index, NULL,
+							  local->cursor_options, NULL);
+	return stmt != NULL && plan_is_lookup(stmt);
+}
+
+/* PostgreSQL's plan for the fragment; NULL: its shard is not here. */
+static StoredPlan *
+plan_here(const FragmentLocal *local, const QueryDesc *query)
+{
+	const DistTable *anchor = dist_table(local->anchor);
+	int index = anchor != NULL ? shard_here(local, anchor, query->params) : -1;
+	LocalPlan *plan = NULL;
+
+	if (index >= 0)
+		plan = local_plan_for(local, anchor, index, query->plannedstmt->rtable);
+	if (plan == NULL)
+		return NULL;
+	counter_add(COUNTER_QUERY_SINGLE);
+	return &plan->stored;
+}
+
+/* The kept plan that takes the place of the statement's own; NULL: none does. Puts the
+ * constants that it carries among the parameters. */
+static StoredPlan *
+plan_instead(QueryDesc *query, int eflags)
+{
+	Plan *plan = query->plannedstmt->planTree;
+	FragmentConstants constants;
+	FragmentLocal local;
+	StoredPlan *kept = NULL;
+	bool repeated;
+	bool is_local;
+	List *packed;
+
+	if (!plan_is_kind(plan, PLAN_FRAGMENT))
+		return NULL;
+	packed = ((CustomScan *) plan)->custom_private;
+	repeated = fragment_packed_constants(packed, &constants);
+	if (repeated)
+		query->params = repeat_params(&constants, query->params);
+	is_local = fragment_packed_local(packed, &local);
+	if ((plan_explained || (eflags & EXEC_FLAG_EXPLAIN_ONLY) != 0) &&
+		!(is_local && local.only))
+		return NULL;
+	if (is_local)
+		kept = plan_here(&local, query);
+	if (is_local && kept == NULL && local.only)
+		check_on_shard(local.query, dist_table_require(local.anchor));
+	if (kept == NULL && repeated)
+		kept = repeat_kept(&constants, fragment_packed_id(packed));
+	return kept;
+}
+
+static void
+start(QueryDesc *query, int eflags)
+{
+	if (next_start)
+		next_start(query, eflags);
+	else
+		standard_ExecutorStart(query, eflags);
+}
+
+/* An execution of a kept plan. */
+typedef struct Execution
+{
+	MemoryContextCallback on_end;
+	StoredPlan *plan;
+	PlannedStmt *stmt;
+} Execution;
+
+static void
+execution_ended(void *arg)
+{
+	Execution *execution = arg;
+
+	if (execution->plan->cast != NULL)
+		mould_give_back(execution->plan->cast, execution->stmt);
+	plan_store_unpin(execution->plan);
+}
+
+static void
+local_start(QueryDesc *query, int eflags)
+{
+	StoredPlan *plan = plan_instead(query, eflags);
+	Execution *execution;
+
+	if (plan == NULL)
+	{
+		start(query, eflags);
+		return;
+	}
+	execution = palloc(sizeof(Execution));
+	execution->plan = plan;
+	execution->stmt = plan->cast != NULL ? mould_take(plan->cast) : plan->stmt;
+	if (execution->stmt == plan->stmt)
+		kept_execution_expect(execution->stmt);
+	execution->on_end.func = execution_ended;
+	execution->on_end.arg = execution;
+	plan_store_pin(plan);
+	execution->stmt->queryId = query->plannedstmt->queryId;
+	execution->stmt->stmt_location = query->plannedstmt->stmt_location;
+	execution->stmt->stmt_len = query->plannedstmt->stmt_len;
+	query->plannedstmt = execution->stmt;
+	PG_TRY();
+	{
+		start(query, eflags);
+	}
+	PG_CATCH();
+	{
+		kept_execution_expect(NULL);
+		execution_ended(execution);
+		PG_RE_THROW();
+	}
+	PG_END_TRY();
+	MemoryContextRegisterResetCallback(kept_execution_memory(query->estate),
+									   &execution->on_end);
+}
+
+void
+local_plan_init(void)
+{
+	next_start = ExecutorStart_hook;
+	ExecutorStart_hook = local_start;
+}

@@ -1,0 +1,78 @@
+/*
+ * union_size.c: how many rows a UNION ALL of a table's shards has.
+ *
+ * PostgreSQL adds up what it expects of each child, and of each at least one row. A table
+ * of hardly more rows than shards has no selective filter then: of 25 nations in 32
+ * shards one name would give 32. The filters' selectivity among the rows of all shards,
+ * by the statistics of the whole (column_stats.c), is what it expects of a plain table.
+ */
+#include "pando/compat/compat.h"
+
+#include "optimizer/cost.h"
+#include "optimizer/optimizer.h"
+#include "optimizer/paths.h"
+#include "parser/parsetree.h"
+
+#include "pando/metadata/shard_relation.h"
+#include "pando/planner/local/union_size.h"
+
+static set_rel_pathlist_hook_type next_pathlist_hook;
+
+/* Rows of the children, unfiltered; 0: they are no shards (one tells for all). */
+static double
+tuples_of_shards(PlannerInfo *root, Index parent)
+{
+	double tuples = 0;
+
+	foreach_ptr (AppendRelInfo, child, root->append_rel_list)
+	{
+		RangeTblEntry *rte = planner_rt_fetch(child->child_relid, root);
+
+		if (child->parent_relid != parent)
+			continue;
+		if (rte->rtekind != RTE_RELATION ||
+			(tuples == 0 && !relation_is_shard(rte->relid, NULL, NULL)))
+			return 0;
+		tuples += root->simple_rel_array[child->child_relid]->tuples;
+	}
+	return tuples;
+}
+
+static void
+scale_paths(List *paths, double factor)
+{
+	foreach_ptr (Path, path, paths)
+	{
+		if (path->param_info == NULL)
+			path->rows = clamp_row_est(path->rows * factor);
+	}
+}
+
+static void
+size_union(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *rte)
+{
+	double tuples = 0;
+	double rows;
+
+	if (next_pathlist_hook)
+		next_pathlist_hook(root, rel, rti, rte);
+	if (rte->rtekind == RTE_SUBQUERY && rte->inh && rel->reloptkind == RELOPT_BASEREL &&
+		!IS_DUMMY_REL(rel))
+		tuples = tuples_of_shards(root, rti);
+	if (tuples <= 0)
+		return;
+	/* As of a table: filtered rows are no measure for its columns' distinct values. */
+	rel->tuples = tuples;
+	rows = clamp_row_est(tuples * clauselist_selectivity(root, rel->baserestrictinfo, 0,
+														 JOIN_INNER, NULL));
+	scale_paths(rel->pathlist, rows / rel->rows);
+	scale_paths(rel->partial_pathlist, rows / rel->rows);
+	rel->rows = rows;
+}
+
+void
+union_size_init(void)
+{
+	next_pathlist_hook = set_rel_pathlist_hook;
+	set_rel_pathlist_hook = size_union;
+}

@@ -1,0 +1,79 @@
+/*
+ * query_shape.c: questions about a query tree that know nothing of shards.
+ */
+#include "pando/compat/compat.h"
+
+#include "nodes/nodeFuncs.h"
+
+#include "pando/planner/query/query_shape.h"
+
+typedef struct Outside
+{
+	Index depth;
+	bool with_queries; /* do WITH queries of the outside count as well? */
+} Outside;
+
+static bool
+outside_walker(Node *node, void *context)
+{
+	Outside *outside = context;
+
+	if (node == NULL)
+		return false;
+	if (IsA(node, Var))
+		return ((Var *) node)->varlevelsup > outside->depth;
+	if (IsA(node, Aggref) && ((Aggref *) node)->agglevelsup > outside->depth)
+		return true;
+	if (IsA(node, RangeTblEntry))
+		return outside->with_queries && ((RangeTblEntry *) node)->rtekind == RTE_CTE &&
+			   ((RangeTblEntry *) node)->ctelevelsup > outside->depth;
+	if (IsA(node, Query))
+	{
+		bool found;
+
+		outside->depth++;
+		found = query_tree_walker((Query *) node, outside_walker, context,
+								  QTW_IGNORE_JOINALIASES | QTW_EXAMINE_RTES_BEFORE);
+		outside->depth--;
+		return found;
+	}
+	return expression_tree_walker(node, outside_walker, context);
+}
+
+bool
+expression_refers_outside(Node *expr)
+{
+	Outside outside = {0};
+
+	return outside_walker(expr, &outside);
+}
+
+bool
+query_refers_outside(Query *query, bool with_queries)
+{
+	Outside outside = {.with_queries = with_queries};
+
+	return query_tree_walker(query, outside_walker, &outside,
+							 QTW_IGNORE_JOINALIASES | QTW_EXAMINE_RTES_BEFORE);
+}
+
+bool
+query_is_plain(const Query *query)
+{
+	return query->setOperations == NULL && !query->hasAggs && !query->hasTargetSRFs &&
+		   query->groupClause == NIL && query->groupingSets == NIL &&
+		   query->havingQual == NULL && query->distinctClause == NIL &&
+		   query->limitCount == NULL && query->limitOffset == NULL &&
+		   query->rowMarks == NIL;
+}
+
+bool
+level_has_row_security(Query *query)
+{
+	foreach_ptr (RangeTblEntry, rte, query->rtable)
+	{
+		if (rte->securityQuals != NIL)
+			return true;
+	}
+	return false;
+}

@@ -1,0 +1,129 @@
+/*
+ * copies_here.c: this node's own shards and copies of reference tables as plain tables.
+ *
+ * A query whose distributed tables are all here, those of one shard group and reference
+ * tables, is PostgreSQL's: the relation OIDs are swapped for those of the tables here and
+ * standard_planner does the rest. Their columns must have the shell table's numbers;
+ * after a column was dropped on one before the other existed they don't, and then the
+ * statement goes the way of text.
+ *
+ * The shell tables stay in the plan for permission checks and locks. The parser took
+ * locks on them; the copies are locked here.
+ */
+#include "pando/compat/compat.h"
+
+#include "access/htup_details.h"
+#include "access/transam.h"
+#include "catalog/pg_language.h"
+#include "catalog/pg_proc.h"
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "parser/parsetree.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+#include "utils/syscache.h"
+
+#include "pando/metadata/node.h"
+#include "pando/metadata/shard_relation.h"
+#include "pando/planner/query/flatten.h"
+#include "pando/planner/where/copies_here.h"
+
+bool
+first_copy_is_here(const DistTable *table)
+{
+	const Shard *shard = &table->shards[0];
+
+	return shard->nplacements > 0 && shard->placements[0].group == node_local_group() &&
+		   OidIsValid(shard_local_table(table, 0, AccessShareLock));
+}
+
+/* Which shard group sharded tables are read in; anchor NULL: none may be there. */
+typedef struct LocalShards
+{
+	const DistTable *anchor;
+	int index;
+	bool all; /* every table was found here */
+} LocalShards;
+
+static bool
+use_local_table(RangeTblEntry *rte, const LocalShards *shards)
+{
+	const DistTable *table;
+	int index = 0;
+	Oid relid;
+
+	if (rte->rtekind != RTE_RELATION || rte->relid < FirstNormalObjectId)
+		return true;
+	table = dist_table(rte->relid);
+	if (table == NULL || table->kind == TABLE_MANAGED_LOCAL)
+		return true;
+	if (table->kind != TABLE_REFERENCE)
+	{
+		if (shards->anchor == NULL || !dist_table_colocated(table, shards->anchor))
+			return false;
+		index = shards->index;
+	}
+	if (index >= table->nshards || !shard_is_local(table, index))
+		return false;
+	relid = shard_local_table(table, index, rte->rellockmode);
+	if (!OidIsValid(relid))
+		return false;
+
+	if (rte->alias == NULL)
+		rte->alias = makeAlias(rte->eref->aliasname, NIL);
+	rte->relid = relid;
+	/* Checked on the shell table, which is in the plan as well. */
+	rte->requiredPerms = 0;
+	return true;
+}
+
+static bool
+use_local_walker(Node *node, LocalShards *shards)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, RangeTblEntry))
+	{
+		if (!use_local_table((RangeTblEntry *) node, shards))
+			shards->all = false;
+		return false;
+	}
+	if (IsA(node, Query))
+		return query_tree_walker((Query *) node, use_local_walker, shards,
+								 QTW_EXAMINE_RTES_BEFORE);
+	return expression_tree_walker(node, use_local_walker, shards);
+}
+
+bool
+query_use_local_copies(Query *query)
+{
+	LocalShards shards = {.all = true};
+
+	query_give_shell_oids(query);
+	use_local_walker((Node *) query, &shards);
+	return shards.all;
+}
+
+/* Without sublinks, subqueries and CTEs every relation stands in the range table. */
+static bool
+use_local_rtable(List *rtable, LocalShards *shards)
+{
+	foreach_ptr (RangeTblEntry, rte, rtable)
+	{
+		if (!use_local_table(rte, shards))
+			return false;
+	}
+	return true;
+}
+
+bool
+query_use_local_shards(Query *query, const DistTable *anchor, int index)
+{
+	LocalShards shards = {.anchor = anchor, .index = index, .all = true};
+
+	if (list_length(query->rtable) == 1 && !query->hasSubLinks && query->cteList == NIL &&
+		linitial_node(RangeTblEntry, query->rtable)->rtekind == RTE_RELATION)
+		return use_local_rtable(query->rtable, &shards);
+	use_local_walker((Node *) query, &shards);
+	return shards.all;
+}

@@ -1,0 +1,462 @@
+/*
+ * hazard.c: what an expression holds that may not be evaluated on another node.
+ *
+ * Immutable functions run anywhere. A stable one without Vars is computed once per
+ * statement by the client's backend and sent as a value. With Vars it runs where the row
+ * is; that is right for the server's own functions that depend on settings only (nodes
+ * follow the client's), not for those that look at catalogs, and not for functions in SQL
+ * or a procedural language, which may read tables. Volatile functions may do anything,
+ * except those known to give a fresh value only.
+ */
+#include "pando/compat/compat.h"
+
+#include "access/htup_details.h"
+#include "access/sysattr.h"
+#include "access/transam.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_language.h"
+#include "catalog/pg_proc.h"
+#include "catalog/pg_type.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/optimizer.h"
+#include "pando/base/type.h"
+#include "pando/metadata/table.h"
+#include "pando/plan/row_place.h"
+#include "pando/planner/where/fragment_params.h"
+#include "pando/planner/where/hazard.h"
+#include "utils/builtins.h"
+#include "utils/fmgroids.h"
+#include "utils/lsyscache.h"
+#include "utils/syscache.h"
+
+/* Volatile ones that give a fresh value wherever they run. */
+static bool
+is_free_volatile(Oid function)
+{
+	return function == F_RANDOM || function == F_CLOCK_TIMESTAMP ||
+		   function == F_TIMEOFDAY || function == F_GEN_RANDOM_UUID;
+}
+
+/* Do the first letters say that a built-in function looks at this node's catalogs? */
+static bool
+looks_at_catalogs(const char *name)
+{
+	static const char *const prefixes[] = {
+		"pg_get_",		   "pg_relation",	 "pg_stat_",	 "has_",
+		"to_reg",		   "format_type",	 "pg_describe",	 "pg_identify",
+		"obj_description", "col_desc",		 "table_to_",	 "query_to_",
+		"schema_to_",	   "database_to",	 "row_security", "pg_table_is",
+		"pg_type_is",	   "pg_function_is", "inet_",		 "pg_my_temp",
+		"shobj_"};
+
+	for (int i = 0; i < lengthof(prefixes); i++)
+	{
+		if (strncmp(name, prefixes[i], strlen(prefixes[i])) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* A stable function whose arguments come from rows: does it matter where it runs? */
+static bool
+stable_is_hazard(Oid function)
+{
+	HeapTuple tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
+	Form_pg_proc form;
+	bool hazard;
+
+	if (!HeapTupleIsValid(tuple))
+		return true;
+	form = (Form_pg_proc) GETSTRUCT(tuple);
+	if (function < FirstNormalObjectId)
+		hazard = looks_at_catalogs(NameStr(form->proname));
+	else
+		hazard = form->prolang != INTERNALlanguageId && form->prolang != ClanguageId;
+	ReleaseSysCache(tuple);
+	return hazard;
+}
+
+int hazard_in_paths = 0;
+
+typedef struct HazardScan
+{
+	bool has_vars; /* of the expression node being looked at */
+	const char *reason;
+} HazardScan;
+
+static bool
+check_function(Oid function, void *context)
+{
+	HazardScan *scan = context;
+	char volatility = func_volatile(function);
+
+	if (volatility == PROVOLATILE_IMMUTABLE)
+		return false;
+	if (volatility == PROVOLATILE_VOLATILE)
+	{
+		if (is_free_volatile(function))
+			return false;
+		scan->reason = psprintf("volatile function %s", get_func_name(function));
+		return true;
+	}
+	if (scan->has_vars && stable_is_hazard(function))
+	{
+		scan->reason =
+			psprintf("stable function %s of a row's values", get_func_name(function));
+		return true;
+	}
+	return false;
+}
+
+/* Vars of any level, aggregates and sublinks: all that is not computed beforehand. */
+static bool
+rows_walker(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, Var) || IsA(node, Aggref) || IsA(node, WindowFunc) ||
+		IsA(node, GroupingFunc) || IsA(node, SubLink))
+		return true;
+	return expression_tree_walker(node, rows_walker, context);
+}
+
+static bool
+depends_on_rows(Node *node)
+{
+	return rows_walker(node, NULL);
+}
+
+/* The field names of a row are lost in text unless they are those of a plain ROW(). */
+static bool
+has_field_names(const RowExpr *row)
+{
+	int number = 0;
+
+	if (row->row_typeid != RECORDOID)
+		return false;
+	foreach_ptr (String, name, row->colnames)
+	{
+		if (strcmp(strVal(name), psprintf("f%d", ++number)) != 0)
+			return true;
+	}
+	return false;
+}
+
+/* Nodes know no views. */
+static bool
+is_of_view(const RowExpr *row)
+{
+	Oid relid =
+		row->row_typeid != RECORDOID ? get_typ_typrelid(row->row_typeid) : InvalidOid;
+
+	return OidIsValid(relid) && get_rel_relkind(relid) == RELKIND_VIEW;
+}
+
+static bool
+names_relation_of_here(const Const *constant)
+{
+	Oid relid = constant->consttype == REGCLASSOID && !constant->constisnull
+					? DatumGetObjectId(constant->constvalue)
+					: InvalidOid;
+
+	return relid >= FirstNormalObjectId && dist_table(relid) == NULL;
+}
+
+/* Names of objects, or an array of them. */
+static bool
+type_has_names(Oid type)
+{
+	return type_is_object_name(type) || type_is_object_name(get_element_type(type));
+}
+
+bool
+cast_looks_up_object(const Node *node)
+{
+	CoercionForm form;
+	const Node *from;
+
+	if (IsA(node, CoerceViaIO))
+		return type_has_names(((const CoerceViaIO *) node)->resulttype);
+	if (IsA(node, RelabelType))
+	{
+		form = ((const RelabelType *) node)->relabelformat;
+		from = (const Node *) ((const RelabelType *) node)->arg;
+	}
+	else if (IsA(node, ArrayCoerceExpr))
+	{
+		form = ((const ArrayCoerceExpr *) node)->coerceformat;
+		from = (const Node *) ((const ArrayCoerceExpr *) node)->arg;
+	}
+	else if (IsA(node, FuncExpr) && list_length(((const FuncExpr *) node)->args) == 1)
+	{
+		form = ((const FuncExpr *) node)->funcformat;
+		from = linitial(((const FuncExpr *) node)->args);
+	}
+	else
+		return false;
+	if (form != COERCE_EXPLICIT_CAST && form != COERCE_IMPLICIT_CAST)
+		return false;
+	return type_has_names(exprType(from)) != type_has_names(exprType(node));
+}
+
+List *
+compared_names(Node *node)
+{
+	return IsA(node, ScalarArrayOpExpr) ? ((ScalarArrayOpExpr *) node)->args
+										: ((OpExpr *) node)->args;
+}
+
+Expr **
+compared_name(Node *argument)
+{
+	if (IsA(argument, RelabelType))
+		return &((RelabelType *) argument)->arg;
+	if (IsA(argument, ArrayCoerceExpr))
+		return &((ArrayCoerceExpr *) argument)->arg;
+	return NULL;
+}
+
+/* The kind of names that the argument is a cast of. */
+static Oid
+kind_of_names(Node *argument)
+{
+	Expr **name = compared_name(argument);
+	Oid type;
+	Oid element;
+
+	if (name == NULL)
+		return InvalidOid;
+	type = exprType((Node *) *name);
+	element = get_element_type(type);
+	return OidIsValid(element) ? element : type;
+}
+
+bool
+compares_names(const Node *node)
+{
+	List *args;
+	Oid kind;
+	RegProcedure function;
+
+	if (!IsA(node, OpExpr) && !IsA(node, DistinctExpr) && !IsA(node, ScalarArrayOpExpr))
+		return false;
+	args = compared_names((Node *) node);
+	kind = list_length(args) == 2 ? kind_of_names(linitial(args)) : InvalidOid;
+	if (!type_is_object_name(kind) || kind_of_names(lsecond(args)) != kind)
+		return false;
+	function =
+		get_opcode(IsA(node, ScalarArrayOpExpr) ? ((const ScalarArrayOpExpr *) node)->opno
+												: ((const OpExpr *) node)->opno);
+	return function == F_OIDEQ || function == F_OIDNE;
+}
+
+bool
+has_name_columns(List *target_list)
+{
+	foreach_ptr (TargetEntry, entry, target_list)
+	{
+		if (!entry->resjunk && type_has_names(exprType((Node *) entry->expr)))
+			return true;
+	}
+	return false;
+}
+
+static bool
+clauses_order_names(List *clauses, List *target_list)
+{
+	foreach_ptr (SortGroupClause, clause, clauses)
+	{
+		if (type_has_names(exprType(get_sortgroupclause_expr(clause, target_list))))
+			return true;
+	}
+	return false;
+}
+
+bool
+level_orders_names(const Query *query)
+{
+	foreach_ptr (WindowClause, window, query->windowClause)
+	{
+		if (clauses_order_names(window->orderClause, query->targetList))
+			return true;
+	}
+	return clauses_order_names(query->sortClause, query->targetList);
+}
+
+static bool
+hazard_walker(Node *node, void *context)
+{
+	HazardScan *scan = context;
+
+	if (node == NULL || IsA(node, Query) || is_shard_call(node))
+		return false;
+	switch (nodeTag(node))
+	{
+		case T_NextValueExpr:
+			scan->reason = "nextval";
+			return true;
+		case T_Var:
+			if (((Var *) node)->varattno == TableOidAttributeNumber)
+				scan->reason = "tableoid";
+			else if (((Var *) node)->varattno == InvalidAttrNumber &&
+					 ((Var *) node)->vartype != RECORDOID)
+				scan->reason = "whole-row reference"; /* a shard's row type is another */
+			return scan->reason != NULL;
+		case T_RowExpr:
+			/* Rows of the paths of SEARCH and CYCLE are only compared. */
+			if (hazard_in_paths == 0 && has_field_names((RowExpr *) node))
+			{
+				scan->reason = "a row with field names";
+				return true;
+			}
+			if (is_of_view((RowExpr *) node))
+			{
+				scan->reason = "a row of a view";
+				return true;
+			}
+			break;
+		case T_Const:
+			if (names_relation_of_here((Const *) node))
+			{
+				scan->reason = "the name of a table that other nodes may not have";
+				return true;
+			}
+			break;
+		case T_Param:
+			if (((Param *) node)->paramkind == PARAM_EXTERN &&
+				!value_can_be_sent(((Param *) node)->paramtype))
+			{
+				scan->reason = psprintf("a parameter of type %s",
+										format_type_be(((Param *) node)->paramtype));
+				return true;
+			}
+			break;
+		case T_CurrentOfExpr:
+			scan->reason = "WHERE CURRENT OF";
+			return true;
+		case T_OpExpr:
+		case T_DistinctExpr:
+		case T_ScalarArrayOpExpr:
+			if (!compares_names(node))
+				break;
+			foreach_ptr (Node, argument, compared_names(node))
+			{
+				if (hazard_walker((Node *) *compared_name(argument), context))
+					return true;
+			}
+			return false;
+		case T_Aggref:
+			if (clauses_order_names(((Aggref *) node)->aggorder, ((Aggref *) node)->args))
+			{
+				scan->reason = "an order of catalog names";
+				return true;
+			}
+			break;
+		case T_CoerceViaIO:
+		case T_RelabelType:
+		case T_ArrayCoerceExpr:
+		case T_FuncExpr:
+			if (cast_looks_up_object(node) && depends_on_rows(node))
+			{
+				scan->reason = "cast from or to a catalog name type";
+				return true;
+			}
+			break;
+		default:
+			break;
+	}
+	scan->has_vars = true;
+	if (IsA(node, FuncExpr) || IsA(node, OpExpr) || IsA(node, ScalarArrayOpExpr) ||
+		IsA(node, CoerceViaIO))
+		scan->has_vars = depends_on_rows(node);
+	if (check_functions_in_node(node, check_function, scan))
+		return true;
+	return expression_tree_walker(node, hazard_walker, scan);
+}
+
+const char *
+expression_hazard(Node *node)
+{
+	HazardScan scan = {0};
+
+	hazard_walker(node, &scan);
+	return scan.reason;
+}
+
+bool
+has_record_columns(List *target_list, bool junk_too)
+{
+	foreach_ptr (TargetEntry, entry, target_list)
+	{
+		Oid type = exprType((Node *) entry->expr);
+
+		if ((junk_too || !entry->resjunk) &&
+			(type == RECORDOID || type == RECORDARRAYOID))
+			return true;
+	}
+	return false;
+}
+
+static bool
+is_volatile(Oid function, void *context)
+{
+	return func_volatile(function) == PROVOLATILE_VOLATILE;
+}
+
+static bool
+varies_walker(Node *node, void *context)
+{
+	bool *into_queries = context;
+
+	if (node == NULL)
+		return false;
+	if (IsA(node, NextValueExpr))
+		return true;
+	if (check_functions_in_node(node, is_volatile, NULL))
+		return true;
+	if (IsA(node, Query))
+		return *into_queries &&
+			   query_tree_walker((Query *) node, varies_walker, context, 0);
+	return expression_tree_walker(node, varies_walker, context);
+}
+
+bool
+expression_varies(Node *node)
+{
+	bool into_queries = false;
+
+	return varies_walker(node, &into_queries);
+}
+
+bool
+query_varies(Node *node)
+{
+	bool into_queries = true;
+
+	return varies_walker(node, &into_queries);
+}
+
+static bool
+is_users_volatile(Oid function, void *context)
+{
+	return function >= FirstNormalObjectId &&
+		   func_volatile(function) == PROVOLATILE_VOLATILE;
+}
+
+static bool
+writes_walker(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	if (check_functions_in_node(node, is_users_volatile, NULL))
+		return true;
+	if (IsA(node, Query))
+		return query_tree_walker((Query *) node, writes_walker, context, 0);
+	return expression_tree_walker(node, writes_walker, context);
+}
+
+bool
+query_may_write(Node *node)
+{
+	return writes_walker(node, NULL);
+}

@@ -1,0 +1,104 @@
+/*
+ * place.h: where the rows of a part of a query are, with all that the rules need.
+ *
+ * A Place is a Distribution under construction: it also says which expressions of the
+ * level tell a row's shard group, and what the rows' shard groups are bound to.
+ *
+ * For PLACE_SHARDS one of these holds:
+ *   splits     evaluated on each shard group, the results' union is the result;
+ *   bound      evaluated on the shard group of a value alone, the result is complete. All
+ *              expressions in `bound` equal that value. They are values without Vars
+ *              (coerced to the key's type), or Vars from outside of the part: columns of
+ *              other FROM items or of an outer query, of the key's hash family;
+ *   one_group  there is one shard group only.
+ * Several may hold at once: a filter `key = 5` on a table gives splits and bound.
+ *
+ * A row whose `strict` expression has value v lives in v's shard group, and v isn't NULL.
+ * A `weak` one may be NULL, and then the row is in any shard group (outer joins).
+ */
+#ifndef PANDO_PLANNER_PLACE_H
+#define PANDO_PLANNER_PLACE_H
+
+#include "pando/compat/compat.h"
+#include "nodes/bitmapset.h"
+#include "nodes/parsenodes.h"
+#include "nodes/pathnodes.h"
+#include "pando/planner/query/equality.h"
+
+typedef enum PlaceKind
+{
+	PLACE_ANYWHERE,
+	PLACE_SHARDS,
+	PLACE_COORDINATOR
+} PlaceKind;
+
+typedef struct Place
+{
+	PlaceKind kind;
+	bool varies;   /* ANYWHERE: two evaluations may differ; evaluate it once only */
+	Relids relids; /* FROM items of the level that are inside */
+
+	bool splits;
+	bool one_group;
+	List *bound;
+	bool pruned;  /* only the shard groups of `values` hold rows */
+	List *values; /* Exprs of the key's type without Vars */
+	Oid anchor;	  /* one of the distributed tables; ANYWHERE: a reference table or invalid
+				   */
+	int32 colocation;
+	Oid key_type;	/* invalid for a single-shard table */
+	Oid key_family; /* hash operator family of the key */
+	Oid key_collation;
+	bool own_hash; /* the key's type is not the anchor's: values don't tell a shard group
+					*/
+	List *strict;  /* expressions of the level */
+	List *weak;
+
+	const char *reason; /* COORDINATOR */
+} Place;
+
+extern Place *place_anywhere(Oid anchor);
+extern Place *place_coordinator(const char *reason);
+
+/* A relation at a position of the level's range table. */
+extern Place *place_table(Oid relid, Index varno);
+
+/* Takes what holds for all rows: values and outer columns that a key equals, IN lists. */
+extern void place_restrict(Place *place, const Equalities *equalities, List *quals);
+
+/* The rows of an inner join of the places. */
+extern Place *place_join(List *places, const Equalities *equalities);
+
+/* The rows of left LEFT JOIN right; right was restricted by the join's own quals. */
+extern Place *place_left_join(Place *left, Place *right);
+
+/* The rows of left FULL JOIN right with the equalities of its quals. */
+extern Place *place_full_join(Place *left, Place *right, const Equalities *equalities);
+
+/*
+ * The place of rows for which a sublink is evaluated. `sublink` as seen from this level;
+ * the rows' own place otherwise.
+ */
+extern Place *place_with_sublink(Place *place, Place *sublink);
+
+/* The place without what names columns inside of it: as seen by an outer level or join.
+ */
+extern Place *place_closed(Place *place);
+
+/* Is the expression a strict (or, when asked, weak) key of the place? */
+extern bool place_has_key(const Place *place, Node *expr, bool weak_too);
+
+/* Does grouping by the expression keep each group within one shard group? */
+extern bool place_groups_by(const Place *place, Node *expr);
+
+/* Can it be evaluated in one shard group alone? */
+static inline bool
+place_is_single(const Place *place)
+{
+	return place->kind == PLACE_SHARDS && (place->one_group || place->bound != NIL);
+}
+
+/* The same, and in one for the whole statement, not one for each row of another part. */
+extern bool place_is_fixed(const Place *place);
+
+#endif

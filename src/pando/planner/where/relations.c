@@ -1,0 +1,143 @@
+/*
+ * relations.c: which distributed relations a statement has, and what is asked of them
+ * all.
+ */
+#include "pando/compat/compat.h"
+
+#include "access/htup_details.h"
+#include "access/transam.h"
+#include "catalog/pg_language.h"
+#include "catalog/pg_proc.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/optimizer.h"
+#include "utils/syscache.h"
+
+#include "pando/metadata/table.h"
+#include "pando/planner/where/relations.h"
+#include "pando/planner/where/row_ctid.h"
+
+static bool relations_walker(Node *node, DistRelations *found);
+
+static bool
+has_rows_walker(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, Var) || IsA(node, SubLink))
+		return true;
+	return expression_tree_walker(node, has_rows_walker, context);
+}
+
+bool
+sample_argument_varies(Node *argument)
+{
+	return !has_rows_walker(argument, NULL) && contain_volatile_functions(argument);
+}
+
+static bool
+varies_walker(Node *node, void *context)
+{
+	return node != NULL && sample_argument_varies(node);
+}
+
+bool
+sample_is_for_here(const RangeTblEntry *rte)
+{
+	return has_rows_walker((Node *) rte->tablesample, NULL) ||
+		   expression_tree_walker((Node *) rte->tablesample, varies_walker, NULL);
+}
+
+bool
+sample_argument_is_for_here(Node *argument)
+{
+	return has_rows_walker(argument, NULL) || sample_argument_varies(argument);
+}
+
+static void
+look_at_relation(const RangeTblEntry *rte, bool target, DistRelations *found)
+{
+	const DistTable *table;
+
+	/* System catalogs are never distributed. */
+	if (rte->relid < FirstNormalObjectId)
+		return;
+	table = dist_table(rte->relid);
+	if (table == NULL || table->kind == TABLE_MANAGED_LOCAL)
+		return;
+	found->any = true;
+	if (dist_table_is_sharded(table))
+		found->sharded = true;
+	if (target)
+		found->modified = true;
+	if (table->nshards > 1 && relation_ctid_is_used(rte))
+		found->ctids = true;
+	if (rte->tablesample != NULL && sample_is_for_here(rte))
+		found->samples = true;
+}
+
+static void
+look_at_functions(const RangeTblEntry *rte, DistRelations *found)
+{
+	foreach_ptr (RangeTblFunction, function, rte->functions)
+	{
+		FuncExpr *call = (FuncExpr *) function->funcexpr;
+		HeapTuple tuple;
+
+		if (!IsA(call, FuncExpr) || call->funcid < FirstNormalObjectId)
+			continue;
+		tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(call->funcid));
+		if (!HeapTupleIsValid(tuple))
+			continue;
+		if (((Form_pg_proc) GETSTRUCT(tuple))->prolang == SQLlanguageId)
+			found->sql_functions = true;
+		ReleaseSysCache(tuple);
+	}
+}
+
+static void
+look_at_query(Query *query, DistRelations *found)
+{
+	int rtindex = 0;
+
+	foreach_ptr (RangeTblEntry, rte, query->rtable)
+	{
+		rtindex++;
+		if (rte->rtekind == RTE_RELATION)
+			look_at_relation(rte, rtindex == query->resultRelation, found);
+		else if (rte->rtekind == RTE_SUBQUERY)
+			look_at_query(rte->subquery, found);
+		else if (rte->rtekind == RTE_FUNCTION)
+			look_at_functions(rte, found);
+	}
+	foreach_ptr (CommonTableExpr, cte, query->cteList)
+	{
+		found->with_queries = true;
+		look_at_query((Query *) cte->ctequery, found);
+	}
+	/* Only sublinks can hide more relations in expressions. */
+	if (query->hasSubLinks)
+		query_tree_walker(query, relations_walker, found,
+						  QTW_IGNORE_RT_SUBQUERIES | QTW_IGNORE_CTE_SUBQUERIES);
+}
+
+static bool
+relations_walker(Node *node, DistRelations *found)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, Query))
+	{
+		look_at_query((Query *) node, found);
+		return false;
+	}
+	return expression_tree_walker(node, relations_walker, found);
+}
+
+DistRelations
+query_dist_relations(Query *query)
+{
+	DistRelations found = {0};
+
+	look_at_query(query, &found);
+	return found;
+}

@@ -1,0 +1,505 @@
+/*
+ * computed_change.c: UPDATE and DELETE with what no shard can compute.
+ *
+ *     UPDATE t SET v = nextval('s') FROM f WHERE t.x = f.x RETURNING f.y
+ *
+ * is made of two steps: the rows that are to be changed are found and locked, and what
+ * they become is computed here, as in any SELECT; then each is changed where it is.
+ *
+ *     UPDATE t SET v = source.v
+ *     FROM (SELECT id, nextval('s') AS v, y
+ *           FROM (SELECT <identity of t's row> AS id, f.y FROM t, f WHERE t.x = f.x
+ *                 FOR NO KEY UPDATE OF t)) source
+ *     WHERE <identity of t's row> = source.id RETURNING source.y
+ *
+ * The identity is the row's ctid: the row is locked, so that it stays where it is. Where
+ * a row has several copies it is the primary key. What WHERE says of t alone stays.
+ *
+ * SET (a, b) = (SELECT ...) joins the rows that were found in a query between.
+ */
+#include "pando/compat/compat.h"
+
+#include "access/genam.h"
+#include "access/sysattr.h"
+#include "access/table.h"
+#include "catalog/pg_operator_d.h"
+#include "catalog/pg_type.h"
+#include "fmgr.h"
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/clauses.h"
+#include "optimizer/optimizer.h"
+#include "parser/parse_func.h"
+#include "parser/parsetree.h"
+#include "rewrite/rewriteManip.h"
+#include "utils/fmgroids.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+#include "utils/typcache.h"
+
+#include "pando/plan/row_place.h"
+#include "pando/planner/residual/broadcast.h"
+#include "pando/planner/query/carried.h"
+#include "pando/planner/write/computed_change.h"
+#include "pando/planner/query/cte_use.h"
+#include "pando/planner/where/distribution.h"
+#include "pando/planner/query/flatten.h"
+#include "pando/planner/query/from_item.h"
+#include "pando/planner/where/hazard.h"
+#include "pando/planner/query/join_tree.h"
+#include "pando/planner/query/level_fields.h"
+#include "pando/planner/write/write.h"
+
+typedef struct Computing
+{
+	Query *query;	  /* without columns of joins */
+	Index target;	  /* its number in the range table */
+	Index source;	  /* that of the FROM item that takes the place of all others */
+	Carried rows;	  /* what the source needs of the rows that are found */
+	List *outputs;	  /* of the source: expressions over those */
+	List *subselects; /* SubLink *, of SET (...) = (SELECT ...) */
+} Computing;
+
+/* The source's column with the value of an expression of the statement's own level. */
+static Var *
+source_column(Computing *computing, Node *expr)
+{
+	Node *output = carried_columns(expr, &computing->rows);
+
+	computing->outputs = lappend(computing->outputs, output);
+	return makeVar(computing->source, list_length(computing->outputs), exprType(output),
+				   exprTypmod(output), exprCollation(output), 0);
+}
+
+/* ------------------------------------------------------------------------------------
+ * Which row is changed.
+ */
+
+static Node *
+is_equal(Var *column, Var *value)
+{
+	Oid equal = lookup_type_cache(column->vartype, TYPECACHE_EQ_OPR)->eq_opr;
+
+	return (Node *) make_opclause(equal, BOOLOID, false, (Expr *) column, (Expr *) value,
+								  InvalidOid, column->varcollid);
+}
+
+/* Attribute numbers of the primary key, in a list; NIL: there is none. */
+static List *
+primary_key(Oid relid)
+{
+	Relation relation = table_open(relid, NoLock);
+	Oid index;
+	List *columns = NIL;
+
+	RelationGetIndexList(relation);
+	index = relation->rd_pkindex;
+	if (OidIsValid(index))
+	{
+		Relation key = index_open(index, AccessShareLock);
+
+		for (int i = 0; i < IndexRelationGetNumberOfKeyAttributes(key); i++)
+			columns = lappend_int(columns, key->rd_index->indkey.values[i]);
+		index_close(key, AccessShareLock);
+	}
+	table_close(relation, NoLock);
+	return columns;
+}
+
+/* The row has the primary key that the source gives. */
+static List *
+same_key(Computing *computing, Oid relid)
+{
+	List *quals = NIL;
+
+	foreach_int(number, primary_key(relid))
+	{
+		Oid type;
+		int32 typmod;
+		Oid collation;
+		Var *column;
+
+		get_atttypetypmodcoll(relid, number, &type, &typmod, &collation);
+		column = makeVar(computing->target, number, type, typmod, collation, 0);
+		quals =
+			lappend(quals, is_equal(column, source_column(computing, (Node *) column)));
+	}
+	return quals;
+}
+
+/* It has the ctid, for which PostgreSQL can look in each shard. */
+static List *
+same_ctid(Computing *computing, int nshards)
+{
+	Node *row = row_ctid_call(computing->target, 0);
+	Node *given = (Node *) source_column(computing, row);
+	Expr *ctid = (Expr *) makeVar(computing->target, SelfItemPointerAttributeNumber,
+								  TIDOID, -1, InvalidOid, 0);
+
+	return list_make2(make_opclause(TIDEqualOperator, BOOLOID, false, (Expr *) row,
+									(Expr *) given, InvalidOid, InvalidOid),
+					  make_opclause(TIDEqualOperator, BOOLOID, false, ctid,
+									(Expr *) shard_ctid_call(given, nshards), InvalidOid,
+									InvalidOid));
+}
+
+/* ------------------------------------------------------------------------------------
+ * The source.
+ */
+
+/* What reads the level's WITH queries is `by` levels further from them now. */
+static void
+move_below(RangeTblEntry *rte, int depth, void *by)
+{
+	rte->ctelevelsup += *(int *) by;
+}
+
+/* The rows to change, which are locked. */
+static Query *
+rows_to_change(Computing *computing)
+{
+	Query *rows = copyObject(computing->query);
+	RangeTblEntry *rte = rt_fetch(computing->target, rows->rtable);
+	RowMarkClause *mark = makeNode(RowMarkClause);
+	int by = computing->subselects != NIL ? 2 : 1;
+
+	mark->rti = computing->target;
+	mark->strength = rows->commandType == CMD_UPDATE ? LCS_FORNOKEYUPDATE : LCS_FORUPDATE;
+	mark->waitPolicy = LockWaitBlock;
+	rte->rellockmode = RowShareLock;
+	level_become_select(rows);
+	rows->targetList = columns_of(computing->rows.exprs);
+	rows->rowMarks = list_make1(mark);
+	rows->hasForUpdate = true;
+	rows->hasSubLinks = checkExprHasSubLink((Node *) rows->jointree);
+	rows->hasRecursive = false;
+	cte_each_use(rows, NULL, move_below, &by);
+	rows->cteList = NIL;
+	return rows;
+}
+
+/* SELECT all columns FROM (query). */
+static Query *
+query_over(Query *query, const char *name)
+{
+	Query *over = query_of_columns(rte_of_output(name, query));
+
+	rte_become_subquery(linitial(over->rtable), query);
+	return over;
+}
+
+/* A subselect with the number of each row as its last column. */
+static Query *
+numbered(Query *subselect)
+{
+	int by = 1;
+	WindowFunc *number = makeNode(WindowFunc);
+	WindowClause *window = makeNode(WindowClause);
+	Query *query;
+
+	cte_each_use_in((Node *) subselect, NULL, move_below, &by);
+	IncrementVarSublevelsUp((Node *) subselect, 1, 1);
+	query = query_over(subselect, "given");
+	number->winfnoid = F_ROW_NUMBER;
+	number->wintype = INT8OID;
+	number->winref = window->winref = 1;
+	number->location = -1;
+	window->frameOptions = FRAMEOPTION_DEFAULTS;
+	query->windowClause = list_make1(window);
+	query->hasWindowFuncs = true;
+	query->targetList =
+		lappend(query->targetList,
+				makeTargetEntry((Expr *) number, list_length(query->targetList) + 1,
+								pstrdup("number"), false));
+	return query;
+}
+
+/* Appends a FROM item, and returns a reference to it. */
+static Node *
+add_item(Query *query, RangeTblEntry *rte)
+{
+	RangeTblRef *ref = makeNode(RangeTblRef);
+
+	query->rtable = lappend(query->rtable, rte);
+	ref->rtindex = list_length(query->rtable);
+	return (Node *) ref;
+}
+
+/* ... LEFT JOIN LATERAL subselect ON pando.refuse_second_row(number) */
+static void
+join_subselect(Query *query, Query *subselect)
+{
+	RangeTblEntry *rte = rte_of_output("given", subselect);
+	RangeTblEntry *join_rte = makeNode(RangeTblEntry);
+	JoinExpr *join = makeNode(JoinExpr);
+	Oid types[] = {INT8OID};
+	Oid function =
+		LookupFuncName(list_make2(makeString("pando"), makeString("refuse_second_row")),
+					   1, types, false);
+	TargetEntry *column;
+	Var *number = NULL;
+
+	rte_become_subquery(rte, subselect);
+	rte->lateral = true;
+	join->jointype = JOIN_LEFT;
+	join->larg = linitial(query->jointree->fromlist);
+	join->rarg = add_item(query, rte);
+	foreach_ptr (TargetEntry, entry, subselect->targetList)
+	{
+		number = makeVarFromTargetEntry(list_length(query->rtable), entry);
+		column = makeTargetEntry((Expr *) number, list_length(query->targetList) + 1,
+								 entry->resname, false);
+		query->targetList = lappend(query->targetList, column);
+	}
+	join->quals = (Node *) makeFuncExpr(function, BOOLOID, list_make1(number), InvalidOid,
+										InvalidOid, COERCE_EXPLICIT_CALL);
+	join_rte->rtekind = RTE_JOIN;
+	join_rte->jointype = JOIN_LEFT;
+	join_rte->eref = makeAlias("unnamed_join", NIL);
+	join_rte->inFromCl = true;
+	query->rtable = lappend(query->rtable, join_rte);
+	join->rtindex = list_length(query->rtable);
+	query->jointree->fromlist = list_make1(join);
+}
+
+PG_FUNCTION_INFO_V1(refuse_second_row);
+
+/* pando.refuse_second_row(number of a row): true, or an error for any but the first. */
+Datum
+refuse_second_row(PG_FUNCTION_ARGS)
+{
+	if (PG_GETARG_INT64(0) > 1)
+		ereport(
+			ERROR,
+			(errcode(ERRCODE_CARDINALITY_VIOLATION),
+			 errmsg("more than one row returned by a subquery used as an expression")));
+	PG_RETURN_BOOL(true);
+}
+
+/* The rows to change with the columns of subselects after theirs. OFFSET keeps it a query
+ * of its own: a subselect is evaluated once for a row. */
+static Query *
+rows_with_subselects(Query *rows, List *subselects)
+{
+	Query *query = query_over(rows, "found");
+
+	foreach_ptr (Query, subselect, subselects)
+		join_subselect(query, numbered(subselect));
+	level_join_columns_refresh(query);
+	query->limitOffset = (Node *) makeConst(INT8OID, -1, InvalidOid, sizeof(int64),
+											Int64GetDatum(0), false, FLOAT8PASSBYVAL);
+	return query;
+}
+
+static int
+column_count(const Query *query)
+{
+	int count = 0;
+
+	foreach_ptr (TargetEntry, entry, query->targetList)
+		count += !entry->resjunk;
+	return count;
+}
+
+/* What stands for a column of a subselect becomes that column. */
+static Node *
+given_mutator(Node *node, Computing *computing)
+{
+	const Param *param = (const Param *) node;
+	int column = list_length(computing->rows.exprs);
+
+	if (node == NULL)
+		return NULL;
+	if (!IsA(node, Param) || param->paramkind != PARAM_MULTIEXPR)
+		return expression_tree_mutator(node, given_mutator, computing);
+	foreach_ptr (SubLink, sublink, computing->subselects)
+	{
+		if (sublink->subLinkId == param->paramid >> 16)
+			break;
+		column += column_count((Query *) sublink->subselect) + 1;
+	}
+	return (Node *) makeVar(1, column + (param->paramid & 0xFFFF), param->paramtype,
+							param->paramtypmod, param->paramcollid, 0);
+}
+
+static Query *
+source_query(Computing *computing)
+{
+	List *subselects = NIL;
+	Query *rows;
+	Query *source;
+
+	foreach_ptr (SubLink, sublink, computing->subselects)
+		subselects =
+			lappend(subselects, carried_columns(sublink->subselect, &computing->rows));
+	rows = rows_to_change(computing);
+	if (subselects != NIL)
+		rows = rows_with_subselects(rows, subselects);
+	source = query_over(rows, "found");
+	source->targetList =
+		columns_of((List *) given_mutator((Node *) computing->outputs, computing));
+	source->hasSubLinks = checkExprHasSubLink((Node *) source->targetList);
+	source->cteList = copyObject(computing->query->cteList);
+	source->hasRecursive = computing->query->hasRecursive;
+	return source;
+}
+
+/* ------------------------------------------------------------------------------------
+ * The change.
+ */
+
+/* Values that are the same for all rows may stay; the distribution column does. */
+static List *
+assignments(Computing *computing, const DistTable *target)
+{
+	List *result = NIL;
+
+	foreach_ptr (TargetEntry, entry, computing->query->targetList)
+	{
+		TargetEntry *copy;
+
+		if (entry->resjunk)
+			continue;
+		copy = flatCopyTargetEntry(entry);
+		if (target->key != InvalidAttrNumber && entry->resno == target->key)
+		{
+			Oid type;
+			int32 typmod;
+			Oid collation;
+
+			get_atttypetypmodcoll(target->relid, target->key, &type, &typmod, &collation);
+			copy->expr = (Expr *) makeVar(computing->target, target->key, type, typmod,
+										  collation, 0);
+		}
+		else if (!IsA(entry->expr, Const))
+			copy->expr = (Expr *) source_column(computing, (Node *) entry->expr);
+		result = lappend(result, copy);
+	}
+	return result;
+}
+
+static void
+find_subselects(Computing *computing)
+{
+	foreach_ptr (TargetEntry, entry, computing->query->targetList)
+	{
+		if (entry->resjunk && IsA(entry->expr, SubLink))
+			computing->subselects = lappend(computing->subselects, entry->expr);
+	}
+}
+
+static bool
+current_of_walker(Node *node, void *context)
+{
+	return node != NULL && (IsA(node, CurrentOfExpr) ||
+							expression_tree_walker(node, current_of_walker, context));
+}
+
+/*
+ * What WHERE says of the row alone, whether it is computed once or twice: it tells the
+ * shard group, and an index may serve it.
+ */
+static List *
+repeatable_quals(Query *query)
+{
+	List *quals = NIL;
+
+	foreach_ptr (Node, qual, quals_flat(query->jointree->quals))
+	{
+		if (bms_equal(pull_varnos(NULL, qual),
+					  bms_make_singleton(query->resultRelation)) &&
+			!checkExprHasSubLink(qual) && !expression_varies(qual) &&
+			expression_hazard(qual) == NULL)
+			quals = lappend(quals, qual);
+	}
+	return quals;
+}
+
+/* NULL: nothing is against it. */
+static const char *
+why_not(Query *query, const DistTable *target)
+{
+	const RangeTblEntry *rte = rt_fetch(query->resultRelation, query->rtable);
+
+	if (current_of_walker(query->jointree->quals, NULL))
+		return "WHERE CURRENT OF";
+	if (table_has_copies(target) && primary_key(target->relid) == NIL)
+		return "The table has several copies and no primary key";
+	/* The client may have read them from another copy than the one that is locked. */
+	if (table_has_copies(target) && write_system_columns(query).others)
+		return "System columns of the table's copies are not the same";
+	/* What is locked for UPDATE has to pass the policies of SELECT and UPDATE. */
+	if (rte->securityQuals != NIL &&
+		(query->commandType != CMD_UPDATE || (rte->requiredPerms & ACL_SELECT) == 0))
+		return "Row-level security of the table has policies for other rows";
+	foreach_ptr (WithCheckOption, option, query->withCheckOptions)
+	{
+		if (option->kind == WCO_VIEW_CHECK)
+			return "a check option";
+	}
+	if (cte_each_use_in((Node *) query->returningList, NULL, NULL, NULL) > 0)
+		return "RETURNING refers to a WITH query";
+	return NULL;
+}
+
+/* Keys that the rows to change are known to have. */
+static List *
+keys_of_rows(Query *query)
+{
+	Query rows = *query;
+	Distribution distribution;
+
+	level_become_select(&rows);
+	rows.targetList = columns_of(NIL);
+	distribution = distribution_of_query(&rows);
+	return distribution.pruned ? distribution.keys : NIL;
+}
+
+Query *
+change_computed_here(Query *query, const DistTable *target, const char **why)
+{
+	Computing computing = {.query = query_without_join_columns(copyObject(query)),
+						   .target = query->resultRelation,
+						   .source = list_length(query->rtable) + 1,
+						   .rows = {.varno = 1}};
+	Carried returned = {.varno = computing.source, .kept = computing.target};
+	Query *change;
+	RangeTblEntry *source;
+	List *quals;
+
+	query = computing.query;
+	if (query->commandType == CMD_UPDATE)
+		refuse_key_change(target, query->targetList, query->resultRelation, 0,
+						  keys_of_rows(query));
+	*why = why_not(query, target);
+	if (*why != NULL)
+		return NULL;
+	find_subselects(&computing);
+	change = makeNode(Query);
+	change->commandType = query->commandType;
+	change->resultRelation = query->resultRelation;
+	change->canSetTag = query->canSetTag;
+	change->returningList =
+		(List *) carried_columns((Node *) query->returningList, &returned);
+	change->hasSubLinks = checkExprHasSubLink((Node *) change->returningList);
+	/* They come first, as the columns that RETURNING has been given. */
+	foreach_ptr (Node, expr, returned.exprs)
+		source_column(&computing, expr);
+	quals = table_has_copies(target) ? same_key(&computing, target->relid)
+									 : same_ctid(&computing, target->nshards);
+	quals = list_concat(quals, repeatable_quals(query));
+	change->targetList = assignments(&computing, target);
+
+	source = broadcast_of_query(source_query(&computing), "source");
+	for (Index varno = 1; varno < computing.source; varno++)
+		change->rtable =
+			lappend(change->rtable, varno == computing.target
+										? copyObject(rt_fetch(varno, query->rtable))
+										: unused_rte());
+	rt_fetch(computing.target, change->rtable)->securityQuals = NIL;
+	change->rtable = lappend(change->rtable, source);
+	change->jointree = makeFromExpr(list_concat(from_one(computing.target)->fromlist,
+												from_one(computing.source)->fromlist),
+									quals_as_node(quals));
+	return change;
+}

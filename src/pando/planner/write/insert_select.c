@@ -1,0 +1,244 @@
+/*
+ * insert_select.c: INSERT whose rows come from a query.
+ *
+ * The INSERT is split into a SELECT that gives the target's columns, coerced and with
+ * defaults, and the write. Where each row that the SELECT finds in a shard group belongs
+ * to the same shard group of the target, the whole is one fragment and no row leaves its
+ * node. Else the SELECT is planned like any other, and a node on top of it
+ * (PLAN_INSERT_SELECT) sends its rows to the target's shards.
+ */
+#include "pando/compat/compat.h"
+
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "parser/parsetree.h"
+#include "utils/lsyscache.h"
+#include "utils/rls.h"
+
+#include "pando/planner/where/distribution.h"
+#include "pando/planner/fragment/fragment_make.h"
+#include "pando/planner/fragment/fragment_path.h"
+#include "pando/planner/query/from_item.h"
+#include "pando/planner/query/level_fields.h"
+#include "pando/planner/fragment/planning.h"
+#include "pando/planner/where/relations.h"
+#include "pando/planner/write/write.h"
+
+/* The SELECT of the INSERT: one output column per column that is inserted. */
+static Query *
+select_of_insert(Query *insert)
+{
+	Query *select = copyObject(insert);
+	AttrNumber resno = 0;
+	List *tlist = NIL;
+
+	level_become_select(select);
+	rte_become(rt_fetch(insert->resultRelation, select->rtable), RTE_RESULT);
+	if (insert->onConflict && insert->onConflict->exclRelIndex > 0)
+		rte_become(rt_fetch(insert->onConflict->exclRelIndex, select->rtable),
+				   RTE_RESULT);
+	foreach_ptr (TargetEntry, tle, select->targetList)
+	{
+		if (tle->resjunk)
+			continue;
+		tle->resno = ++resno;
+		if (tle->resname == NULL)
+			tle->resname = psprintf("column%d", resno);
+		tlist = lappend(tlist, tle);
+	}
+	select->targetList = tlist;
+	return select;
+}
+
+/* Attribute numbers of the columns that are inserted, in the SELECT's order. */
+static List *
+insert_columns(Query *insert)
+{
+	List *columns = NIL;
+
+	foreach_ptr (TargetEntry, tle, insert->targetList)
+	{
+		if (!tle->resjunk)
+			columns = lappend_int(columns, tle->resno);
+	}
+	return columns;
+}
+
+static RangeTblEntry *
+source_rte(Query *select)
+{
+	RangeTblEntry *rte = makeNode(RangeTblEntry);
+
+	rte->rtekind = RTE_SUBQUERY;
+	rte->subquery = select;
+	rte->alias = makeAlias("source", NIL);
+	rte->eref = makeAlias("source", NIL);
+	rte->inFromCl = true;
+	foreach_ptr (TargetEntry, tle, select->targetList)
+	{
+		rte->eref->colnames =
+			lappend(rte->eref->colnames, makeString(pstrdup(tle->resname)));
+	}
+	return rte;
+}
+
+/* The INSERT with that SELECT, whole, as its source. */
+static Query *
+insert_from_select(Query *insert, Query *select)
+{
+	Query *result = copyObject(insert);
+	List *tlist = NIL;
+	int position = 0;
+	Index varno;
+
+	/* The deparser takes the subquery or VALUES that it finds in the range table. */
+	foreach_ptr (RangeTblEntry, rte, result->rtable)
+	{
+		if (rte->rtekind == RTE_SUBQUERY || rte->rtekind == RTE_VALUES)
+			rte_become(rte, RTE_RESULT);
+	}
+	result->rtable = lappend(result->rtable, source_rte(select));
+	varno = list_length(result->rtable);
+	foreach_int(column, insert_columns(insert))
+	{
+		TargetEntry *tle = list_nth(select->targetList, position++);
+		Var *var = makeVarFromTargetEntry(varno, tle);
+
+		tlist =
+			lappend(tlist, makeTargetEntry((Expr *) var, column, tle->resname, false));
+	}
+	result->cteList = NIL;
+	result->override = OVERRIDING_NOT_SET;
+	result->jointree = from_one(varno);
+	result->targetList = tlist;
+	return result;
+}
+
+/* The node that gets the source's rows: sends them on as they come. */
+static CustomScan *
+copying_scan(const DistTable *target, List *columns)
+{
+	CustomScan *scan = makeNode(CustomScan);
+
+	scan->custom_private = list_make2(list_make1_oid(target->relid), columns);
+	scan->methods = plan_scan_methods(PLAN_INSERT_SELECT);
+	return scan;
+}
+
+/* The same by INSERT statements, which ON CONFLICT and RETURNING need. */
+static CustomScan *
+inserting_scan(Query *insert, const DistTable *target, PlannedStmt *stmt)
+{
+	Fragment *fragment = insert_rows_fragment(insert, target, true);
+	CustomScan *scan = fragment_custom_scan(fragment);
+
+	fragment_scan_output(stmt, scan, fragment, insert);
+	return scan;
+}
+
+/* Is COPY not enough? It knows no policies. */
+static bool
+must_insert(Query *insert, const DistTable *target)
+{
+	return insert->onConflict || insert->returningList ||
+		   (insert->hasRowSecurity &&
+			check_enable_rls(target->relid, InvalidOid, true) == RLS_ENABLED);
+}
+
+static PlannedStmt *
+plan_through_here(Query *insert, const DistTable *target, Query *select, List *columns,
+				  int cursor_options, ParamListInfo params)
+{
+	/* A plan that writes can't be parallel. */
+	PlannedStmt *stmt =
+		plan_any_query(select, cursor_options & ~CURSOR_OPT_PARALLEL_OK, params);
+	Plan *source = stmt->planTree;
+	CustomScan *scan = must_insert(insert, target) ? inserting_scan(insert, target, stmt)
+												   : copying_scan(target, columns);
+
+	scan->custom_plans = list_make1(source);
+	scan->scan.plan.startup_cost = source->startup_cost;
+	scan->scan.plan.total_cost = source->total_cost;
+	scan->scan.plan.plan_rows = source->plan_rows;
+	scan->scan.plan.plan_width = source->plan_width;
+	scan->scan.plan.extParam = bms_copy(source->extParam);
+	scan->scan.plan.allParam = bms_copy(source->allParam);
+
+	stmt->planTree = &scan->scan.plan;
+	stmt->commandType = CMD_INSERT;
+	stmt->hasReturning = insert->returningList != NIL;
+	stmt->canSetTag = insert->canSetTag;
+	stmt->queryId = insert->queryId;
+	stmt->stmt_location = insert->stmt_location;
+	stmt->stmt_len = insert->stmt_len;
+	plan_add_relations(stmt, insert);
+	return stmt;
+}
+
+/*
+ * Is the INSERT one fragment? Into a reference table each copy would run the SELECT by
+ * itself: done only for what the other way can't do.
+ */
+static bool
+goes_whole(Query *insert, const DistTable *target, const Distribution *distribution)
+{
+	switch (distribution->kind)
+	{
+		case DIST_SHARDED:
+		case DIST_SINGLE:
+			return dist_table_is_sharded(target);
+		case DIST_ANYWHERE:
+			return target->kind == TABLE_REFERENCE &&
+				   (insert->onConflict || insert->returningList);
+		case DIST_COORDINATOR:
+			break;
+	}
+	return false;
+}
+
+static Fragment *
+whole_fragment(Query *insert, const DistTable *target, const Distribution *distribution)
+{
+	Query *whole = insert_from_select(insert, select_of_insert(insert));
+	Fragment *fragment;
+
+	check_on_shard(insert, target);
+	refuse_varying_copies(target, insert);
+	fragment = fragment_from_query(whole, distribution);
+	fragment->anchor = target->relid;
+	return fragment;
+}
+
+static void
+require_key(const DistTable *target, List *columns)
+{
+	if (target->key != InvalidAttrNumber && !list_member_int(columns, target->key))
+		refuse_missing_key(target);
+}
+
+Fragment *
+insert_select_fragment(Query *query, const DistTable *target)
+{
+	Distribution distribution;
+
+	require_key(target, insert_columns(query));
+	/* The text would have the changes below the top level. */
+	if (query->hasModifyingCTE || conflict_has_sublinks(query) ||
+		!query_dist_relations(select_of_insert(query)).any)
+		return NULL;
+	distribution = distribution_of_query(query);
+	if (!goes_whole(query, target, &distribution))
+		return NULL;
+	return whole_fragment(query, target, &distribution);
+}
+
+PlannedStmt *
+plan_insert_select(Query *query, const DistTable *target, int cursor_options,
+				   ParamListInfo params)
+{
+	List *columns = insert_columns(query);
+
+	require_key(target, columns);
+	return plan_through_here(query, target, select_of_insert(query), columns,
+							 cursor_options, params);
+}

@@ -1,0 +1,535 @@
+/*
+ * steps.c: a statement with several writes as a sequence of steps.
+ *
+ * PostgreSQL runs data-modifying WITH queries to completion whether their rows are read
+ * or not; all parts of the statement see the tables as they were before, and RETURNING
+ * alone tells one part of what another did. Here each such WITH query is a step: a plan
+ * of its own that runs to its end, in order, before the main query, and whose rows are
+ * kept under a name (an ephemeral named relation, as a trigger's transition tables are).
+ * Who refers to the WITH query reads those. Each step is a query like any other and may
+ * be cut as it likes.
+ *
+ * - Where a part reads a table that an earlier part changes, the rows that it wants are
+ *   read before everything else, as a step.
+ * - A WITH query that only reads belongs to the one part that refers to it, and is a step
+ *   where several do.
+ * - A table that several parts change is first deleted from, then updated, then inserted
+ *   into, so that no change meets rows that another has made. What would need another
+ *   order is refused.
+ * - RETURNING with what no shard can compute: the write is a step that returns the
+ * columns it needs, and the main query computes it.
+ */
+#include "pando/compat/compat.h"
+
+#include "access/table.h"
+#include "catalog/pg_trigger.h"
+#include "commands/trigger.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/prep.h"
+#include "parser/parsetree.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+
+#include "pando/plan/fragment.h"
+#include "pando/planner/query/cte_use.h"
+#include "pando/planner/query/flatten.h"
+#include "pando/planner/fragment/fragment_path.h"
+#include "pando/planner/query/from_item.h"
+#include "pando/planner/fragment/planning.h"
+#include "pando/planner/query/query_shape.h"
+#include "pando/planner/where/relation_query.h"
+#include "pando/planner/write/returning.h"
+#include "pando/planner/write/steps.h"
+#include "pando/planner/write/table_change.h"
+
+#define RETURNED "returned rows"
+
+typedef struct Step
+{
+	char *name;
+	Query *query;
+	List *reads; /* RangeTblEntry *, of its kept rows */
+	bool counts; /* its rows are those that the statement returns */
+} Step;
+
+/* What runs by itself: a WITH query that is a step, or the main query. */
+typedef struct Part
+{
+	CommonTableExpr *cte; /* NULL: the main query */
+	Query *query;
+	int home; /* number of the part that it belongs to */
+	Step *step;
+} Part;
+
+typedef struct Steps
+{
+	Query *main;
+	List *computed; /* CommonTableExpr *, with the RETURNING of writes */
+	Part *parts;	/* the WITH queries, then the main query */
+	int nparts;
+	List *steps;	 /* Step *, in the order they run */
+	int nread_first; /* those among them that read before any change */
+} Steps;
+
+static void
+refuse(const char *why)
+{
+	ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+					errmsg("this data-modifying statement in WITH is not supported yet"),
+					errdetail("%s.", why)));
+}
+
+/* ------------------------------------------------------------------------------------
+ * References to WITH queries.
+ */
+
+/* Calls `use` for each reference of the part to a WITH query of the statement. */
+static int
+part_uses(const Part *part, const char *name, CteUse use, void *context)
+{
+	return part->cte ? cte_each_use_in((Node *) part->query, name, use, context)
+					 : cte_each_use(part->query, name, use, context);
+}
+
+static void
+one_further(RangeTblEntry *rte, int depth, void *own_name)
+{
+	if (own_name == NULL || strcmp(rte->ctename, own_name) != 0)
+		rte->ctelevelsup++;
+}
+
+static void
+one_nearer(RangeTblEntry *rte, int depth, void *context)
+{
+	rte->ctelevelsup--;
+}
+
+static bool
+has_cte(Query *query, const char *name)
+{
+	foreach_ptr (CommonTableExpr, cte, query->cteList)
+	{
+		if (strcmp(cte->ctename, name) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* ------------------------------------------------------------------------------------
+ * Reading kept rows.
+ */
+
+static RangeTblEntry *
+kept_rte(Step *step)
+{
+	RangeTblEntry *rte = rte_of_output(step->name, step->query);
+
+	rte->rtekind = RTE_NAMEDTUPLESTORE;
+	rte->enrname = step->name;
+	step->reads = lappend(step->reads, rte);
+	return rte;
+}
+
+/* What was a table or a reference to a WITH query. */
+static void
+read_kept(RangeTblEntry *rte, int depth, void *step)
+{
+	rte_become_subquery(rte, query_of_columns(kept_rte(step)));
+}
+
+/* ------------------------------------------------------------------------------------
+ * RETURNING that is computed here.
+ */
+
+/* The main query, a write, becomes a WITH query, the last one. */
+static Query *
+split_main(Query *main)
+{
+	List *ctes = main->cteList;
+	CommonTableExpr *cte;
+	Query *select;
+
+	main->cteList = NIL;
+	main->hasModifyingCTE = false;
+	select = returning_split(main, RETURNED, &cte, 0);
+	/* It is one level further from its WITH queries now. */
+	cte_each_use(main, NULL, one_further, NULL);
+	select->cteList = lappend(ctes, cte);
+	select->hasRecursive = main->hasRecursive;
+	main->hasRecursive = false;
+	select->hasModifyingCTE = true;
+	select->queryId = main->queryId;
+	return select;
+}
+
+static void
+split_ctes(Steps *steps, Query *main)
+{
+	List *ctes = NIL;
+
+	foreach_ptr (CommonTableExpr, cte, main->cteList)
+	{
+		Query *write = (Query *) cte->ctequery;
+		CommonTableExpr *rows;
+
+		if (write->commandType != CMD_SELECT && returning_is_computed_here(write))
+		{
+			if (write->cteList != NIL)
+				refuse("A write with WITH queries of its own computes what it returns");
+			cte->ctequery = (Node *) returning_split(
+				write, psprintf("%s, " RETURNED, cte->ctename), &rows, 1);
+			steps->computed = lappend(steps->computed, cte);
+			ctes = lappend(ctes, rows);
+		}
+		ctes = lappend(ctes, cte);
+	}
+	main->cteList = ctes;
+}
+
+/* ------------------------------------------------------------------------------------
+ * Which part each WITH query belongs to.
+ */
+
+/* The one part that refers to the WITH query; -1: none, its own number: several do. */
+static int
+home_of(const Steps *steps, int number)
+{
+	const Part *part = &steps->parts[number];
+	const char *name = part->cte->ctename;
+	int home = -1;
+
+	for (int i = number + 1; i < steps->nparts; i++)
+	{
+		if (steps->parts[i].home < 0 ||
+			part_uses(&steps->parts[i], name, NULL, NULL) == 0)
+			continue;
+		if (home >= 0 && home != steps->parts[i].home)
+			return number;
+		home = steps->parts[i].home;
+	}
+	if (home >= 0 && home < steps->nparts - 1 && has_cte(steps->parts[home].query, name))
+		return number;
+	return home;
+}
+
+static void
+find_homes(Steps *steps)
+{
+	int last = steps->nparts - 1;
+
+	steps->parts[last].home = last;
+	for (int i = last - 1; i >= 0; i--)
+	{
+		Part *part = &steps->parts[i];
+
+		/* Computing may have effects, which happen once for each row. */
+		if (part->query->commandType != CMD_SELECT ||
+			list_member_ptr(steps->computed, part->cte))
+			part->home = i;
+		else
+			part->home = home_of(steps, i);
+	}
+}
+
+static Step *
+add_step(Steps *steps, char *name, Query *query)
+{
+	Step *step = palloc0(sizeof(Step));
+
+	step->name = name;
+	step->query = query;
+	steps->steps = lappend(steps->steps, step);
+	return step;
+}
+
+/* A recursive one needs its own name: WITH RECURSIVE name AS (...) SELECT * FROM name. */
+static Query *
+query_of_cte(CommonTableExpr *cte)
+{
+	Query *body = (Query *) cte->ctequery;
+	Query *query;
+
+	if (!cte->cterecursive)
+		return body;
+	query = query_of_columns(rte_of_cte(cte, 0));
+	query->hasRecursive = true;
+	query->cteList = list_make1(cte);
+	/* The other WITH queries are one level further. */
+	cte_each_use_in((Node *) body, NULL, one_further, cte->ctename);
+	return query;
+}
+
+/* Changes of one table in the order in which they don't meet, if nothing is against it.
+ */
+static List *
+in_order_of_changes(List *ctes)
+{
+	List *result = NIL;
+
+	foreach_ptr (CommonTableExpr, cte, ctes)
+	{
+		const Query *query = (Query *) cte->ctequery;
+		int position = list_length(result);
+		int wanted = position;
+
+		while (query->commandType != CMD_SELECT && position > 0)
+		{
+			CommonTableExpr *before = list_nth(result, position - 1);
+			Oid target = write_target(query);
+
+			if (cte_each_use_in(cte->ctequery, before->ctename, NULL, NULL) > 0)
+				break;
+			position--;
+			if (change_of_table((Query *) before->ctequery, target) >
+				change_of_table(query, target))
+				wanted = position;
+		}
+		result = list_insert_nth(result, wanted, cte);
+	}
+	return result;
+}
+
+static void
+make_parts(Steps *steps, Query *main)
+{
+	int number = 0;
+
+	steps->main = main;
+	main->cteList = in_order_of_changes(main->cteList);
+	steps->nparts = list_length(main->cteList) + 1;
+	steps->parts = palloc0(sizeof(Part) * steps->nparts);
+	foreach_ptr (CommonTableExpr, cte, main->cteList)
+	{
+		steps->parts[number].cte = cte;
+		steps->parts[number++].query = query_of_cte(cte);
+	}
+	steps->parts[number].query = main;
+	main->cteList = NIL;
+	main->hasModifyingCTE = false;
+	find_homes(steps);
+}
+
+/* What triggers do after a step PostgreSQL would do after the statement. */
+static void
+refuse_triggers(Oid relid)
+{
+	Relation relation = table_open(relid, NoLock);
+	TriggerDesc *triggers = relation->trigdesc;
+
+	for (int i = 0; triggers != NULL && i < triggers->numtriggers; i++)
+	{
+		if (!triggers->triggers[i].tgisinternal &&
+			TRIGGER_FOR_AFTER(triggers->triggers[i].tgtype))
+			refuse(psprintf("Table \"%s\" has the trigger \"%s\"",
+							RelationGetRelationName(relation),
+							triggers->triggers[i].tgname));
+	}
+	table_close(relation, NoLock);
+}
+
+static void
+check_order(const Steps *steps)
+{
+	for (int i = 0; i < steps->nparts; i++)
+	{
+		const Part *part = &steps->parts[i];
+		Oid target;
+
+		if (part->query->commandType == CMD_SELECT)
+			continue;
+		target = write_target(part->query);
+		refuse_triggers(target);
+		for (int j = 0; j < i; j++)
+		{
+			Change before = change_of_table(steps->parts[j].query, target);
+			Change after = change_of_table(part->query, target);
+
+			if (before > after || (before == after && before == CHANGE_UPDATE))
+				refuse(psprintf("Several parts of the statement change table \"%s\"",
+								get_rel_name(target)));
+		}
+	}
+}
+
+/* ------------------------------------------------------------------------------------
+ * Rows of tables that are changed before they are read.
+ */
+
+typedef struct Reads
+{
+	Steps *steps;
+	int part;	   /* number of the part that runs */
+	Query *target; /* the write whose target is not read by itself */
+	bool first;	   /* nothing else has changed that target: it sees what it should */
+} Reads;
+
+/* Does a part that runs before this one change the table? */
+static bool
+is_changed_before(const Steps *steps, int part, Oid relid)
+{
+	for (int i = 0; i < part; i++)
+	{
+		if (change_of_table(steps->parts[i].query, relid) != CHANGE_NOTHING)
+			return true;
+	}
+	return false;
+}
+
+static void
+read_before(Reads *reads, Query *level, Index varno)
+{
+	RangeTblEntry *rte = rt_fetch(varno, level->rtable);
+	Query *rows;
+	Step *step;
+
+	if (!is_changed_before(reads->steps, reads->part, rte->relid))
+		return;
+	rows = relation_as_query(level, varno);
+	if (rows == NULL || get_parse_rowmark(level, varno) != NULL ||
+		query_refers_outside(rows, true))
+		refuse(psprintf("Table \"%s\" is changed and read by one statement, and not by "
+						"its columns alone",
+						get_rel_name(rte->relid)));
+	step = palloc0(sizeof(Step));
+	step->name =
+		psprintf("%s before %d", get_rel_name(rte->relid), reads->steps->nread_first + 1);
+	step->query = rows;
+	reads->steps->steps =
+		list_insert_nth(reads->steps->steps, reads->steps->nread_first++, step);
+	read_kept(rte, 0, step);
+}
+
+static bool
+reads_walker(Node *node, Reads *reads)
+{
+	Query *query = (Query *) node;
+	Relids used;
+	int varno = -1;
+
+	if (node == NULL)
+		return false;
+	if (!IsA(node, Query))
+		return expression_tree_walker(node, reads_walker, reads);
+	used = get_relids_in_jointree((Node *) query->jointree, false);
+	query_tree_walker(query, reads_walker, reads, QTW_IGNORE_JOINALIASES);
+	while ((varno = bms_next_member(used, varno)) >= 0)
+	{
+		if (rt_fetch(varno, query->rtable)->rtekind == RTE_RELATION &&
+			(query != reads->target || varno != query->resultRelation))
+			read_before(reads, query, varno);
+	}
+	return false;
+}
+
+/* ------------------------------------------------------------------------------------
+ * From parts to steps.
+ */
+
+/* WITH queries that are steps are read as kept rows; the others join their part. */
+static void
+resolve_references(Steps *steps, int number)
+{
+	Part *part = &steps->parts[number];
+	const char *name = part->cte->ctename;
+
+	for (int i = number + 1; i < steps->nparts; i++)
+	{
+		if (part->step != NULL)
+			part_uses(&steps->parts[i], name, read_kept, part->step);
+		/* It is one level nearer to the part's own query now. */
+		else if (i == part->home && steps->parts[i].cte != NULL)
+			part_uses(&steps->parts[i], name, one_nearer, NULL);
+	}
+	if (part->step == NULL && part->home >= 0)
+	{
+		Query *home = steps->parts[part->home].query;
+
+		home->cteList = lcons(part->cte, home->cteList);
+		home->hasRecursive |= part->cte->cterecursive;
+	}
+}
+
+static void
+make_steps(Steps *steps)
+{
+	for (int i = 0; i < steps->nparts - 1; i++)
+	{
+		Part *part = &steps->parts[i];
+
+		if (part->home == i)
+			part->step =
+				add_step(steps, psprintf("with %s", part->cte->ctename), part->query);
+	}
+	/* The last first, as each goes to the front of its part's list. */
+	for (int i = steps->nparts - 2; i >= 0; i--)
+		resolve_references(steps, i);
+	for (int i = 0; i < steps->nparts; i++)
+	{
+		Part *part = &steps->parts[i];
+		Reads reads = {.steps = steps, .part = i, .target = part->query};
+
+		if (part->home == i)
+			reads_walker((Node *) part->query, &reads);
+	}
+}
+
+/* ------------------------------------------------------------------------------------
+ * Plans.
+ */
+
+static PlannedStmt *
+plan_step(Step *step, ParamListInfo params)
+{
+	/* A plan that runs within another one's can't be parallel. */
+	PlannedStmt *stmt = plan_any_query(copyObject(step->query), 0, params);
+
+	foreach_ptr (RangeTblEntry, rte, step->reads)
+		rte->enrtuples = stmt->planTree->plan_rows;
+	return stmt;
+}
+
+static PlannedStmt *
+plan_steps(Steps *steps, Query *original, int cursor_options, ParamListInfo params)
+{
+	List *plans = NIL;
+	PlannedStmt *stmt;
+	CustomScan *scan;
+
+	foreach_ptr (Step, step, steps->steps)
+		plans =
+			lappend(plans, list_make3(makeString(step->name), makeBoolean(step->counts),
+									  plan_step(step, params)));
+	stmt = plan_any_query(steps->main, cursor_options & ~CURSOR_OPT_PARALLEL_OK, params);
+	scan = fragment_scan_above(stmt->planTree, PLAN_STEPS);
+	scan->custom_private = plans;
+	stmt->planTree = &scan->scan.plan;
+	stmt->commandType = original->commandType;
+	stmt->hasReturning = original->returningList != NIL;
+	stmt->hasModifyingCTE = true;
+	stmt->canSetTag = original->canSetTag;
+	stmt->queryId = original->queryId;
+	stmt->stmt_location = original->stmt_location;
+	stmt->stmt_len = original->stmt_len;
+	plan_add_relations(stmt, original);
+	foreach_ptr (List, plan, plans)
+		plan_add_plan(stmt, lthird_node(PlannedStmt, plan));
+	return stmt;
+}
+
+PlannedStmt *
+plan_in_steps(Query *query, int cursor_options, ParamListInfo params)
+{
+	Steps steps = {0};
+	Query *main = query_without_join_columns(copyObject(query));
+	bool split = main->commandType != CMD_SELECT && returning_is_computed_here(main);
+
+	if (split)
+		main = split_main(main);
+	split_ctes(&steps, main);
+	make_parts(&steps, main);
+	check_order(&steps);
+	make_steps(&steps);
+	if (split)
+		((Step *) llast(steps.steps))->counts = true;
+	return plan_steps(&steps, query, cursor_options, params);
+}

@@ -1,0 +1,144 @@
+/*
+ * target_policy.c: row-level security of a table that is changed, and the barriers of the
+ * views through which it is.
+ *
+ * The rewriter keeps both in the target's securityQuals: policies first, then the WHERE
+ * clauses of security_barrier views, from the innermost to the outermost. No other
+ * condition may see a row before all of them hold, unless it can't tell what it saw.
+ *
+ * Barriers become conditions of the statement: what is leakproof stands beside them, all
+ * else in CASE WHEN barrier THEN ... END, which holds on nodes, in text, and here.
+ *
+ * Each shard has its table's policies, and a node runs a statement as the client's role
+ * with the client's settings. So the node's own rewriter adds the conditions and checks,
+ * at the row, once it has the text; what the rewriter added here is taken out before.
+ *
+ * What a view does as its owner the node does with that role's rights and policies, too
+ * (transaction/access.h); only a superuser's session on the node knows no policies, so
+ * that there it is left as it was, and refused when it comes to text.
+ */
+#include "pando/compat/compat.h"
+
+#include "access/table.h"
+#include "miscadmin.h"
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/clauses.h"
+#include "optimizer/optimizer.h"
+#include "parser/parsetree.h"
+#include "rewrite/rowsecurity.h"
+#include "utils/rel.h"
+
+#include "pando/base/expr.h"
+#include "pando/planner/query/join_tree.h"
+#include "pando/planner/write/write.h"
+#include "pando/transaction/access.h"
+
+static bool
+acts_for_client(const RangeTblEntry *rte)
+{
+	return !OidIsValid(rte->checkAsUser) || rte->checkAsUser == GetUserId() ||
+		   access_is_lent(rte);
+}
+
+Query *
+query_without_target_policies(Query *query)
+{
+	const RangeTblEntry *rte = rt_fetch(query->resultRelation, query->rtable);
+	Query *copy;
+	List *options = NIL;
+
+	if ((rte->securityQuals == NIL && query->withCheckOptions == NIL) ||
+		!acts_for_client(rte))
+		return query;
+	copy = copyObject(query);
+	rt_fetch(copy->resultRelation, copy->rtable)->securityQuals = NIL;
+	foreach_ptr (WithCheckOption, option, copy->withCheckOptions)
+	{
+		if (option->kind == WCO_VIEW_CHECK)
+			options = lappend(options, option);
+	}
+	copy->withCheckOptions = options;
+	return copy;
+}
+
+/* How many of the target's securityQuals are policies; the views' come after them. */
+static int
+count_policies(Query *query, RangeTblEntry *rte)
+{
+	List *policies = NIL;
+	List *checks = NIL;
+	bool has_security = false;
+	bool has_sublinks = false;
+	Relation relation = table_open(rte->relid, AccessShareLock);
+	bool secured = relation->rd_rel->relrowsecurity;
+
+	table_close(relation, NoLock);
+	if (secured)
+		get_row_security_policies(query, rte, query->resultRelation, &policies, &checks,
+								  &has_security, &has_sublinks);
+	return list_length(policies);
+}
+
+/* The conditions as they have to stand where `barrier` decides which rows they see. */
+static List *
+quals_behind(Node *barrier, List *quals)
+{
+	List *beside = NIL;
+	List *behind = NIL;
+
+	foreach_ptr (Node, qual, quals)
+	{
+		if (contain_leaked_vars(qual))
+			behind = lappend(behind, qual);
+		else
+			beside = lappend(beside, qual);
+	}
+	if (behind == NIL)
+		return list_concat(quals_flat(barrier), beside);
+	behind = list_make1(expr_if(copyObject(barrier), quals_as_node(behind)));
+	/* For indexes, and to tell shard groups; evaluated twice then. */
+	if (!contain_volatile_functions(barrier))
+		beside = list_concat(quals_flat(barrier), beside);
+	return list_concat(beside, behind);
+}
+
+static void
+level_take_barriers(Query *query)
+{
+	RangeTblEntry *rte = rt_fetch(query->resultRelation, query->rtable);
+	int policies = count_policies(query, rte);
+	List *quals = quals_flat(query->jointree->quals);
+
+	for (int i = list_length(rte->securityQuals) - 1; i >= policies; i--)
+		quals = quals_behind(list_nth(rte->securityQuals, i), quals);
+	query->jointree->quals = quals_as_node(quals);
+	rte->securityQuals = list_truncate(rte->securityQuals, policies);
+}
+
+static bool
+has_barriers(const Query *query)
+{
+	return (query->commandType == CMD_UPDATE || query->commandType == CMD_DELETE) &&
+		   rt_fetch(query->resultRelation, query->rtable)->securityQuals != NIL;
+}
+
+Query *
+query_with_barriers_as_quals(Query *query)
+{
+	bool found = has_barriers(query);
+
+	foreach_ptr (CommonTableExpr, cte, query->cteList)
+		found |= has_barriers((Query *) cte->ctequery);
+	if (!found)
+		return query;
+	query = copyObject(query);
+	if (has_barriers(query))
+		level_take_barriers(query);
+	foreach_ptr (CommonTableExpr, cte, query->cteList)
+	{
+		if (has_barriers((Query *) cte->ctequery))
+			level_take_barriers((Query *) cte->ctequery);
+	}
+	return query;
+}
