@@ -3,9 +3,7 @@
  *
  * Immutable functions run anywhere. A stable one without Vars is computed once per
  * statement by the client's backend and sent as a value. With Vars it runs where the row
- * is; that is right for the server's own functions that depend on settings only (nodes
- * follow the client's), not for those that look at catalogs, and not for functions in SQL
- * or a procedural language, which may read tables. Volatile functions may do anything,
+ * is, if it gives the same there (free_function.c). Volatile functions may do anything,
  * except those known to give a fresh value only.
  */
 #include "pando/compat/compat.h"
@@ -23,58 +21,12 @@
 #include "pando/metadata/table.h"
 #include "pando/plan/row_place.h"
 #include "pando/planner/where/fragment_params.h"
+#include "pando/planner/where/free_function.h"
 #include "pando/planner/where/hazard.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
-
-/* Volatile ones that give a fresh value wherever they run. */
-static bool
-is_free_volatile(Oid function)
-{
-	return function == F_RANDOM || function == F_CLOCK_TIMESTAMP ||
-		   function == F_TIMEOFDAY || function == F_GEN_RANDOM_UUID;
-}
-
-/* Do the first letters say that a built-in function looks at this node's catalogs? */
-static bool
-looks_at_catalogs(const char *name)
-{
-	static const char *const prefixes[] = {
-		"pg_get_",		   "pg_relation",	 "pg_stat_",	 "has_",
-		"to_reg",		   "format_type",	 "pg_describe",	 "pg_identify",
-		"obj_description", "col_desc",		 "table_to_",	 "query_to_",
-		"schema_to_",	   "database_to",	 "row_security", "pg_table_is",
-		"pg_type_is",	   "pg_function_is", "inet_",		 "pg_my_temp",
-		"shobj_"};
-
-	for (int i = 0; i < lengthof(prefixes); i++)
-	{
-		if (strncmp(name, prefixes[i], strlen(prefixes[i])) == 0)
-			return true;
-	}
-	return false;
-}
-
-/* A stable function whose arguments come from rows: does it matter where it runs? */
-static bool
-stable_is_hazard(Oid function)
-{
-	HeapTuple tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
-	Form_pg_proc form;
-	bool hazard;
-
-	if (!HeapTupleIsValid(tuple))
-		return true;
-	form = (Form_pg_proc) GETSTRUCT(tuple);
-	if (function < FirstNormalObjectId)
-		hazard = looks_at_catalogs(NameStr(form->proname));
-	else
-		hazard = form->prolang != INTERNALlanguageId && form->prolang != ClanguageId;
-	ReleaseSysCache(tuple);
-	return hazard;
-}
 
 int hazard_in_paths = 0;
 
@@ -89,23 +41,21 @@ check_function(Oid function, void *context)
 {
 	HazardScan *scan = context;
 	char volatility = func_volatile(function);
+	const char *kind;
 
-	if (volatility == PROVOLATILE_IMMUTABLE)
+	/* Without values of a row it is computed beforehand, here. */
+	if (function_is_free(function) ||
+		(volatility != PROVOLATILE_VOLATILE && !scan->has_vars))
 		return false;
 	if (volatility == PROVOLATILE_VOLATILE)
-	{
-		if (is_free_volatile(function))
-			return false;
 		scan->reason = psprintf("volatile function %s", get_func_name(function));
-		return true;
-	}
-	if (scan->has_vars && stable_is_hazard(function))
+	else
 	{
+		kind = volatility == PROVOLATILE_STABLE ? "stable" : "catalog";
 		scan->reason =
-			psprintf("stable function %s of a row's values", get_func_name(function));
-		return true;
+			psprintf("%s function %s of a row's values", kind, get_func_name(function));
 	}
-	return false;
+	return true;
 }
 
 /* Vars of any level, aggregates and sublinks: all that is not computed beforehand. */
