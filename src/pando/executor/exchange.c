@@ -190,7 +190,7 @@ start_sending(FragmentRun *source, const DistNode *node, List *tasks, SubRun *ra
 		appendStringInfo(&sql, "%s;", split_command(spec, text));
 	sending->holder.drain = sending_finish;
 	sending->context = CurrentMemoryContext;
-	sending->session = xact_session(node, XACT_SNAPSHOT);
+	sending->session = xact_session_of(node, XACT_SNAPSHOT, source->estate);
 	sending->group = node->group;
 	sending->spec = spec;
 	sending->ran = ran;

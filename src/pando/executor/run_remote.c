@@ -262,6 +262,15 @@ is_alone(const FragmentRun *run, bool write)
 		   (!write || ((Task *) linitial(run->tasks))->nplacements == 1);
 }
 
+/* May the statement read a node by several commands? */
+static bool
+is_one_of_several(const FragmentRun *run)
+{
+	return run->fragment->command == CMD_SELECT && !run->fragment->locks &&
+		   (!run->whole || run->subruns != NIL || run->explain.analyze ||
+			list_length(run->tasks) > MAX_UNION || xact_shares_snapshot(run->estate));
+}
+
 static void flight_drain(SessionHolder *holder);
 
 /* A flight without tasks yet, under way; in the run's context. */
@@ -314,7 +323,9 @@ flight_start(FragmentRun *run, const DistNode *node, List *tasks, bool write)
 
 	if (is_alone(run, write))
 		access = write ? XACT_WRITE_ALONE : XACT_READ_ALONE;
-	flight = flight_create(run, node, xact_session(node, access));
+	flight = flight_create(
+		run, node,
+		xact_session_of(node, access, is_one_of_several(run) ? run->estate : NULL));
 	flight->tasks = tasks;
 	flight->write = write;
 	flight_send(flight, "");

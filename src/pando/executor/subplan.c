@@ -40,8 +40,14 @@ subplan_query(EState *estate, PlannedStmt *plan, DestReceiver *dest, int instrum
 {
 	QueryDesc *query;
 
-	PushCopiedSnapshot(GetActiveSnapshot());
-	UpdateActiveSnapshotCommandId();
+	/* The statement's own, unless it has changed something since. */
+	if (GetActiveSnapshot()->curcid == GetCurrentCommandId(false))
+		PushActiveSnapshot(GetActiveSnapshot());
+	else
+	{
+		PushCopiedSnapshot(GetActiveSnapshot());
+		UpdateActiveSnapshotCommandId();
+	}
 	query = CreateQueryDesc(plan, estate->es_sourceText, GetActiveSnapshot(),
 							InvalidSnapshot, dest, estate->es_param_list_info,
 							estate->es_queryEnv, instrument);

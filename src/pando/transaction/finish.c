@@ -351,12 +351,14 @@ xact_callback(XactEvent event, void *arg)
 	switch (event)
 	{
 		case XACT_EVENT_PRE_COMMIT:
+			statement_snapshot_end(true);
 			pre_commit();
 			break;
 		case XACT_EVENT_COMMIT:
 			post_commit();
 			break;
 		case XACT_EVENT_ABORT:
+			statement_snapshot_end(false);
 			unsettled = abort_all();
 			release_all();
 			if (unsettled)
@@ -364,6 +366,7 @@ xact_callback(XactEvent event, void *arg)
 			call_back(XACT_MOMENT_END, false);
 			break;
 		case XACT_EVENT_PRE_PREPARE:
+			statement_snapshot_end(true);
 			refuse_prepare();
 			break;
 		case XACT_EVENT_PREPARE:

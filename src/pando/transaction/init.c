@@ -12,6 +12,7 @@ transaction_init(void)
 	identity_init();
 	attention_init();
 	nesting_init();
+	statement_snapshot_init();
 	access_init();
 	finish_register();
 	maintenance_init();

@@ -225,6 +225,7 @@ member_settings(Member *member)
 						  quote_identifier(GetUserNameFromId(GetUserId(), false)));
 	if (has == NULL || strcmp(wanted, has) != 0)
 	{
+		member->statement = -1;
 		member_act(member, InvalidOid);
 		if (has != NULL && has[0] != '\0')
 			appendStringInfoString(&session->preamble, settings_reset_text());
@@ -251,6 +252,7 @@ void
 member_settings_undone(Member *member)
 {
 	member->acting_unknown = member->acted;
+	member->statement = -1;
 	if (!member->settings_sent)
 		return;
 	member_settings_doubt(member->session);
@@ -307,6 +309,18 @@ member_join(Member *member, bool single_snapshot)
 		remember(member);
 	member_settings(member);
 	member->alone = false;
+}
+
+/* What comes next belongs to a statement that reads there several times; 0: it doesn't.
+ */
+static void
+member_tell_statement(Member *member, int number)
+{
+	if (!member->session->in_xact || member->one_snapshot || member->statement == number)
+		return;
+	appendStringInfo(&member->session->preamble, "SET LOCAL pando.statement = %d;",
+					 number);
+	member->statement = number;
 }
 
 /* The node's owner session as it is: what is sent next begins no transaction. */
@@ -403,29 +417,40 @@ members_are_surrounded(void)
 Session *
 xact_session(const DistNode *node, XactAccess access)
 {
-	bool alone = access == XACT_READ_ALONE || access == XACT_WRITE_ALONE;
+	return xact_session_of(node, access, NULL);
+}
+
+/* Joins the transaction as the access asks for. */
+static Session *
+join_with(const DistNode *node, XactAccess access, EState *several)
+{
 	bool write = access == XACT_WRITE || access == XACT_WRITE_ALONE;
 	bool only_read = access == XACT_ONLY_READ;
-	Member *member;
-	Session *session;
+	bool single_snapshot = (access == XACT_SNAPSHOT || only_read) &&
+						   !members_are_surrounded() && nesting_reads_only();
+	Session *session = acquire(node, write, single_snapshot, only_read);
+	Member *member = member_by_group(node->group);
 
 	if (access == XACT_LOCK)
-	{
-		session = member_acquire(node, false, false);
-		member_by_group(node->group)->locked = true;
-		return session;
-	}
+		member->locked = true;
+	member_tell_statement(member, several != NULL ? statement_number(several) : 0);
+	return session;
+}
+
+Session *
+xact_session_of(const DistNode *node, XactAccess access, EState *several)
+{
+	bool alone = access == XACT_READ_ALONE || access == XACT_WRITE_ALONE;
+	Member *member;
+
 	if (!alone || xact_must_join() || access_role_is_out_of_reach())
-		return acquire(node, write,
-					   (access == XACT_SNAPSHOT || only_read) &&
-						   !members_are_surrounded() && nesting_reads_only(),
-					   only_read);
+		return join_with(node, access, several);
 
 	member = member_by_group(node->group);
 	if (member == NULL)
 		member = member_add(node, true);
 	if (!begins_plainly(member->session))
-		return member_acquire(node, write, false);
+		return member_acquire(node, access == XACT_WRITE_ALONE, false);
 	if (member->session->state == SESSION_DEAD)
 		session_raise_lost(member->session, ERROR);
 	member->alone = true;

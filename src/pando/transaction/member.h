@@ -36,6 +36,7 @@ typedef struct Member
 	bool acted;			 /* it has been somebody else in this transaction */
 	bool acting_unknown; /* a rollback may have taken it back */
 	bool one_snapshot;	 /* its transaction has the same snapshot to its end */
+	int statement;		 /* the node's pando.statement; -1: not known */
 	bool settings_sent;	 /* in this transaction: a rollback takes them back */
 } Member;
 
@@ -134,6 +135,13 @@ extern bool renew_is_possible(const QueryDesc *query);
 extern void renew_snapshot(QueryDesc *query);
 extern char *renew_value_aside(const char *sql);
 
+/* statement_snapshot.c */
+extern void statement_snapshot_init(void);
+extern int statement_number(EState *estate);
+extern void statement_snapshot_take(QueryDesc *query, bool renewed);
+extern bool statement_snapshot_is_kept(const QueryDesc *query);
+extern void statement_snapshot_end(bool committed);
+
 /* prepared.c */
 extern bool prepared_is_of_node(const char *gid);
 extern void prepared_before(const TransactionStmt *statement);
@@ -157,6 +165,7 @@ extern bool maintenance_recovers(void);
 extern void nesting_init(void);
 extern int nesting_depth(void);
 extern bool nesting_is_top(void);
+extern EState *nesting_outermost(EState *estate);
 extern bool nesting_reads_only(void);
 
 /* A statement that is running, and the one that it runs for. */

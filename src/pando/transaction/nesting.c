@@ -35,6 +35,8 @@ static ProcessUtility_hook_type next_utility = NULL;
 static void
 nesting_start(QueryDesc *query, int eflags)
 {
+	NestingFrame frame = {.query = query, .outer = running};
+
 	if (depth == 0)
 		top_reads_only = query->operation == CMD_SELECT &&
 						 !query->plannedstmt->hasModifyingCTE &&
@@ -42,12 +44,16 @@ nesting_start(QueryDesc *query, int eflags)
 	if ((eflags & EXEC_FLAG_EXPLAIN_ONLY) == 0 && !IsParallelWorker())
 	{
 		bool renewable = renew_is_possible(query);
+		Snapshot came_with = query->snapshot;
 
 		doubt_check_query(query, renewable);
 		cluster_snapshot_before(query, renewable);
 		copied_trigger_check(query, running);
+		if (depth == 0)
+			statement_snapshot_take(query, query->snapshot != came_with);
 	}
 	depth++;
+	running = &frame;
 	PG_TRY();
 	{
 		if (next_start)
@@ -57,10 +63,12 @@ nesting_start(QueryDesc *query, int eflags)
 	}
 	PG_CATCH();
 	{
+		running = frame.outer;
 		depth--;
 		identity_rethrow();
 	}
 	PG_END_TRY();
+	running = frame.outer;
 	depth--;
 }
 
@@ -68,7 +76,11 @@ static void
 nesting_run(QueryDesc *query, ScanDirection direction, uint64 count, bool once)
 {
 	NestingFrame frame = {.query = query, .outer = running};
+	/* A portal makes it the active one, COPY TO doesn't. */
+	bool push = depth == 0 && statement_snapshot_is_kept(query);
 
+	if (push)
+		PushActiveSnapshot(query->snapshot);
 	depth++;
 	running = &frame;
 	PG_TRY();
@@ -87,6 +99,8 @@ nesting_run(QueryDesc *query, ScanDirection direction, uint64 count, bool once)
 	PG_END_TRY();
 	running = frame.outer;
 	depth--;
+	if (push)
+		PopActiveSnapshot();
 }
 
 static void
@@ -112,6 +126,27 @@ nesting_finish(QueryDesc *query)
 	PG_END_TRY();
 	running = frame.outer;
 	depth--;
+}
+
+/* The execution itself, or the outermost one of those that run with its snapshot. */
+EState *
+nesting_outermost(EState *estate)
+{
+	EState *found = estate;
+
+	for (NestingFrame *frame = running; frame != NULL; frame = frame->outer)
+	{
+		if (frame->query != NULL && frame->query->snapshot == estate->es_snapshot &&
+			frame->query->estate != NULL)
+			found = frame->query->estate;
+	}
+	return found;
+}
+
+bool
+xact_shares_snapshot(EState *estate)
+{
+	return nesting_outermost(estate) != estate;
 }
 
 /* Does the utility statement only carry the client's statement? */

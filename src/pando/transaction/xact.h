@@ -14,6 +14,7 @@
 #define PANDO_TRANSACTION_XACT_H
 
 #include "pando/compat/compat.h"
+#include "nodes/execnodes.h"
 #include "nodes/parsenodes.h"
 #include "nodes/pg_list.h"
 #include "pando/metadata/node.h"
@@ -40,6 +41,16 @@ typedef enum XactAccess
  * preamble. Does not wait. The node must not be this one: local work runs in the backend.
  */
 extern Session *xact_session(const DistNode *node, XactAccess access);
+
+/*
+ * The same for one of several reads of the statement that `several` executes: in a READ
+ * COMMITTED block they see the node as of one moment, too. NULL: it is the only one.
+ */
+extern Session *xact_session_of(const DistNode *node, XactAccess access, EState *several);
+
+/* Does a query that called a function see what the execution sees, by the same snapshot?
+ */
+extern bool xact_shares_snapshot(EState *estate);
 
 /*
  * May several sessions share the owner's snapshot of the node, for the reads of this
