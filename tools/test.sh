@@ -94,19 +94,34 @@ sql_lane() {
 	local sqls specs
 	read -ra sqls <<<"$(scheduled "$ROOT/test/regress/schedule" "$1")"
 	read -ra specs <<<"$(scheduled "$ROOT/test/isolation/schedule" "$1")"
-	[ $((${#sqls[@]} + ${#specs[@]})) -gt 0 ] || return 0
-	step "Regress tests"
+	[ $((${#sqls[@]} + ${#specs[@]})) -gt 0 ] || matches "caches never" "$1" || matches "caches always" "$1" || return 0
 	need_cluster
 	if [ ${#sqls[@]} -gt 0 ]; then
+		step "Regress tests"
 		test_database regression
 		pg_regress_run regress/pg_regress "$TEST_DIR/build/test/regress" regression "${sqls[@]}"
 	fi
+	caches_lane never "$1"
+	caches_lane always "$1"
 	if [ ${#specs[@]} -gt 0 ]; then
 		step "Isolation tests"
 		test_database isolation
 		sql "$TEST_PORT" -d isolation -c "SELECT citus_internal.replace_isolation_tester_func()" >/dev/null
 		pg_regress_run isolation/pg_isolation_regress "$TEST_DIR/build/test/isolation" isolation "${specs[@]}"
 	fi
+}
+
+# The comparisons with plain tables once more, with what is kept of statements forced on ("always") or off ("never").
+caches_lane() {
+	local caches=$1 sqls i
+	matches "caches $caches" "$2" || return 0
+	read -ra sqls <<<"$(scheduled <(grep -w -e compare_setup "$ROOT/test/regress/schedule" | grep -v '^all_here') '')"
+	step "Comparisons, caches of statements: $caches"
+	test_database "caches_$caches"
+	for i in 0 1 2; do
+		sql $((TEST_PORT + i)) -d postgres -c "ALTER DATABASE caches_$caches SET pando.statement_caches = $caches"
+	done
+	LABEL=" (caches $caches)" pg_regress_run regress/pg_regress "$TEST_DIR/build/test/regress" "caches_$caches" "${sqls[@]}"
 }
 
 # The tests of the schedule $1 whose name contains $2, each after those that it needs.
@@ -161,8 +176,8 @@ pg_regress_run() {
 	for name in "$@"; do
 		line=$(grep "^test $name  *\.\.\. " "$out" || true)
 		case $line in
-			*' ... ok '*) report "$name" 0 $(($(awk '{ print $(NF - 1) }' <<<"$line") / 1000)) ;;
-			*) report "$name" 1 ;;
+			*' ... ok '*) report "$name${LABEL:-}" 0 $(($(awk '{ print $(NF - 1) }' <<<"$line") / 1000)) ;;
+			*) report "$name${LABEL:-}" 1 ;;
 		esac
 	done
 	grep -q '^test ' "$out" || cat "$out"
@@ -176,7 +191,8 @@ pg_regress_run() {
 differential_lane() {
 	local runs=() run
 	for run in "postgresql_regress" "tpch" "random_queries 1" "random_queries 2" "random_queries 3" \
-		"random_queries 4" "random_queries 5" "random_writes 1" "random_writes 2" "fuzz_readers" \
+		"random_queries 4" "random_queries 5" "random_writes 1" "random_writes 2" \
+		"random_writes 3 never" "random_writes 3 always" "fuzz_readers" \
 		"correlated_matrix"; do
 		if matches "differential/$run" "$1"; then runs+=("$run"); fi
 	done
@@ -192,7 +208,7 @@ differential_run() {
 	SECONDS=0
 	PATH="$BIN:$PATH" PGHOST=127.0.0.1 PGPORT=$TEST_PORT PGUSER=postgres PGOPTIONS='' \
 		WORKERS="$((TEST_PORT + 1)) $((TEST_PORT + 2))" \
-		python3 -B "$ROOT/test/differential/$1.py" ${2:-} > "$out" 2>&1 || status=$?
+		env ${3:+"STATEMENT_CACHES=$3"} python3 -B "$ROOT/test/differential/$1.py" ${2:-} > "$out" 2>&1 || status=$?
 	if [ $status = 77 ]; then
 		skip "differential/$*" "$(tail -1 "$out")"
 		return

@@ -1,6 +1,7 @@
 """What the comparisons share: databases on the cluster that the environment names, and psql.
 
 PGHOST, PGPORT and PGUSER lead to the coordinator, PATH to psql, WORKERS ("port port ...") to the workers.
+STATEMENT_CACHES (never, always): the databases get it as pando.statement_caches.
 """
 import os
 import subprocess
@@ -43,6 +44,8 @@ def create_cluster(name):
         must('postgres', f'DROP DATABASE IF EXISTS {name} WITH (FORCE)', port=port)
         must('postgres', f'CREATE DATABASE {name}', port=port)
         must(name, 'CREATE EXTENSION pando', port=port)
+        if 'STATEMENT_CACHES' in os.environ:
+            must(name, f"ALTER DATABASE {name} SET pando.statement_caches = {os.environ['STATEMENT_CACHES']}", port=port)
     must(name, f"SELECT citus_set_coordinator_host('127.0.0.1', {COORDINATOR})")
     for port in WORKERS:
         must(name, f"SELECT citus_add_node('127.0.0.1', {port})")

@@ -6,10 +6,12 @@
 #include "pando/base/counter.h"
 #include "pando/base/debug_point.h"
 #include "pando/base/init.h"
+#include "pando/base/statement_caches.h"
 
 void
 base_init(void)
 {
 	counter_init();
 	debug_point_init();
+	statement_caches_init();
 }

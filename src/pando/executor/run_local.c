@@ -25,6 +25,7 @@
 #include "utils/resowner.h"
 #include "utils/snapmgr.h"
 
+#include "pando/base/statement_caches.h"
 #include "pando/executor/run_local.h"
 #include "pando/transaction/access.h"
 #include "pando/transaction/xact.h"
@@ -197,8 +198,9 @@ local_open(const char *sql, int nparams, const Oid *types, ParamListInfo params,
 
 	INSTR_TIME_SET_CURRENT(start);
 	/* A text that has its values in it will hardly be seen again. */
-	stmt = nparams > 0 && roles == NIL ? plan_cached(query, sql, nparams, types, params)
-									   : plan_once(sql, nparams, types, params, roles);
+	stmt = nparams > 0 && roles == NIL && statement_caches != STATEMENT_CACHES_NEVER
+			   ? plan_cached(query, sql, nparams, types, params)
+			   : plan_once(sql, nparams, types, params, roles);
 	query->planning_ms = elapsed_ms(start);
 	if (stmt->commandType == CMD_UTILITY)
 		elog(ERROR, "not a query: %s", sql);

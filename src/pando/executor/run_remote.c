@@ -24,6 +24,7 @@
 #include "utils/builtins.h"
 #include "utils/memutils.h"
 
+#include "pando/base/statement_caches.h"
 #include "pando/executor/explain_worker.h"
 #include "pando/executor/kept_text.h"
 #include "pando/executor/run.h"
@@ -155,7 +156,8 @@ send_params(Flight *flight)
 		count += row->count;
 	}
 	/* What is said of several tasks, or rows, is hardly said again. */
-	reuse = count > 0 && list_length(flight->tasks) == 1 && list_length(task->rows) <= 1;
+	reuse = statement_caches != STATEMENT_CACHES_NEVER && count > 0 &&
+			list_length(flight->tasks) == 1 && list_length(task->rows) <= 1;
 	add_step(flight, STEP_TASK, task);
 	session_send_params(flight->session, params_text(flight, task, reuse), count, values,
 						lengths, run->binary, reuse);

@@ -184,7 +184,6 @@ SELECT pg_relation_size('a') >= 0 FROM r WHERE id = 1;
 SELECT to_regclass('a')::text FROM a WHERE id < 3;
 SELECT obj_description('a'::regclass) FROM a WHERE id < 3;
 SELECT x::regtype::text IS NULL FROM a WHERE x IS NULL;
-SELECT query_to_xml('select 1', true, false, '') IS NOT NULL FROM a WHERE id < 3;
 SELECT count(*) FROM a WHERE y = current_setting('search_path');
 SELECT nullif(pg_backend_pid(), 0) = pg_backend_pid() FROM a WHERE id < 3;
 SELECT txid_current() = txid_current() FROM a WHERE id < 3;

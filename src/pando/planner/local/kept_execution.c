@@ -36,6 +36,7 @@
 #include "utils/snapmgr.h"
 #include "utils/syscache.h"
 
+#include "pando/base/statement_caches.h"
 #include "pando/plan/fragment.h"
 #include "pando/planner/local/kept_execution.h"
 #include "pando/planner/local/lookup_plan.h"
@@ -588,7 +589,8 @@ static void
 kept_start(QueryDesc *query, int eflags)
 {
 	const PlannedStmt *stmt = query->plannedstmt;
-	bool stays = stmt == expected || is_prepared(stmt);
+	bool stays = statement_caches != STATEMENT_CACHES_NEVER &&
+				 (stmt == expected || is_prepared(stmt));
 	StayingPlan *plan = NULL;
 
 	expected = NULL;

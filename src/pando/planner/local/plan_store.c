@@ -12,6 +12,7 @@
 #include "utils/memutils.h"
 #include "utils/syscache.h"
 
+#include "pando/base/statement_caches.h"
 #include "pando/planner/local/mould.h"
 #include "pando/planner/local/plan_store.h"
 
@@ -104,7 +105,7 @@ plan_store_find(PlanStore *store, uint64 hash)
 {
 	StoreEntry *entry = hash_search(store->index, &hash, HASH_FIND, NULL);
 
-	if (entry == NULL)
+	if (entry == NULL || statement_caches == STATEMENT_CACHES_NEVER)
 		return NULL;
 	if (!entry->plan->valid)
 	{
@@ -131,7 +132,8 @@ plan_store_fill(StoredPlan *plan, PlannedStmt *stmt, uint64 mould)
 {
 	MemoryContext old;
 
-	plan->cast = mould_cast(mould, stmt, plan->context);
+	if (statement_caches != STATEMENT_CACHES_NEVER)
+		plan->cast = mould_cast(mould, stmt, plan->context);
 	old = MemoryContextSwitchTo(plan->context);
 	plan->stmt = plan->cast != NULL ? plan->cast->mould->stmt : copyObject(stmt);
 	plan->relations = list_copy(stmt->relationOids);

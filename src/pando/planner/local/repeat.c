@@ -23,6 +23,7 @@
 #include "utils/memutils.h"
 #include "utils/plancache.h"
 
+#include "pando/base/statement_caches.h"
 #include "pando/plan/fragment.h"
 #include "pando/planner/local/local_plan.h"
 #include "pando/planner/local/normal_form.h"
@@ -74,6 +75,8 @@ is_worth_keeping(const Repeat *repeat)
 	uint64 *place = &seen[repeat->hash % NSEEN];
 	bool before = *place == repeat->hash;
 
+	if (statement_caches == STATEMENT_CACHES_ALWAYS)
+		return true;
 	*place = repeat->hash;
 	return before && !is_refused(repeat->hash);
 }
@@ -137,7 +140,8 @@ repeat_plan(Query *query, int cursor_options, RepeatShard shard, Repeat *repeat)
 	RepeatedPlan *plan;
 
 	repeat->query = NULL;
-	if (plan_explained || (cursor_options & CURSOR_OPTS) != 0 ||
+	if (plan_explained || statement_caches == STATEMENT_CACHES_NEVER ||
+		(cursor_options & CURSOR_OPTS) != 0 ||
 		plan_cache_mode == PLAN_CACHE_MODE_FORCE_CUSTOM_PLAN ||
 		!normal_form_take(query, &repeat->form))
 		return NULL;

@@ -22,6 +22,7 @@
 #include "utils/rel.h"
 #include "utils/relcache.h"
 
+#include "pando/base/statement_caches.h"
 #include "pando/planner/query/equality.h"
 #include "pando/planner/local/lookup_plan.h"
 #include "pando/planner/local/settled_plan.h"
@@ -101,7 +102,8 @@ settled_planner(Query *query, const char *source, int cursor_options,
 							? next_planner(query, source, cursor_options, params)
 							: standard_planner(query, source, cursor_options, params);
 
-	settled_source = params != NULL && (plan_is_lookup(stmt) || reads_for_one_row(stmt))
+	settled_source = params != NULL && statement_caches != STATEMENT_CACHES_NEVER &&
+							 (plan_is_lookup(stmt) || reads_for_one_row(stmt))
 						 ? source
 						 : NULL;
 	return stmt;
