@@ -19,6 +19,7 @@
 #include "access/table.h"
 #include "access/tableam.h"
 #include "access/xact.h"
+#include "catalog/namespace.h"
 #include "catalog/dependency.h"
 #include "catalog/index.h"
 #include "catalog/pg_class.h"
@@ -34,6 +35,7 @@
 #include "tcop/tcopprot.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
+#include "utils/varlena.h"
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
@@ -478,7 +480,9 @@ shells_drop(PG_FUNCTION_ARGS)
 	for (int i = 0; i < count; i++)
 	{
 		char *name = TextDatumGetCString(values[i]);
-		Oid relid = DatumGetObjectId(DirectFunctionCall1(to_regclass, values[i]));
+		Oid relid = RangeVarGetRelid(
+			makeRangeVarFromNameList(textToQualifiedNameList(DatumGetTextPP(values[i]))),
+			NoLock, true);
 
 		if (!OidIsValid(relid))
 			continue;

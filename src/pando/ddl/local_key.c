@@ -43,7 +43,8 @@ local_key_load(Oid id)
 	const DistTable *other;
 
 	if (!HeapTupleIsValid(tuple))
-		elog(ERROR, "constraint %u does not exist", id);
+		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_OBJECT),
+						errmsg("constraint with OID %u does not exist", id)));
 	key->id = id;
 	key->form = *(Form_pg_constraint) GETSTRUCT(tuple);
 	ReleaseSysCache(tuple);

@@ -181,6 +181,9 @@ sequence_next(PG_FUNCTION_ARGS)
 	Oid seqid = PG_GETARG_OID(0);
 	char *value;
 
+	if (get_rel_name(seqid) == NULL)
+		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_TABLE),
+						errmsg("relation with OID %u does not exist", seqid)));
 	if (node_is_coordinator())
 		PG_RETURN_INT64(nextval_internal(seqid, true));
 

@@ -18,6 +18,7 @@
 #include "parser/parser.h"
 #include "utils/lsyscache.h"
 
+#include "tcop/utility.h"
 #include "pando/base/name.h"
 #include "pando/ddl/shard_ddl.h"
 
@@ -592,6 +593,8 @@ shard_rename_statement(Node *stmt, const ShardMap *map)
 		if (nodeTag(stmt) == renamers[i].tag)
 			return renamers[i].rename(stmt, map);
 	}
-	elog(ERROR, "cannot apply statement of type %d to a shard", (int) nodeTag(stmt));
+	ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+					errmsg("%s cannot be applied to a shard",
+						   GetCommandTagName(CreateCommandTag(stmt)))));
 	return false;
 }

@@ -77,7 +77,7 @@ sizes_command(List *relids, int32 group)
 		"coalesce(pg_catalog.sum(pg_catalog.pg_relation_size(oid)) / %d, 0)::bigint AS "
 		"now FROM "
 		"pg_catalog.pg_class "
-		"WHERE oid IN (SELECT pg_catalog.to_regclass(name) FROM unnest(names) AS "
+		"WHERE oid IN (SELECT pg_catalog.to_regclass(name) FROM pg_catalog.unnest(names) AS "
 		"name)) AS s",
 		BLCKSZ);
 	return sql.data;

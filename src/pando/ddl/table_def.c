@@ -9,6 +9,7 @@
 
 #include "fmgr.h"
 #include "utils/builtins.h"
+#include "utils/syscache.h"
 #include "utils/ruleutils.h"
 
 #include "pando/base/sql.h"
@@ -54,5 +55,10 @@ table_def_shard_commands(Oid relid, ShardStage stage)
 Datum
 constraint_command(PG_FUNCTION_ARGS)
 {
-	PG_RETURN_TEXT_P(cstring_to_text(pg_get_constraintdef_command(PG_GETARG_OID(0))));
+	Oid constraint = PG_GETARG_OID(0);
+
+	if (!SearchSysCacheExists1(CONSTROID, ObjectIdGetDatum(constraint)))
+		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_OBJECT),
+						errmsg("constraint with OID %u does not exist", constraint)));
+	PG_RETURN_TEXT_P(cstring_to_text(pg_get_constraintdef_command(constraint)));
 }

@@ -523,7 +523,9 @@ apply_statement(Node *stmt, const char *source, List *names)
 
 	job.handler = handler_find(stmt);
 	if (job.handler == NULL)
-		elog(ERROR, "statement cannot be applied: %s", source);
+		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+						errmsg("%s is not a schema change that other nodes send",
+							   GetCommandTagName(CreateCommandTag(stmt)))));
 	take_wait(stmt);
 	job.handler->prepare(&job);
 	if (!job.concerned)

@@ -284,7 +284,8 @@ roles_of_names(const char *names)
 				return roles;
 			continue;
 		}
-		if (sscanf(next, "%2x", &byte) != 1)
+		if (!isxdigit((unsigned char) next[0]) || !isxdigit((unsigned char) next[1]) ||
+			sscanf(next, "%2x", &byte) != 1)
 			elog(ERROR, "malformed signature");
 		appendStringInfoChar(&name, (char) byte);
 		next++;
@@ -326,9 +327,14 @@ act_end(XactEvent event, void *arg)
 Datum
 act_as(PG_FUNCTION_ARGS)
 {
-	char *name = text_to_cstring(PG_GETARG_TEXT_PP(0));
-	char *digest = text_to_cstring(PG_GETARG_TEXT_PP(2));
+	char *name;
+	char *digest;
 
+	/* A procedure can't be STRICT. */
+	if (PG_ARGISNULL(0) || PG_ARGISNULL(1) || PG_ARGISNULL(2))
+		refuse();
+	name = text_to_cstring(PG_GETARG_TEXT_PP(0));
+	digest = text_to_cstring(PG_GETARG_TEXT_PP(2));
 	check((uint64) PG_GETARG_INT64(1), "act", name, digest);
 	if (!acted)
 		GetUserIdAndSecContext(&own_user, &own_context);
