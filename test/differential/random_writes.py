@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Random INSERT, UPDATE, DELETE over the tables of test/regress/sql/compare_setup.sql, which
-have lost columns, as calls of public.compare_writes() of compare_write.sql: it compares what
+have lost columns, over views of them, also behind barriers, and several in a block with subtransactions
+and loops, as calls of public.compare_writes() of compare_write.sql: it compares what
 each returns and all tables after it with plain tables, and undoes it.
 
     random_writes.py SEED [COUNT]           compare COUNT statements
@@ -20,7 +21,16 @@ import cluster
 TABLES = {'a': (['k', 'id', 'x'], ['x', 'y', 'v'], ['k', 'id']), 'b': (['k', 'id', 'x'], ['x', 'y', 'f'], ['k', 'id']),
           'c': (['k', 'ak', 'x'], ['ak', 'x'], None), 'e': (['k', 'x'], ['x', 'name'], None),
           'r': (['id', 'x'], ['x', 'name'], ['id']), 's1': (['id', 'x'], ['id', 'x'], None),
-          'loc': (['id', 'x'], ['x', 'name'], None), 'w': (['k', 'd'], ['d', 't', 'arr'], ['k'])}
+          'loc': (['id', 'x'], ['x', 'name'], None), 'w': (['k', 'd'], ['d', 't', 'arr'], ['k']),
+          'wv_a': (['k', 'id', 'x'], ['x', 'y'], ['k', 'id']), 'wv_b': (['k', 'id', 'x'], ['x', 'y', 'f'], ['k', 'id']),
+          'wv_r': (['id', 'x'], ['x', 'name'], ['id']), 'wv_over': (['k', 'x'], ['x'], None)}
+VIEWS = """CREATE VIEW wv_a AS SELECT k, id, x, y FROM a WHERE x < 6 OR x IS NULL;
+CREATE VIEW wv_b WITH (security_barrier) AS SELECT k, id, x, y, f FROM b WHERE x > 1;
+CREATE VIEW wv_r WITH (security_barrier) AS SELECT id, x, name FROM r WHERE id > 2;
+CREATE VIEW wv_over AS SELECT k, x FROM wv_b WHERE k <> 4;
+"""
+# Columns that tell at most one row.
+UNIQUE = {'r': 'id', 'r2': 'id', 'w': 'k'}
 SOURCES = dict({name: t[0] for name, t in TABLES.items()}, r2=['id', 'rid'], tree=['k', 'id', 'parent'])
 TEXTS = {'y', 'name', 't'}
 names = 0
@@ -77,15 +87,18 @@ def returning(scope, table):
         return ''
     items = [column(scope) for _ in range(random.randint(1, 3))]
     # A row of w has values of sequences, which may be others.
-    if random.random() < 0.2 and table != 'w':
+    if random.random() < 0.2 and table != 'w' and not table.startswith('wv_'):
         items.append(random.choice(scope)[0])
     return ' RETURNING ' + ', '.join(items)
 
 
 def unique_source(scope, key):
     """A source with at most one row for each row that is changed: else the result is open."""
+    name = alias()
+    if random.random() < 0.4:
+        table = random.choice(list(UNIQUE))
+        return f'{table} {name}', [(name, SOURCES[table])], f'{column(scope, 0.7)} = {name}.{UNIQUE[table]}'
     table = random.choice(list(SOURCES))
-    name, (target, _) = alias(), scope[0]
     col = random.choice(SOURCES[table])
     other = [c for c in SOURCES[table] if c != col][0]
     text = f'(SELECT {col} AS q, {random.choice(["min", "max", "count"])}({other}) AS m FROM {table} GROUP BY {col}) {name}'
@@ -101,7 +114,7 @@ def update():
         text, more, on = unique_source(scope, key)
         sources, parts, scope = f' FROM {text}', [on], scope + more
     parts += where(scope)
-    sets = ', '.join(f'{c} = {value(c, scope)}' for c in random.sample(settable, random.randint(1, 2)))
+    sets = ', '.join(f'{c} = {value(c, scope)}' for c in random.sample(settable, min(len(settable), random.randint(1, 2))))
     if random.random() < 0.15 and 'x' in settable:
         t = random.choice(list(SOURCES))
         these = f'FROM {t} z WHERE z.{SOURCES[t][0]} = {column(scope[:1], 0.7)}'
@@ -127,7 +140,8 @@ def delete():
 
 
 def insert():
-    table = random.choice(list(TABLES))
+    # Not into the view without the columns of the key.
+    table = random.choice([name for name in TABLES if name != 'wv_over'])
     columns, _, key = TABLES[table]
     conflict = ''
     if key and random.random() < 0.6:
@@ -139,7 +153,7 @@ def insert():
     if random.random() < 0.4:
         rows, seen = [], set()
         for _ in range(random.randint(1, 4)):
-            row = [random.randint(0, 20) + shift if i < len(key or [1]) else random.choice([random.randint(0, 9), 'NULL', '(SELECT max(id) FROM r2)'])
+            row = ['DEFAULT' if i >= len(key or [1]) and random.random() < 0.1 else random.randint(0, 20) + shift if i < len(key or [1]) else random.choice([random.randint(0, 9), 'NULL', '(SELECT max(id) FROM r2)'])
                    for i, c in enumerate(columns)]
             if tuple(row[:len(key or [1])]) not in seen:
                 rows.append('(' + ', '.join(map(str, row)) + ')')
@@ -169,6 +183,22 @@ def insert():
     return f'INSERT INTO {table} ({", ".join(columns)}) {source}{conflict}' + returning([(table, columns)], table)
 
 
+def block():
+    """Several statements in one, some of them undone, some again with other values."""
+    texts = []
+    for _ in range(random.randint(2, 4)):
+        text = re.sub(r' RETURNING .*', '', random.choice([insert, update, delete])())
+        kind = random.random()
+        if kind < 0.25:
+            text = f"BEGIN {text}; RAISE EXCEPTION 'undo this'; EXCEPTION WHEN raise_exception THEN NULL; END"
+        elif kind < 0.4:
+            text = f'BEGIN {text}; EXCEPTION WHEN OTHERS THEN {re.sub(r" RETURNING .*", "", delete())}; END'
+        elif kind < 0.7 and re.search(r'= \d\b', text) and not text.startswith('INSERT'):
+            text = 'FOR i IN 1 .. 7 LOOP ' + re.sub(r'= \d\b', '= i', text, count=1) + '; END LOOP'
+        texts.append(text)
+    return f'DO $do$BEGIN {"; ".join(texts)}; END$do$'
+
+
 def in_with(text):
     name = alias()
     if ' RETURNING ' not in text:
@@ -184,6 +214,9 @@ def statements(seed, count):
     random.seed(seed)
     texts = []
     for _ in range(count):
+        if random.random() < 0.12:
+            texts.append(block())
+            continue
         text = random.choice([insert, update, update, delete])()
         texts.append(in_with(text) if random.random() < 0.1 else text)
     return texts
@@ -196,6 +229,8 @@ def set_up(database):
         text = setup.read() + write.read().split('\n-- INSERT\n')[0]
     cluster.create_cluster(database)
     cluster.must(database, text + LATER)
+    for schema in ('plain', 'dist'):
+        cluster.must(database, f'SET search_path = {schema}, public; {VIEWS}')
 
 
 def main():

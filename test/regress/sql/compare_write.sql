@@ -325,3 +325,27 @@ UPDATE r SET x = a.id FROM a WHERE a.k = r.id;
 -- A refused change leaves nothing to the statement after it.
 UPDATE a SET k = (SELECT max(x) FROM e);
 SELECT count(*) FROM regexp_split_to_table('a b', ' ');
+
+-- Through views, ON CONFLICT too.
+SELECT $$
+CREATE VIEW w_view AS SELECT k, d, t FROM w WHERE k < 25;
+CREATE VIEW w_barrier WITH (security_barrier) AS SELECT k AS kk, d, t FROM w_view WHERE d > 0;
+$$ AS views \gset
+SET search_path = plain, public;
+:views
+SET search_path = dist, public;
+:views
+SET search_path = public;
+SELECT public.compare_writes($$
+INSERT INTO w_view VALUES (3, 9, 'new'), (100, 9, 'new') ON CONFLICT (k) DO UPDATE SET d = excluded.d + w_view.d, t = excluded.t RETURNING *;
+INSERT INTO w_view VALUES (3, 9, 'new') ON CONFLICT (k) DO NOTHING;
+INSERT INTO w_view AS v VALUES (3, 9, 'new') ON CONFLICT (k) DO UPDATE SET d = excluded.d WHERE v.d > 100;
+INSERT INTO w_view AS v SELECT k, id, y FROM a WHERE id = 7 * k ON CONFLICT (k) DO UPDATE SET d = v.d + excluded.d RETURNING v.k, v.d;
+INSERT INTO w_view AS v SELECT k, max(id), min(y) FROM a GROUP BY k ON CONFLICT (k) DO UPDATE SET (d, t) = (excluded.d + 1, v.t || excluded.t);
+INSERT INTO w_barrier (kk, t) VALUES (2, 'z') ON CONFLICT (kk) DO UPDATE SET t = excluded.t || w_barrier.t RETURNING *;
+INSERT INTO w_barrier (kk, d) SELECT id, x FROM r ON CONFLICT (kk) DO UPDATE SET d = coalesce(excluded.d, 3) WHERE w_barrier.d < 3;
+UPDATE w_barrier SET d = d + 1 WHERE t <> 'x' RETURNING *;
+DELETE FROM w_barrier b USING r WHERE r.id = b.kk RETURNING b.kk, r.id;
+$$);
+SET client_min_messages = warning;
+DROP VIEW plain.w_view, dist.w_view CASCADE;

@@ -14,6 +14,8 @@
 #include "pando/compat/compat.h"
 
 #include "access/sysattr.h"
+#include "access/transam.h"
+#include "catalog/pg_class.h"
 #include "catalog/pg_collation.h"
 #include "catalog/pg_type.h"
 #include "nodes/makefuncs.h"
@@ -115,10 +117,17 @@ typedef struct RecordSearch
 	int depth;
 } RecordSearch;
 
+/* Records, and rows of tables and views that other nodes don't have. */
 static bool
 is_record(const Var *column)
 {
-	return column->vartype == RECORDOID || column->vartype == RECORDARRAYOID;
+	Oid element = get_element_type(column->vartype);
+	Oid relid = get_typ_typrelid(OidIsValid(element) ? element : column->vartype);
+
+	if (column->vartype == RECORDOID || column->vartype == RECORDARRAYOID)
+		return true;
+	return relid >= FirstNormalObjectId && dist_table(relid) == NULL &&
+		   get_rel_relkind(relid) != RELKIND_COMPOSITE_TYPE;
 }
 
 /* Is there one among the columns of a FROM item? */
@@ -136,6 +145,18 @@ item_has_records(Query *query, Index varno)
 	return false;
 }
 
+/* A row as a whole is one of its columns, where it is made of others. */
+static bool
+is_record_column(Query *query, const Var *var)
+{
+	if (var->varattno > 0)
+		return is_record(var);
+	if (var->varattno < InvalidAttrNumber)
+		return false;
+	return item_has_records(query, var->varno) ||
+		   (var->vartype != RECORDOID && is_record(var));
+}
+
 static bool
 record_walker(Node *node, void *context)
 {
@@ -150,9 +171,7 @@ record_walker(Node *node, void *context)
 		if ((int) var->varlevelsup != search->depth ||
 			!bms_is_member(var->varno, search->relids))
 			return false;
-		return var->varattno > 0 ? is_record(var)
-								 : var->varattno == InvalidAttrNumber &&
-									   item_has_records(search->query, var->varno);
+		return is_record_column(search->query, var);
 	}
 	if (IsA(node, Query))
 	{

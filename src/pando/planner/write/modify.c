@@ -17,6 +17,7 @@
 #include "catalog/pg_operator_d.h"
 #include "catalog/pg_type.h"
 #include "fmgr.h"
+#include "catalog/pg_class.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "parser/parse_func.h"
@@ -347,6 +348,26 @@ change_fragment(Query *given, Query *query, const DistTable *target)
 	return fragment;
 }
 
+/*
+ * A view that was replaced by its table leaves its own EXCLUDED behind, whose name the
+ * table's is to have in text.
+ */
+static void
+forget_excluded_of_views(Query *query)
+{
+	Index varno = 0;
+
+	if (query->onConflict == NULL || query->onConflict->exclRelIndex == 0)
+		return;
+	foreach_ptr (RangeTblEntry, rte, query->rtable)
+	{
+		varno++;
+		if (varno != query->onConflict->exclRelIndex && rte->rtekind == RTE_RELATION &&
+			rte->relkind == RELKIND_COMPOSITE_TYPE)
+			rte->alias = rte->eref = makeAlias("excluded of a view", rte->eref->colnames);
+	}
+}
+
 PlannedStmt *
 plan_write(Query *query, int cursor_options, ParamListInfo params)
 {
@@ -362,6 +383,7 @@ plan_write(Query *query, int cursor_options, ParamListInfo params)
 	if (query->commandType == CMD_MERGE)
 		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 						errmsg("MERGE into a distributed table is not supported yet")));
+	forget_excluded_of_views(query);
 	given = query_with_rows_written_out(query);
 	bare = query_without_target_policies(given);
 	if (query->commandType != CMD_INSERT)
