@@ -45,8 +45,36 @@ find_postgres() {
 		PG_CONFIG=/usr/lib/postgresql/15/bin/pg_config
 	fi
 	if ! have_everything; then install_packages; fi
+	if ! may_install; then PG_CONFIG=$(own_postgres); fi
 	BIN=$("$PG_CONFIG" --bindir)
 	export PG_CONFIG BIN
+}
+
+may_install() {
+	[ "$(id -u)" = 0 ] || command -v sudo >/dev/null ||
+		{ [ -w "$("$PG_CONFIG" --pkglibdir)" ] && [ -w "$("$PG_CONFIG" --sharedir)/extension" ]; }
+}
+
+# Prints the pg_config of a copy of PostgreSQL that this user may install into. Its programs find what belongs to
+# them by where they are themselves.
+own_postgres() {
+	local kind dir version own=${XDG_CACHE_HOME:-${HOME:-/tmp}/.cache}/pando/server
+	own=$own$("$PG_CONFIG" --bindir | tr / -)
+	version=$("$PG_CONFIG" --version)
+	if [ "$(cat "$own/version" 2>/dev/null)" != "$version" ]; then
+		step "Copying PostgreSQL to $own, since it can't be installed into where it is" >&2
+		rm -rf "$own"
+		for kind in bindir pkglibdir sharedir; do
+			dir=$("$PG_CONFIG" --$kind)
+			mkdir -p "$own$(dirname "$dir")" && cp -a "$dir" "$own$dir" || die "cannot copy $dir to $own"
+		done
+		for kind in includedir includedir-server libdir; do
+			dir=$("$PG_CONFIG" --$kind)
+			[ -e "$own$dir" ] || { mkdir -p "$own$(dirname "$dir")" && ln -s "$dir" "$own$dir"; }
+		done
+		echo "$version" > "$own/version"
+	fi
+	echo "$own$("$PG_CONFIG" --bindir)/pg_config"
 }
 
 install_packages() {

@@ -56,3 +56,13 @@ WITH RECURSIVE w (id) AS (SELECT 1 UNION ALL SELECT r.x FROM w JOIN r ON r.id = 
 WITH RECURSIVE w (k, id) AS (SELECT k, id FROM tree WHERE parent IS NULL UNION ALL SELECT t.k, t.id FROM w JOIN tree t ON t.parent = w.id AND t.k = w.k)
 SEARCH DEPTH FIRST BY id SET o SELECT k, id, o::text FROM w;
 $$);
+
+-- Columns that a primary key determines, where the table becomes a subquery.
+SELECT * FROM compare($$
+SELECT a.k, a.id, a.y, a.ctid IS NULL FROM a GROUP BY a.k, a.id;
+SELECT a.k, a.y || 'z', max(a.ctid) IS NULL, count(*) FROM a GROUP BY a.k, a.id HAVING a.x > 2;
+SELECT a.id, a.y, (SELECT count(*) FROM b WHERE b.x = a.x) FROM a TABLESAMPLE bernoulli ((SELECT 100)) GROUP BY a.k, a.id ORDER BY a.x, a.id LIMIT 7 /* ordered */;
+SELECT r.id, r.name, count(a.ctid), sum(a.x) FROM r LEFT JOIN a ON a.x = r.id GROUP BY r.id;
+SELECT a, count(*), min(ctid) IS NULL FROM a GROUP BY a.k, a.id;
+SELECT a.k, a.x, sum(b.f) FROM a TABLESAMPLE bernoulli ((SELECT 100)) JOIN b USING (k) GROUP BY a.k, a.id HAVING count(b.ctid) > 1 AND a.y <> 'q';
+$$);

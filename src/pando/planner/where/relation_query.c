@@ -13,10 +13,11 @@
 #include "pando/plan/row_place.h"
 #include "pando/planner/query/flatten.h"
 #include "pando/planner/query/from_item.h"
-#include "pando/planner/where/hazard.h"
+#include "pando/planner/query/group_by.h"
 #include "pando/planner/query/join_tree.h"
 #include "pando/planner/query/part.h"
 #include "pando/planner/query/query_shape.h"
+#include "pando/planner/where/hazard.h"
 #include "pando/planner/where/relation_query.h"
 #include "parser/parse_relation.h"
 #include "parser/parsetree.h"
@@ -228,10 +229,13 @@ redirect_system_columns(Query *level, Index varno, Query *rows, bool whole_row)
 Query *
 relation_become_subquery(Query *level, Index varno)
 {
-	ColumnUse use = use_of_columns(level, varno);
+	ColumnUse use;
 	RowMarkClause *mark = get_parse_rowmark(level, varno);
 	RangeTblEntry *rte;
 	Query *rows;
+
+	level_group_by_determined(level);
+	use = use_of_columns(level, varno);
 
 	rows = query_of_use(level, varno, &use);
 	if (use.system)

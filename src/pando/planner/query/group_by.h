@@ -1,0 +1,18 @@
+/*
+ * group_by.h: columns that a primary key determines, and GROUP BY doesn't name.
+ *
+ * Internal to the planner module.
+ */
+#ifndef PANDO_PLANNER_GROUP_BY_H
+#define PANDO_PLANNER_GROUP_BY_H
+
+#include "pando/compat/compat.h"
+#include "nodes/parsenodes.h"
+
+/*
+ * Names such columns of the level in its GROUP BY, in place, before a table of it becomes
+ * something else. Raises undefined_function for one whose type has no equality.
+ */
+extern void level_group_by_determined(Query *query);
+
+#endif
