@@ -1,19 +1,19 @@
 #!/usr/bin/env python3
 """Every kind of correlated subquery in every place, for every kind of outer item, over the tables of
-test/regress/sql/compare_setup.sql: distributed ones and plain ones have to give the same rows.
+test/regress/sql/compare_setup.sql: distributed ones and plain ones have to give the same rows. Then in every
+place of UPDATE, DELETE and INSERT ... SELECT, for every kind of target: they must have the same rows afterwards.
 
     correlated_matrix.py [PART PARTS]
 
-Without arguments a twelfth of all combinations; `0 1` is all of them.
+Without arguments a twentieth of all combinations; `0 1` is all of them.
 """
 import itertools
-import os
 import re
 import sys
 
 import cluster
+import random_writes
 
-SETUP = os.path.join(os.path.dirname(__file__), '../regress/sql/compare_setup.sql')
 DATABASE = 'correlated_matrix'
 
 # What FROM has, and the outer column that is compared.
@@ -68,28 +68,54 @@ INNER = {
     'outer join': 'SELECT t.x AS n FROM c LEFT JOIN %(t)s t ON t.k = c.k AND t.x = c.x WHERE c.k = %(o)s'}
 TABLES = ['b', 'e']
 
+TARGETS = {'table': ('a o', 'o.k'), 'not key': ('a o', 'o.x'), 'not colocated': ('e o', 'o.x'), 'reference': ('r o', 'o.id'), 'local': ('loc o', 'o.id'),
+           'single shard': ('s1 o', 'o.id'), 'view': ('av o', 'o.k')}
+WRITES = {
+    'set': 'UPDATE %(f)s SET x = (SELECT max(n) FROM (%(q)s) i)', 'set where': 'UPDATE %(f)s SET x = (SELECT count(n) FROM (%(q)s) i) WHERE o.x > 1',
+    'set columns': 'UPDATE %(f)s SET (x) = ROW((SELECT min(n) FROM (%(q)s) i))', 'update exists': 'UPDATE %(f)s SET x = 5 WHERE EXISTS (%(q)s)',
+    'update not exists': 'UPDATE %(f)s SET x = o.x + 1 WHERE NOT EXISTS (%(q)s)', 'update in': 'UPDATE %(f)s SET x = 5 WHERE %(o)s IN (%(q)s)',
+    'update not in': 'UPDATE %(f)s SET x = 5 WHERE %(o)s NOT IN (%(q)s)', 'update from': 'UPDATE %(f)s SET x = j.id FROM r j WHERE j.id = o.x AND EXISTS (%(q)s)',
+    'update from set': 'UPDATE %(f)s SET x = (SELECT count(*) FROM (%(q)s) i) + j.id FROM r2 j WHERE j.id = o.x',
+    'update returning': 'UPDATE %(f)s SET x = o.x RETURNING %(o)s, (SELECT count(n) FROM (%(q)s) i)',
+    'delete exists': 'DELETE FROM %(f)s WHERE EXISTS (%(q)s)', 'delete not exists': 'DELETE FROM %(f)s WHERE NOT EXISTS (%(q)s)',
+    'delete in': 'DELETE FROM %(f)s WHERE %(o)s IN (%(q)s)', 'delete scalar': 'DELETE FROM %(f)s WHERE %(o)s < (SELECT max(n) FROM (%(q)s) i)',
+    'delete any': 'DELETE FROM %(f)s WHERE %(o)s < ANY (%(q)s)', 'delete all': 'DELETE FROM %(f)s WHERE %(o)s >= ALL (%(q)s)',
+    'delete using': 'DELETE FROM %(f)s USING r j WHERE j.id = o.x AND EXISTS (%(q)s)', 'delete returning': 'DELETE FROM %(f)s WHERE o.x = 2 RETURNING %(o)s, EXISTS (%(q)s)',
+    'in with': 'WITH d AS (DELETE FROM %(f)s WHERE EXISTS (%(q)s) RETURNING *) SELECT count(*) FROM d'}
+INSERTS = {'list': 'INSERT INTO c (k, x) SELECT %(o)s, (SELECT max(n) FROM (%(q)s) i) FROM %(f)s WHERE %(o)s IS NOT NULL', 'lateral': 'INSERT INTO e (k, x) SELECT i.n, %(o)s FROM %(f)s JOIN LATERAL (%(q)s) i ON i.n IS NOT NULL',
+           'where': 'INSERT INTO c (k, x) SELECT %(o)s, %(o)s FROM %(f)s WHERE %(o)s IS NOT NULL AND EXISTS (%(q)s)'}
 
-def statements():
-    for table, (f, o), place, inner in itertools.product(TABLES, OUTER.values(), PLACES.values(), INNER.values()):
+
+def combinations(outer, places):
+    for table, (f, o), place, inner in itertools.product(TABLES, outer.values(), places.values(), INNER.values()):
         yield place % {'f': f, 'o': o, 'q': inner % {'t': table, 'o': o}}
 
 
-def main():
-    part, parts = map(int, sys.argv[1:3]) if len(sys.argv) > 2 else (5, 12)
+def chosen(all_of_them, part, parts):
     # 17 is prime to all the lengths: each kind is in each part.
-    chosen = [s for i, s in enumerate(statements()) if i * 17 // 5 % parts == part]
-    cluster.create_cluster(DATABASE)
-    with open(SETUP, encoding='utf-8') as setup:
-        cluster.must(DATABASE, setup.read())
-    cluster.must(DATABASE, 'CREATE VIEW plain.av AS SELECT * FROM plain.a; CREATE VIEW dist.av AS SELECT * FROM dist.a')
-    failed = 0
-    for start in range(0, len(chosen), 50):
-        text = ';\n'.join(chosen[start:start + 50])
-        out = cluster.psql(DATABASE, f'SELECT public.compare($m${text}$m$)', '-At')
+    return [s for i, s in enumerate(all_of_them) if i * 17 // 5 % parts == part]
+
+
+def compare(statements, function):
+    """Prints what differs; returns whether anything does."""
+    failed = False
+    for start in range(0, len(statements), 50):
+        text = ';\n'.join(statements[start:start + 50])
+        out = cluster.psql(DATABASE, f'SELECT public.{function}($m${text}$m$)', '-At')
         if not re.search(r'^\d+ statements, 0 differ$', out, re.M):
-            failed += 1
+            failed = True
             print(out, flush=True)
-    print(f'{len(chosen)} statements')
+    return failed
+
+
+def main():
+    part, parts = map(int, sys.argv[1:3]) if len(sys.argv) > 2 else (5, 20)
+    reads = chosen(combinations(OUTER, PLACES), part, parts)
+    writes = chosen(itertools.chain(combinations(TARGETS, WRITES), combinations(OUTER, INSERTS)), part, parts)
+    random_writes.set_up(DATABASE)
+    cluster.must(DATABASE, 'CREATE VIEW plain.av AS SELECT * FROM plain.a; CREATE VIEW dist.av AS SELECT * FROM dist.a')
+    failed = compare(reads, 'compare') | compare(writes, 'compare_writes')
+    print(f'{len(reads)} queries, {len(writes)} changes')
     if not failed:
         cluster.drop(DATABASE)
     return 1 if failed else 0

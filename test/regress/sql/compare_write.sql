@@ -349,3 +349,13 @@ DELETE FROM w_barrier b USING r WHERE r.id = b.kk RETURNING b.kk, r.id;
 $$);
 SET client_min_messages = warning;
 DROP VIEW plain.w_view, dist.w_view CASCADE;
+
+-- RETURNING with subqueries that no shard can compute.
+SET search_path = public;
+SELECT public.compare_writes($$
+UPDATE a SET x = x + 1 WHERE id < 30 RETURNING k, x, (WITH z AS (SELECT * FROM e WHERE e.k = a.k) SELECT count(*) FROM z JOIN (SELECT DISTINCT x FROM z) v USING (x));
+DELETE FROM a WHERE x = 2 RETURNING x, EXISTS (WITH RECURSIVE z AS (SELECT id, parent FROM tree WHERE k = a.x UNION SELECT t.id, t.parent FROM z JOIN tree t ON t.id = z.parent) SELECT 1 FROM z);
+UPDATE r SET name = 'y' WHERE id < 5 RETURNING id, (SELECT max(n) FROM (SELECT rank() OVER (ORDER BY x) AS n FROM b WHERE b.k = r.id) q);
+DELETE FROM s1 WHERE x > 1 RETURNING id, (SELECT x FROM a WHERE a.k = s1.id ORDER BY x LIMIT 1);
+UPDATE a SET x = a.x FROM r WHERE r.id = a.x RETURNING a.id, r.id, (SELECT count(*) FROM a z WHERE z.x = r.id);
+$$);

@@ -19,9 +19,37 @@
 #include "pando/planner/query/from_item.h"
 #include "pando/planner/query/join_tree.h"
 #include "pando/planner/query/whole_row.h"
+#include "pando/planner/where/distribution.h"
 #include "pando/planner/where/hazard.h"
 #include "pando/planner/write/returning.h"
 #include "pando/planner/write/write.h"
+
+static bool
+system_column_walker(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, Var))
+		return ((Var *) node)->varattno < 0;
+	if (IsA(node, Query))
+		return query_tree_walker((Query *) node, system_column_walker, context,
+								 QTW_IGNORE_JOINALIASES);
+	return expression_tree_walker(node, system_column_walker, context);
+}
+
+/*
+ * Those of an INSERT's rows are known here; copies of a row might each give another. What
+ * has changed has a new place, which a part of the statement would not find.
+ */
+static bool
+sublinks_are_for_here(Query *query, const DistTable *target)
+{
+	if (query->commandType == CMD_INSERT)
+		return true;
+	return !system_column_walker((Node *) query->returningList, NULL) &&
+		   (table_has_copies(target) ||
+			distribution_of_query(query).kind == DIST_COORDINATOR);
+}
 
 bool
 returning_is_computed_here(Query *query)
@@ -34,7 +62,7 @@ returning_is_computed_here(Query *query)
 	target = dist_table(rt_fetch(query->resultRelation, query->rtable)->relid);
 	if (target == NULL || target->kind == TABLE_MANAGED_LOCAL)
 		return false;
-	if (query->commandType == CMD_INSERT && checkExprHasSubLink(returning))
+	if (checkExprHasSubLink(returning) && sublinks_are_for_here(query, target))
 		return true;
 	if (table_has_copies(target) && expression_varies(returning))
 		return true;
