@@ -264,11 +264,15 @@ is_alone(const FragmentRun *run, bool write)
 		   (!write || ((Task *) linitial(run->tasks))->nplacements == 1);
 }
 
-/* May the statement read a node by several commands? */
+/* May the statement read a node by several commands? What locks rows reads them anew,
+ * newer ones, when one has changed. */
 static bool
 is_one_of_several(const FragmentRun *run)
 {
-	return run->fragment->command == CMD_SELECT && !run->fragment->locks &&
+	const Fragment *fragment = run->fragment;
+
+	return fragment->command == CMD_SELECT && !fragment->locks && !fragment->first_copy &&
+		   fragment->restart == 0 &&
 		   (!run->whole || run->subruns != NIL || run->explain.analyze ||
 			list_length(run->tasks) > MAX_UNION || xact_shares_snapshot(run->estate));
 }
