@@ -17,6 +17,10 @@ CREATE OR REPLACE FUNCTION pando.fragment(number int, VARIADIC arguments "any") 
 CREATE OR REPLACE FUNCTION pando.refuse_several_sources(bigint, text)
 	RETURNS boolean LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'refuse_several_sources';
 
+-- Part of ON CONFLICT DO UPDATE through a view: the row that it met is not one of the view's.
+CREATE OR REPLACE FUNCTION pando.refuse_hidden_row(view text, "column" "any") RETURNS boolean
+	LANGUAGE c STABLE PARALLEL SAFE AS 'MODULE_PATHNAME', 'refuse_hidden_row';
+
 -- Of a subquery in SET (a, b) = (SELECT ...) that was joined: it has one row, or it fails.
 CREATE OR REPLACE FUNCTION pando.refuse_second_row(number bigint) RETURNS boolean
 	LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'refuse_second_row';

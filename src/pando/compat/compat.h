@@ -56,4 +56,12 @@
 #define compat_guc_variables(count) get_guc_variables(count)
 #endif
 
+/*
+ * Minor releases of 2026 check that the row which ON CONFLICT DO UPDATE through a view
+ * meets is one that the view shows, by a kind of check after those that the first
+ * releases know. Include nodes/parsenodes.h.
+ */
+#define compat_is_view_conflict_check(kind)                                              \
+	((int) (kind) > (int) WCO_RLS_MERGE_DELETE_CHECK)
+
 #endif

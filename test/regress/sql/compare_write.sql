@@ -344,6 +344,12 @@ INSERT INTO w_view AS v SELECT k, id, y FROM a WHERE id = 7 * k ON CONFLICT (k) 
 INSERT INTO w_view AS v SELECT k, max(id), min(y) FROM a GROUP BY k ON CONFLICT (k) DO UPDATE SET (d, t) = (excluded.d + 1, v.t || excluded.t);
 INSERT INTO w_barrier (kk, t) VALUES (2, 'z') ON CONFLICT (kk) DO UPDATE SET t = excluded.t || w_barrier.t RETURNING *;
 INSERT INTO w_barrier (kk, d) SELECT id, x FROM r ON CONFLICT (kk) DO UPDATE SET d = coalesce(excluded.d, 3) WHERE w_barrier.d < 3;
+INSERT INTO w VALUES (26), (27) ON CONFLICT (k) DO NOTHING;
+INSERT INTO w_view (k, d) VALUES (26, 1) ON CONFLICT (k) DO UPDATE SET d = 100 WHERE 1 / (w_view.k - 26) > 0;
+INSERT INTO w_view (k, d) VALUES (4, 1), (26, 2) ON CONFLICT (k) DO UPDATE SET d = excluded.d;
+INSERT INTO w_view (k, d) SELECT k + 20, d FROM w WHERE k IN (6, 7) ON CONFLICT (k) DO UPDATE SET d = excluded.d RETURNING k;
+INSERT INTO w_view (k, d) VALUES (26, 1) ON CONFLICT (k) DO NOTHING;
+WITH i AS (INSERT INTO w_view (k, d) VALUES (27, 1) ON CONFLICT (k) DO UPDATE SET d = 5 RETURNING k) SELECT count(*) FROM i;
 UPDATE w_barrier SET d = d + 1 WHERE t <> 'x' RETURNING *;
 DELETE FROM w_barrier b USING r WHERE r.id = b.kk RETURNING b.kk, r.id;
 $$);

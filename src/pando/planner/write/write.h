@@ -52,6 +52,12 @@ extern bool conflict_has_sublinks(Query *insert);
 extern Query *query_without_target_policies(Query *query);
 
 /*
+ * The INSERT with its checks that ON CONFLICT meets only rows which the view shows as part
+ * of the condition of DO UPDATE; the same Query if there are none.
+ */
+extern Query *query_with_conflict_checks(Query *query);
+
+/*
  * The statement, and those in its WITH, with the WHERE clauses of the security_barrier
  * views through which tables are changed among their conditions, and safe there from the
  * others; the same Query if there are none.
