@@ -351,8 +351,9 @@ xact_callback(XactEvent event, void *arg)
 	switch (event)
 	{
 		case XACT_EVENT_PRE_COMMIT:
-			statement_snapshot_end(true);
 			pre_commit();
+			/* What is done before it may read, too. */
+			statement_snapshot_end(true);
 			break;
 		case XACT_EVENT_COMMIT:
 			post_commit();
@@ -366,8 +367,8 @@ xact_callback(XactEvent event, void *arg)
 			call_back(XACT_MOMENT_END, false);
 			break;
 		case XACT_EVENT_PRE_PREPARE:
-			statement_snapshot_end(true);
 			refuse_prepare();
+			statement_snapshot_end(true);
 			break;
 		case XACT_EVENT_PREPARE:
 			prepared_done();

@@ -33,7 +33,7 @@ typedef struct Numbered
 	MemoryContextCallback on_reset; /* first */
 	dlist_node link;
 	EState *estate;
-	int number;
+	int number; /* 0: none yet, the execution of before that had the state has ended */
 } Numbered;
 
 static dlist_head numbered = DLIST_STATIC_INIT(numbered);
@@ -45,28 +45,48 @@ numbered_forget(void *arg)
 	dlist_delete(&((Numbered *) arg)->link);
 }
 
-int
-statement_number(EState *estate)
+static Numbered *
+numbered_by_state(const EState *estate)
 {
-	EState *outermost = nesting_outermost(estate);
-	Numbered *entry;
 	dlist_iter iter;
 
 	dlist_foreach (iter, &numbered)
 	{
-		entry = dlist_container(Numbered, link, iter.cur);
-		if (entry->estate == outermost)
-			return entry->number;
+		Numbered *entry = dlist_container(Numbered, link, iter.cur);
+
+		if (entry->estate == estate)
+			return entry;
 	}
-	entry = MemoryContextAllocZero(outermost->es_query_cxt, sizeof(Numbered));
-	entry->on_reset.func = numbered_forget;
-	entry->on_reset.arg = entry;
-	entry->estate = outermost;
-	last_number = last_number == INT_MAX ? 1 : last_number + 1;
-	entry->number = last_number;
-	dlist_push_head(&numbered, &entry->link);
-	MemoryContextRegisterResetCallback(outermost->es_query_cxt, &entry->on_reset);
+	return NULL;
+}
+
+int
+statement_number(EState *estate)
+{
+	EState *outermost = nesting_outermost(estate);
+	Numbered *entry = numbered_by_state(outermost);
+
+	if (entry == NULL)
+	{
+		entry = MemoryContextAllocZero(outermost->es_query_cxt, sizeof(Numbered));
+		entry->on_reset.func = numbered_forget;
+		entry->on_reset.arg = entry;
+		entry->estate = outermost;
+		dlist_push_head(&numbered, &entry->link);
+		MemoryContextRegisterResetCallback(outermost->es_query_cxt, &entry->on_reset);
+	}
+	if (entry->number == 0)
+		entry->number = last_number = last_number == INT_MAX ? 1 : last_number + 1;
 	return entry->number;
+}
+
+void
+xact_execution_ends(const EState *estate)
+{
+	Numbered *entry = numbered_by_state(estate);
+
+	if (entry != NULL)
+		entry->number = 0;
 }
 
 /* ------------------------------------------------------------------------------------

@@ -52,6 +52,10 @@ extern Session *xact_session_of(const DistNode *node, XactAccess access, EState 
  */
 extern bool xact_shares_snapshot(EState *estate);
 
+/* The execution ends, but its state is kept for one that comes later and sees what is
+ * there then. */
+extern void xact_execution_ends(const EState *estate);
+
 /*
  * May several sessions share the owner's snapshot of the node, for the reads of this
  * statement? Only if it is its own transaction and can't write; the caller knows of

@@ -41,6 +41,7 @@
 #include "pando/planner/local/kept_execution.h"
 #include "pando/planner/local/lookup_plan.h"
 #include "pando/remote/session.h"
+#include "pando/transaction/xact.h"
 
 /* The one used longest ago makes room. */
 #define MAX_KEPT 128
@@ -552,6 +553,7 @@ rest(KeptExecution *kept, QueryDesc *query)
 	/* Of the run alone; the newest are at the head. */
 	while (list_length(kept->estate->es_exprcontexts) > kept->ncontexts)
 		FreeExprContext(linitial(kept->estate->es_exprcontexts), true);
+	xact_execution_ends(kept->estate);
 	old = MemoryContextSwitchTo(kept->run_context);
 	end_nodes(kept);
 	MemoryContextSwitchTo(old);
