@@ -6,8 +6,6 @@
 #include "pando/ddl/drop.h"
 #include "pando/ddl/init.h"
 #include "pando/ddl/settings.h"
-#include "pando/ddl/shell_size.h"
-#include "pando/ddl/shell_stats.h"
 #include "pando/ddl/utility.h"
 
 void
@@ -15,7 +13,5 @@ ddl_init(void)
 {
 	settings_init();
 	drop_init();
-	shell_size_init();
-	shell_stats_init();
 	utility_init();
 }

@@ -27,10 +27,10 @@
 #include "pando/base/name.h"
 #include "pando/base/sql.h"
 #include "pando/ddl/outside.h"
-#include "pando/ddl/shell_stats.h"
 #include "pando/ddl/statements.h"
 #include "pando/metadata/node.h"
 #include "pando/metadata/table.h"
+#include "pando/statistics/shell_stats.h"
 #include "pando/transaction/xact.h"
 
 /* VACUUM (options) without its list of tables. */

@@ -6,7 +6,8 @@
 
 #include "pando/compat/compat.h"
 
-#include "pando/executor/run.h"
+#include "pando/executor/subplan.h"
+#include "pando/plan/fragment.h"
 
 /* Runs an exchange whose query is started, and notes what came of it. */
 extern void exchange_run(FragmentRun *run, const SubResult *sub, QueryDesc *query,

@@ -21,6 +21,8 @@
 #include "pando/base/sql.h"
 #include "pando/executor/explain.h"
 #include "pando/executor/explain_worker.h"
+#include "pando/executor/run.h"
+#include "pando/executor/settings.h"
 #include "pando/executor/subplan.h"
 #include "pando/transaction/access.h"
 #include "pando/transaction/xact.h"

@@ -22,7 +22,9 @@
 #include "portability/instr_time.h"
 #include "utils/memutils.h"
 
+#include "pando/executor/fan.h"
 #include "pando/executor/run.h"
+#include "pando/executor/settings.h"
 #include "pando/transaction/xact.h"
 
 /* Planner's cost of a node's tasks from which on they are worth several sessions. */

@@ -10,10 +10,10 @@
 #include "pando/executor/explain_worker.h"
 #include "pando/executor/init.h"
 #include "pando/executor/intermediate.h"
-#include "pando/executor/run.h"
 #include "pando/executor/lock_rows.h"
 #include "pando/executor/shard_choice.h"
 #include "pando/executor/scan.h"
+#include "pando/executor/settings.h"
 #include "pando/executor/steps.h"
 #include "pando/executor/subplan.h"
 

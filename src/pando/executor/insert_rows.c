@@ -17,6 +17,7 @@
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 
+#include "pando/executor/insert_rows.h"
 #include "pando/executor/run.h"
 
 /* Without execution (EXPLAIN) volatile functions must not be called. */

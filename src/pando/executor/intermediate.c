@@ -25,6 +25,7 @@
 #include "nodes/nodeFuncs.h"
 #include "nodes/supportnodes.h"
 #include "pgstat.h"
+#include "port/pg_bswap.h"
 #include "storage/fd.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
@@ -34,7 +35,8 @@
 
 #include "pando/executor/decode.h"
 #include "pando/executor/intermediate.h"
-#include "pando/executor/run.h"
+#include "pando/executor/settings.h"
+#include "pando/plan/template.h"
 #include "pando/transaction/xact.h"
 
 PG_FUNCTION_INFO_V1(result_append);

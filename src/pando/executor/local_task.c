@@ -10,7 +10,9 @@
 #include "utils/memutils.h"
 
 #include "pando/executor/explain_worker.h"
+#include "pando/executor/local_task.h"
 #include "pando/executor/run.h"
+#include "pando/executor/task.h"
 
 /* The fragment's values and the rows', for $1.. */
 static ParamListInfo

@@ -32,7 +32,7 @@
 #include "pando/base/name.h"
 #include "pando/base/sql.h"
 #include "pando/executor/lock_rows.h"
-#include "pando/executor/run.h"
+#include "pando/executor/spill.h"
 #include "pando/metadata/node.h"
 #include "pando/metadata/shard_relation.h"
 #include "pando/metadata/table.h"

@@ -20,7 +20,11 @@
 #include "utils/sortsupport.h"
 #include "utils/typcache.h"
 
+#include "pando/executor/flight.h"
+#include "pando/executor/order.h"
 #include "pando/executor/run.h"
+#include "pando/executor/settings.h"
+#include "pando/executor/spill.h"
 
 typedef struct SortKeys
 {

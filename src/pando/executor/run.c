@@ -11,8 +11,14 @@
 #include "utils/typcache.h"
 
 #include "pando/base/counter.h"
+#include "pando/executor/flight.h"
+#include "pando/executor/local_task.h"
 #include "pando/executor/lost_copy.h"
+#include "pando/executor/order.h"
 #include "pando/executor/run.h"
+#include "pando/executor/settings.h"
+#include "pando/executor/subplan.h"
+#include "pando/executor/write.h"
 #include "pando/transaction/xact.h"
 
 /* Descriptor of the rows that come out; NULL when none do. */
@@ -78,93 +84,6 @@ run_row_context(FragmentRun *run)
 		run->row_context = AllocSetContextCreate(run->context, "pando fragment row",
 												 ALLOCSET_DEFAULT_SIZES);
 	return run->row_context;
-}
-
-/* ------------------------------------------------------------------------------------
- * The spill.
- */
-
-static Tuplestorestate *
-make_store(FragmentRun *run)
-{
-	MemoryContext old = MemoryContextSwitchTo(run->context);
-	ResourceOwner owner = CurrentResourceOwner;
-	Tuplestorestate *store;
-
-	/* A statement nested in a subtransaction may be the one that makes us spill. */
-	CurrentResourceOwner = run->owner;
-	store = tuplestore_begin_heap(false, false, work_mem);
-	CurrentResourceOwner = owner;
-	MemoryContextSwitchTo(old);
-	return store;
-}
-
-/* Keeps a row for later. */
-void
-spill_put(FragmentRun *run, Spill *spill, Datum *values, bool *nulls)
-{
-	if (spill->store == NULL)
-		spill->store = make_store(run);
-	tuplestore_putvalues(spill->store, run->desc, values, nulls);
-	spill->put++;
-}
-
-/* Hands out the values of a slot; they stay valid until the slot is used again. */
-void
-slot_values(TupleTableSlot *slot, int ncolumns, Datum *values, bool *nulls)
-{
-	slot_getallattrs(slot);
-	memcpy(values, slot->tts_values, sizeof(Datum) * ncolumns);
-	memcpy(nulls, slot->tts_isnull, sizeof(bool) * ncolumns);
-}
-
-TupleTableSlot *
-row_as_virtual(TupleTableSlot *row, TupleTableSlot *slot)
-{
-	slot_values(row, slot->tts_tupleDescriptor->natts, slot->tts_values,
-				slot->tts_isnull);
-	return ExecStoreVirtualTuple(slot);
-}
-
-TupleTableSlot *
-spill_slot(FragmentRun *run, Spill *spill)
-{
-	if (spill->slot == NULL)
-	{
-		MemoryContext old = MemoryContextSwitchTo(run->context);
-
-		spill->slot = MakeTupleTableSlot(run->desc, &TTSOpsMinimalTuple);
-		MemoryContextSwitchTo(old);
-	}
-	return spill->slot;
-}
-
-/* Reading never goes past what was put in: the read position could not go on then. */
-bool
-spill_next(FragmentRun *run, Spill *spill, Datum *values, bool *nulls)
-{
-	TupleTableSlot *slot;
-	MemoryContext old;
-
-	if (spill->taken == spill->put)
-		return false;
-	slot = spill_slot(run, spill);
-	/* The slot owns a row that comes from a file, longer than the caller's row lives. */
-	old = MemoryContextSwitchTo(run->context);
-	if (!tuplestore_gettupleslot(spill->store, true, false, slot))
-		elog(ERROR, "rows of a fragment are missing");
-	MemoryContextSwitchTo(old);
-	spill->taken++;
-	slot_values(slot, run->desc->natts, values, nulls);
-	return true;
-}
-
-void
-spill_end(Spill *spill)
-{
-	if (spill->store != NULL)
-		tuplestore_end(spill->store);
-	spill->store = NULL;
 }
 
 /* ------------------------------------------------------------------------------------

@@ -10,8 +10,8 @@
 #include "executor/executor.h"
 #include "nodes/extensible.h"
 
-#include "pando/executor/run.h"
 #include "pando/executor/shard_choice.h"
+#include "pando/executor/spill.h"
 #include "pando/metadata/table.h"
 #include "pando/plan/fragment.h"
 

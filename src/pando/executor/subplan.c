@@ -20,6 +20,7 @@
 #include "pando/executor/exchange.h"
 #include "pando/executor/explain_worker.h"
 #include "pando/executor/intermediate.h"
+#include "pando/executor/run.h"
 #include "pando/executor/subplan.h"
 #include "pando/transaction/xact.h"
 

@@ -22,9 +22,13 @@
 #include "pando/base/literal.h"
 #include "pando/base/name.h"
 #include "pando/executor/exchange.h"
+#include "pando/executor/insert_rows.h"
 #include "pando/executor/lost_copy.h"
 #include "pando/executor/run.h"
 #include "pando/executor/scan.h"
+#include "pando/executor/settings.h"
+#include "pando/executor/subplan.h"
+#include "pando/executor/task.h"
 #include "pando/metadata/shard_relation.h"
 #include "pando/transaction/xact.h"
 
@@ -579,4 +583,19 @@ run_prepare_tasks(FragmentRun *run)
 									: 0);
 	}
 	MemoryContextSwitchTo(old);
+}
+
+void
+task_count(FragmentRun *run, Task *task, uint64 processed)
+{
+	if (run->fragment->command != CMD_SELECT && task->counted &&
+		task->processed != processed)
+		ereport(ERROR,
+				(errcode(ERRCODE_DATA_CORRUPTED),
+				 errmsg("copies of shard " INT64_FORMAT " differ", task->shard_id),
+				 errdetail("The statement changed " UINT64_FORMAT
+						   " rows in one copy and " UINT64_FORMAT " rows in another.",
+						   task->processed, processed)));
+	task->processed = processed;
+	task->counted = true;
 }

@@ -10,7 +10,11 @@
 
 #include "utils/memutils.h"
 
+#include "pando/executor/flight.h"
+#include "pando/executor/local_task.h"
 #include "pando/executor/run.h"
+#include "pando/executor/settings.h"
+#include "pando/executor/write.h"
 #include "pando/transaction/xact.h"
 
 /* A task on one of its placements. */
@@ -20,21 +24,6 @@ typedef struct Copy
 	const DistNode *node;
 	bool local;
 } Copy;
-
-void
-task_count(FragmentRun *run, Task *task, uint64 processed)
-{
-	if (run->fragment->command != CMD_SELECT && task->counted &&
-		task->processed != processed)
-		ereport(ERROR,
-				(errcode(ERRCODE_DATA_CORRUPTED),
-				 errmsg("copies of shard " INT64_FORMAT " differ", task->shard_id),
-				 errdetail("The statement changed " UINT64_FORMAT
-						   " rows in one copy and " UINT64_FORMAT " rows in another.",
-						   task->processed, processed)));
-	task->processed = processed;
-	task->counted = true;
-}
 
 /* Must the rows of RETURNING be put back into the order of the VALUES list? */
 static bool

@@ -19,6 +19,7 @@
 #include "pando/monitor/init.h"
 #include "pando/planner/init.h"
 #include "pando/remote/init.h"
+#include "pando/statistics/init.h"
 #include "pando/transaction/init.h"
 #include "utils/guc.h"
 
@@ -44,6 +45,7 @@ _PG_init(void)
 	transaction_init();
 	planner_init();
 	executor_init();
+	statistics_init();
 	copy_init();
 	ddl_init();
 	cluster_init();

@@ -3,7 +3,7 @@
  *
  * PostgreSQL's own planner answers, up to its choice of paths: no plan is made. It sees
  * the shell tables with the sizes and statistics that ANALYZE took from the shards
- * (ddl/shell_stats.c), as if all rows were here.
+ * (statistics/shell_stats.c), as if all rows were here.
  */
 #include "pando/compat/compat.h"
 

@@ -2,8 +2,8 @@
  * shell_stats.h: what the planner knows of a distributed table: size and column
  * statistics of the shell, taken from the shards.
  */
-#ifndef PANDO_DDL_SHELL_STATS_H
-#define PANDO_DDL_SHELL_STATS_H
+#ifndef PANDO_STATISTICS_SHELL_STATS_H
+#define PANDO_STATISTICS_SHELL_STATS_H
 
 #include "pando/compat/compat.h"
 #include "nodes/pg_list.h"
@@ -12,7 +12,7 @@
  */
 extern void shell_stats_gather(List *relids);
 
-/* Registers the job that follows autovacuum; for ddl_init. */
+/* Registers the job that follows autovacuum; for statistics_init. */
 extern void shell_stats_init(void);
 
 #endif

@@ -41,7 +41,7 @@
 #include "utils/syscache.h"
 
 #include "pando/base/name.h"
-#include "pando/ddl/shell_sample.h"
+#include "pando/statistics/shell_sample.h"
 
 /* The core's limit, beyond which a value counts by its width alone. */
 #define WIDTH_MAX 1024

@@ -26,11 +26,11 @@
 #include "utils/snapmgr.h"
 #include "utils/syscache.h"
 
-#include "pando/ddl/shell_sample.h"
-#include "pando/ddl/shell_size.h"
-#include "pando/ddl/shell_stats.h"
 #include "pando/metadata/node.h"
 #include "pando/metadata/table.h"
+#include "pando/statistics/shell_sample.h"
+#include "pando/statistics/shell_size.h"
+#include "pando/statistics/shell_stats.h"
 #include "pando/transaction/maintenance.h"
 #include "pando/transaction/xact.h"
 

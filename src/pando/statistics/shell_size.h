@@ -1,8 +1,8 @@
 /*
  * shell_size.h: how large a distributed table is, all shards together.
  */
-#ifndef PANDO_DDL_SHELL_SIZE_H
-#define PANDO_DDL_SHELL_SIZE_H
+#ifndef PANDO_STATISTICS_SHELL_SIZE_H
+#define PANDO_STATISTICS_SHELL_SIZE_H
 
 #include "pando/compat/compat.h"
 #include "nodes/pg_list.h"

@@ -1,8 +1,8 @@
 /*
  * shell_sample.h: column statistics of a distributed table, from a sample of its rows.
  */
-#ifndef PANDO_DDL_SHELL_SAMPLE_H
-#define PANDO_DDL_SHELL_SAMPLE_H
+#ifndef PANDO_STATISTICS_SHELL_SAMPLE_H
+#define PANDO_STATISTICS_SHELL_SAMPLE_H
 
 #include "pando/compat/compat.h"
 

@@ -24,12 +24,11 @@
 
 #include "pando/base/name.h"
 #include "pando/catalog/partition.h"
-#include "pando/ddl/handler.h"
-#include "pando/ddl/shell_size.h"
 #include "pando/metadata/node.h"
 #include "pando/metadata/shard_relation.h"
 #include "pando/metadata/table.h"
 #include "pando/planner/fragment/estimate.h"
+#include "pando/statistics/shell_size.h"
 #include "pando/transaction/xact.h"
 
 /* For so long what the nodes said of a table without statistics is used again. */
@@ -42,6 +41,29 @@
 /* ------------------------------------------------------------------------------------
  * Asking the nodes.
  */
+
+/* The names of the table's shards on the group's node, as elements of an array. */
+static void
+append_shard_names(StringInfo sql, const DistTable *table, int32 group)
+{
+	const char *separator = "";
+
+	if (table->kind == TABLE_MANAGED_LOCAL)
+		return; /* it is its own shard */
+	for (int i = 0; i < table->nshards; i++)
+	{
+		const Shard *shard = &table->shards[i];
+
+		for (int j = 0; j < shard->nplacements; j++)
+		{
+			if (shard->placements[j].group != group)
+				continue;
+			appendStringInfo(sql, "%s%s", separator,
+							 quote_literal_cstr(shard_table_name(table, shard->id)));
+			separator = ", ";
+		}
+	}
+}
 
 static char *
 sizes_command(List *relids, int32 group)
@@ -58,14 +80,7 @@ sizes_command(List *relids, int32 group)
 	foreach (cell, relids)
 	{
 		appendStringInfo(&sql, "%s(%d, ARRAY[", separator, foreach_current_index(cell));
-		separator = "";
-		foreach_ptr (ShardMap, map, job_shard_maps(lfirst_oid(cell), group))
-		{
-			appendStringInfo(&sql, "%s%s", separator,
-							 quote_literal_cstr(shard_table_name(
-								 dist_table_require(map->relid), map->shard_id)));
-			separator = ", ";
-		}
+		append_shard_names(&sql, dist_table_require(lfirst_oid(cell)), group);
 		appendStringInfoString(&sql, "]::text[])");
 		separator = ", ";
 	}
@@ -77,7 +92,8 @@ sizes_command(List *relids, int32 group)
 		"coalesce(pg_catalog.sum(pg_catalog.pg_relation_size(oid)) / %d, 0)::bigint AS "
 		"now FROM "
 		"pg_catalog.pg_class "
-		"WHERE oid IN (SELECT pg_catalog.to_regclass(name) FROM pg_catalog.unnest(names) AS "
+		"WHERE oid IN (SELECT pg_catalog.to_regclass(name) FROM pg_catalog.unnest(names) "
+		"AS "
 		"name)) AS s",
 		BLCKSZ);
 	return sql.data;

@@ -1,5 +1,5 @@
 /*
- * run_remote.c: a run's tasks on other nodes.
+ * flight.c: a run's tasks on other nodes.
  *
  * All tasks of one node go in one flight over the transaction's owner session (fan.c has
  * the exception):
@@ -26,8 +26,12 @@
 
 #include "pando/base/statement_caches.h"
 #include "pando/executor/explain_worker.h"
+#include "pando/executor/fan.h"
+#include "pando/executor/flight.h"
 #include "pando/executor/kept_text.h"
+#include "pando/executor/order.h"
 #include "pando/executor/run.h"
+#include "pando/executor/task.h"
 #include "pando/transaction/access.h"
 #include "pando/transaction/xact.h"
 
