@@ -21,6 +21,10 @@ CREATE OR REPLACE FUNCTION pando.refuse_several_sources(bigint, text)
 CREATE OR REPLACE FUNCTION pando.refuse_hidden_row(view text, "column" "any") RETURNS boolean
 	LANGUAGE c STABLE PARALLEL SAFE AS 'MODULE_PATHNAME', 'refuse_hidden_row';
 
+-- Part of RETURNING of a write through a view WITH CHECK OPTION: the row isn't one of the view's.
+CREATE OR REPLACE FUNCTION pando.refuse_written_row(view text, shown boolean, VARIADIC columns "any") RETURNS boolean
+	LANGUAGE c STABLE PARALLEL SAFE AS 'MODULE_PATHNAME', 'refuse_written_row';
+
 -- Of a subquery in SET (a, b) = (SELECT ...) that was joined: it has one row, or it fails.
 CREATE OR REPLACE FUNCTION pando.refuse_second_row(number bigint) RETURNS boolean
 	LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'refuse_second_row';

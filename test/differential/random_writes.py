@@ -23,11 +23,14 @@ TABLES = {'a': (['k', 'id', 'x'], ['x', 'y', 'v'], ['k', 'id']), 'b': (['k', 'id
           'r': (['id', 'x'], ['x', 'name'], ['id']), 's1': (['id', 'x'], ['id', 'x'], None),
           'loc': (['id', 'x'], ['x', 'name'], None), 'w': (['k', 'd'], ['d', 't', 'arr'], ['k']),
           'wv_a': (['k', 'id', 'x'], ['x', 'y'], ['k', 'id']), 'wv_b': (['k', 'id', 'x'], ['x', 'y', 'f'], ['k', 'id']),
-          'wv_r': (['id', 'x'], ['x', 'name'], ['id']), 'wv_over': (['k', 'x'], ['x'], None)}
+          'wv_r': (['id', 'x'], ['x', 'name'], ['id']), 'wv_over': (['k', 'x'], ['x'], None),
+          'wv_kept': (['k', 'id', 'x'], ['x', 'y'], ['k', 'id']), 'wv_rkept': (['id', 'x'], ['x', 'name'], ['id'])}
 VIEWS = """CREATE VIEW wv_a AS SELECT k, id, x, y FROM a WHERE x < 6 OR x IS NULL;
 CREATE VIEW wv_b WITH (security_barrier) AS SELECT k, id, x, y, f FROM b WHERE x > 1;
 CREATE VIEW wv_r WITH (security_barrier) AS SELECT id, x, name FROM r WHERE id > 2;
 CREATE VIEW wv_over AS SELECT k, x FROM wv_b WHERE k <> 4;
+CREATE VIEW wv_kept AS SELECT k, id, x, y FROM wv_a WHERE y IS NULL OR y <> 'new' WITH CASCADED CHECK OPTION;
+CREATE VIEW wv_rkept AS SELECT id, x, name FROM r WHERE x < (SELECT 12) OR name LIKE 'n%' WITH LOCAL CHECK OPTION;
 """
 # Columns that tell at most one row.
 UNIQUE = {'r': 'id', 'r2': 'id', 'w': 'k'}
@@ -141,7 +144,8 @@ def delete():
 
 def insert():
     # Not into the view without the columns of the key.
-    table = random.choice([name for name in TABLES if name != 'wv_over'])
+    # Where rows break a key and a view's check it is open which of them is seen first.
+    table = random.choice([name for name in TABLES if name not in ('wv_over', 'wv_kept', 'wv_rkept')])
     columns, _, key = TABLES[table]
     conflict = ''
     if key and random.random() < 0.6:

@@ -174,10 +174,13 @@ plan_distributed(Query *query, const char *source, int cursor_options,
 				 ParamListInfo params, DistRelations found, bool keep)
 {
 	PlannedStmt *stmt = NULL;
+	bool returns = query->returningList != NIL;
+	Query *given;
 
 	if (!found.sharded && !found.modified)
 		stmt = plan_reference_read(query, source, cursor_options, params);
-	query = query_with_barriers_as_quals(query);
+	given = query_with_barriers_as_quals(query);
+	query = query_with_view_checks(given);
 	if (stmt == NULL && needs_steps(query))
 		stmt = plan_in_steps(query, cursor_options, params);
 	if (stmt == NULL && query->commandType != CMD_SELECT)
@@ -185,6 +188,9 @@ plan_distributed(Query *query, const char *source, int cursor_options,
 	if (stmt == NULL)
 		stmt = plan_read(query, source, cursor_options, params, keep);
 
+	stmt->hasReturning &= returns;
+	/* What their errors show. */
+	stmt->dependsOnRole |= query != given;
 	if ((cursor_options & CURSOR_OPT_SCROLL) && !ExecSupportsBackwardScan(stmt->planTree))
 		stmt->planTree = materialize_finished_plan(stmt->planTree);
 	return stmt;

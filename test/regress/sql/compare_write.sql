@@ -329,6 +329,8 @@ SELECT count(*) FROM regexp_split_to_table('a b', ' ');
 -- Through views, ON CONFLICT too.
 SELECT $$
 CREATE VIEW w_view AS SELECT k, d, t FROM w WHERE k < 25;
+CREATE VIEW w_kept AS SELECT k, d, t FROM w_view WHERE d > 0 AND t IS NOT NULL WITH CASCADED CHECK OPTION;
+CREATE VIEW w_rows AS SELECT k, d FROM w WHERE d < (SELECT count(*) FROM b) + random() * 0 WITH LOCAL CHECK OPTION;
 CREATE VIEW w_barrier WITH (security_barrier) AS SELECT k AS kk, d, t FROM w_view WHERE d > 0;
 $$ AS views \gset
 SET search_path = plain, public;
@@ -350,11 +352,31 @@ INSERT INTO w_view (k, d) VALUES (4, 1), (26, 2) ON CONFLICT (k) DO UPDATE SET d
 INSERT INTO w_view (k, d) SELECT k + 20, d FROM w WHERE k IN (6, 7) ON CONFLICT (k) DO UPDATE SET d = excluded.d RETURNING k;
 INSERT INTO w_view (k, d) VALUES (26, 1) ON CONFLICT (k) DO NOTHING;
 WITH i AS (INSERT INTO w_view (k, d) VALUES (27, 1) ON CONFLICT (k) DO UPDATE SET d = 5 RETURNING k) SELECT count(*) FROM i;
+INSERT INTO w_kept (k, d, t) VALUES (10, 3, 'kept') ON CONFLICT (k) DO UPDATE SET d = 3, t = 'kept' RETURNING *;
+INSERT INTO w_kept (k, d, t) VALUES (10, -3, 'kept');
+INSERT INTO w_kept (k, d, t) VALUES (24, 3, 'kept'), (30, 4, 'kept') ON CONFLICT (k) DO UPDATE SET d = excluded.d;
+INSERT INTO w_kept (k, d, t) VALUES (24, 3, NULL);
+INSERT INTO w_kept (k, d, t) SELECT k, d - 10, t FROM w WHERE k < 20 ON CONFLICT (k) DO UPDATE SET d = excluded.d;
+INSERT INTO w_kept (k, d, t) SELECT k, 5, 'five' FROM w WHERE k < 25 ON CONFLICT (k) DO UPDATE SET d = excluded.d, t = excluded.t;
+UPDATE w_kept SET d = d - 1 WHERE k = 10 RETURNING k, d;
+UPDATE w_kept SET d = d - 10 WHERE k = 10;
+UPDATE w_kept SET t = NULL;
+UPDATE w_kept SET t = r.name, d = r.id + 1 FROM r WHERE r.id = w_kept.k RETURNING w_kept.k, r.id;
+UPDATE w_kept SET d = (SELECT max(x) FROM b), t = 'max';
+UPDATE w_kept SET d = (SELECT min(x) - 100 FROM b);
+WITH u AS (UPDATE w_kept SET d = 6 WHERE k < 10) SELECT count(*) FROM a;
+WITH u AS (UPDATE w_kept SET d = -6 WHERE k < 10) SELECT count(*) FROM a;
+WITH u AS (UPDATE w_kept SET d = 7 WHERE k < 10 RETURNING *) INSERT INTO w_kept (k, d) SELECT k, -d FROM u;
+UPDATE w_rows SET d = 8 WHERE k = 3;
+UPDATE w_rows SET d = 1000 WHERE k = 3;
+UPDATE w_rows SET d = 1000;
+INSERT INTO w_rows (k, d) VALUES (28, 1000);
+DELETE FROM w_rows WHERE k = 4;
 UPDATE w_barrier SET d = d + 1 WHERE t <> 'x' RETURNING *;
 DELETE FROM w_barrier b USING r WHERE r.id = b.kk RETURNING b.kk, r.id;
 $$);
 SET client_min_messages = warning;
-DROP VIEW plain.w_view, dist.w_view CASCADE;
+DROP VIEW plain.w_view, dist.w_view, plain.w_rows, dist.w_rows CASCADE;
 
 -- RETURNING with subqueries that no shard can compute.
 SET search_path = public;

@@ -384,7 +384,7 @@ plan_write(Query *query, int cursor_options, ParamListInfo params)
 		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 						errmsg("MERGE into a distributed table is not supported yet")));
 	forget_excluded_of_views(query);
-	given = query_with_conflict_checks(query_with_rows_written_out(query));
+	given = query_with_rows_written_out(query);
 	bare = query_without_target_policies(given);
 	if (query->commandType != CMD_INSERT)
 		fragment = change_fragment(given, bare, target);

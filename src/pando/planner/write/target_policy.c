@@ -24,19 +24,13 @@
 #include "pando/compat/compat.h"
 
 #include "access/table.h"
-#include "catalog/pg_collation.h"
-#include "catalog/pg_type.h"
-#include "fmgr.h"
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/clauses.h"
 #include "optimizer/optimizer.h"
-#include "parser/parse_func.h"
 #include "parser/parsetree.h"
 #include "rewrite/rowsecurity.h"
-#include "utils/builtins.h"
-#include "utils/lsyscache.h"
 #include "utils/rel.h"
 
 #include "pando/base/expr.h"
@@ -151,82 +145,4 @@ query_with_barriers_as_quals(Query *query)
 			level_take_barriers((Query *) cte->ctequery);
 	}
 	return query;
-}
-
-/* pando.refuse_hidden_row(view, column): raises the error for the row that is looked at.
- */
-static Node *
-refusal_of_hidden_row(const Query *query, char *view)
-{
-	const RangeTblEntry *rte = rt_fetch(query->resultRelation, query->rtable);
-	AttrNumber column = 1;
-	Oid types[] = {TEXTOID, ANYOID};
-	Oid function;
-	Oid type;
-	Oid collation;
-	int32 typmod;
-	Var *var;
-
-	while (get_rte_attribute_is_dropped((RangeTblEntry *) rte, column))
-		column++;
-	get_atttypetypmodcoll(rte->relid, column, &type, &typmod, &collation);
-	var = makeVar(query->resultRelation, column, type, typmod, collation, 0);
-	function =
-		LookupFuncName(list_make2(makeString("pando"), makeString("refuse_hidden_row")),
-					   2, types, false);
-	return (Node *) makeFuncExpr(
-		function, BOOLOID,
-		list_make2(makeConst(TEXTOID, -1, DEFAULT_COLLATION_OID, -1,
-							 CStringGetTextDatum(view), false, false),
-				   var),
-		InvalidOid, DEFAULT_COLLATION_OID, COERCE_EXPLICIT_CALL);
-}
-
-Query *
-query_with_conflict_checks(Query *query)
-{
-	List *others = NIL;
-	CaseExpr *choice = makeNode(CaseExpr);
-	OnConflictExpr *conflict;
-
-	foreach_ptr (WithCheckOption, option, query->withCheckOptions)
-	{
-		CaseWhen *when = makeNode(CaseWhen);
-		BooleanTest *hidden = makeNode(BooleanTest);
-
-		if (!compat_is_view_conflict_check(option->kind))
-		{
-			others = lappend(others, option);
-			continue;
-		}
-		hidden->arg = copyObject((Expr *) option->qual);
-		hidden->booltesttype = IS_NOT_TRUE;
-		hidden->location = -1;
-		when->expr = (Expr *) hidden;
-		when->result = (Expr *) refusal_of_hidden_row(query, option->relname);
-		when->location = -1;
-		choice->args = lappend(choice->args, when);
-	}
-	if (choice->args == NIL)
-		return query;
-	query = copyObject(query);
-	query->withCheckOptions = others;
-	conflict = query->onConflict;
-	choice->casetype = BOOLOID;
-	choice->defresult =
-		(Expr *) (conflict->onConflictWhere != NULL ? conflict->onConflictWhere
-													: makeBoolConst(true, false));
-	choice->location = -1;
-	conflict->onConflictWhere = (Node *) choice;
-	return query;
-}
-
-PG_FUNCTION_INFO_V1(refuse_hidden_row);
-Datum
-refuse_hidden_row(PG_FUNCTION_ARGS)
-{
-	ereport(ERROR,
-			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-			 errmsg("conflicting row is not visible through view \"%s\"",
-					PG_ARGISNULL(0) ? "" : text_to_cstring(PG_GETARG_TEXT_PP(0)))));
 }

@@ -52,17 +52,19 @@ extern bool conflict_has_sublinks(Query *insert);
 extern Query *query_without_target_policies(Query *query);
 
 /*
- * The INSERT with its checks that ON CONFLICT meets only rows which the view shows as part
- * of the condition of DO UPDATE; the same Query if there are none.
- */
-extern Query *query_with_conflict_checks(Query *query);
-
-/*
  * The statement, and those in its WITH, with the WHERE clauses of the security_barrier
  * views through which tables are changed among their conditions, and safe there from the
  * others; the same Query if there are none.
  */
 extern Query *query_with_barriers_as_quals(Query *query);
+
+/*
+ * The statement, and those in its WITH, with what views ask of the rows that are written
+ * through them (WITH CHECK OPTION), or met by ON CONFLICT, as expressions in RETURNING and
+ * in the condition of DO UPDATE (view_check.c); the same Query if they ask nothing. Rows of
+ * a RETURNING that it didn't have are for nobody.
+ */
+extern Query *query_with_view_checks(Query *query);
 
 /* Does each row of the table exist more than once? */
 extern bool table_has_copies(const DistTable *table);
