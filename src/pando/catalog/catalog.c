@@ -203,8 +203,20 @@ catalog_field_write(ColumnKind kind, const void *field, Oid type, bool *isnull)
 	return catalog_enum_value(type, text);
 }
 
+/* Where a catalog's columns stand in its table. */
+static AttrNumber *
+catalog_attnums(const Catalog *catalog, Relation rel)
+{
+	AttrNumber *attnums = palloc(sizeof(AttrNumber) * catalog->ncolumns);
+
+	for (int i = 0; i < catalog->ncolumns; i++)
+		attnums[i] = catalog_attnum(rel, catalog->columns[i].name);
+	return attnums;
+}
+
 static void *
-catalog_row_read(const Catalog *catalog, Relation rel, HeapTuple tuple)
+catalog_row_read(const Catalog *catalog, Relation rel, const AttrNumber *attnums,
+				 HeapTuple tuple)
 {
 	char *row = palloc0(catalog->row_size);
 
@@ -212,8 +224,7 @@ catalog_row_read(const Catalog *catalog, Relation rel, HeapTuple tuple)
 	{
 		const CatalogColumn *column = &catalog->columns[i];
 		bool isnull;
-		Datum value = heap_getattr(tuple, catalog_attnum(rel, column->name),
-								   RelationGetDescr(rel), &isnull);
+		Datum value = heap_getattr(tuple, attnums[i], RelationGetDescr(rel), &isnull);
 
 		catalog_field_read(column->kind, value, isnull, row + column->offset);
 	}
@@ -250,13 +261,22 @@ catalog_scan_begin(Relation rel, const char *index, int nkeys, const CatalogKey 
 	Assert(nkeys <= MAX_KEYS);
 	for (int i = 0; i < nkeys; i++)
 	{
-		RegProcedure equal = keys[i].kind == COLUMN_INT4   ? F_INT4EQ
-							 : keys[i].kind == COLUMN_INT8 ? F_INT8EQ
-							 : keys[i].kind == COLUMN_OID  ? F_OIDEQ
-														   : F_TEXTEQ;
+		StrategyNumber strategy = BTEqualStrategyNumber;
+		RegProcedure compare = keys[i].kind == COLUMN_INT4	 ? F_INT4EQ
+							   : keys[i].kind == COLUMN_INT8 ? F_INT8EQ
+							   : keys[i].kind == COLUMN_OID	 ? F_OIDEQ
+															 : F_TEXTEQ;
 
-		ScanKeyInit(&scankeys[i], catalog_attnum(rel, keys[i].column),
-					BTEqualStrategyNumber, equal, keys[i].value);
+		if (keys[i].compare != KEY_IS)
+		{
+			bool least = keys[i].compare == KEY_IS_AT_LEAST;
+
+			Assert(keys[i].kind == COLUMN_INT8);
+			strategy = least ? BTGreaterEqualStrategyNumber : BTLessEqualStrategyNumber;
+			compare = least ? F_INT8GE : F_INT8LE;
+		}
+		ScanKeyInit(&scankeys[i], catalog_attnum(rel, keys[i].column), strategy, compare,
+					keys[i].value);
 	}
 	return systable_beginscan(rel, index != NULL ? catalog_oid(index) : InvalidOid,
 							  index != NULL, NULL, nkeys, scankeys);
@@ -267,13 +287,15 @@ catalog_scan(const Catalog *catalog, const char *index, int nkeys, const Catalog
 {
 	List *rows = NIL;
 	Relation rel = table_open(catalog_oid(catalog->name), AccessShareLock);
+	AttrNumber *attnums = catalog_attnums(catalog, rel);
 	SysScanDesc scan = catalog_scan_begin(rel, index, nkeys, keys);
 	HeapTuple tuple;
 
 	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
-		rows = lappend(rows, catalog_row_read(catalog, rel, tuple));
+		rows = lappend(rows, catalog_row_read(catalog, rel, attnums, tuple));
 	systable_endscan(scan);
 	table_close(rel, AccessShareLock);
+	pfree(attnums);
 	return rows;
 }
 
@@ -367,12 +389,13 @@ catalog_delete_each(const Catalog *catalog,
 					const void *context)
 {
 	Relation rel = table_open(catalog_oid(catalog->name), RowExclusiveLock);
+	AttrNumber *attnums = catalog_attnums(catalog, rel);
 	SysScanDesc scan = catalog_scan_begin(rel, NULL, 0, NULL);
 	HeapTuple tuple;
 
 	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
 	{
-		if (matches(catalog_row_read(catalog, rel, tuple), context))
+		if (matches(catalog_row_read(catalog, rel, attnums, tuple), context))
 			CatalogTupleDelete(rel, &tuple->t_self);
 	}
 	systable_endscan(scan);

@@ -52,12 +52,20 @@ typedef struct Catalog
 		name, sizeof(row), lengthof(columns), columns                                    \
 	}
 
-/* One condition of a scan: column = value; the index must have the column. */
+typedef enum CatalogCompare
+{
+	KEY_IS,
+	KEY_IS_AT_LEAST, /* INT8 only, as the next one */
+	KEY_IS_AT_MOST
+} CatalogCompare;
+
+/* One condition of a scan: column = value, or a bound; the index must have the column. */
 typedef struct CatalogKey
 {
 	const char *column;
 	ColumnKind kind; /* INT4, INT8, OID or TEXT */
 	Datum value;
+	CatalogCompare compare;
 } CatalogKey;
 
 #define KEY_INT4(column, value)                                                          \
@@ -67,6 +75,14 @@ typedef struct CatalogKey
 #define KEY_INT8(column, value)                                                          \
 	{                                                                                    \
 		column, COLUMN_INT8, Int64GetDatum(value)                                        \
+	}
+#define KEY_INT8_AT_LEAST(column, value)                                                 \
+	{                                                                                    \
+		column, COLUMN_INT8, Int64GetDatum(value), KEY_IS_AT_LEAST                       \
+	}
+#define KEY_INT8_AT_MOST(column, value)                                                  \
+	{                                                                                    \
+		column, COLUMN_INT8, Int64GetDatum(value), KEY_IS_AT_MOST                        \
 	}
 #define KEY_OID(column, value)                                                           \
 	{                                                                                    \

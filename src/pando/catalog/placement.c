@@ -19,6 +19,9 @@ static const Catalog placement_catalog =
 static const char *const placement_key_index = "pg_dist_placement_pkey";
 static const char *const placement_shard_index = "pg_dist_placement_shardid_groupid_key";
 
+/* Shards whose ids are so near are read by one scan. */
+#define SAME_RUN 8
+
 static void
 placement_invalidate(int64 shardid)
 {
@@ -48,6 +51,43 @@ catalog_placement_by_shard(int64 shardid)
 	CatalogKey key = KEY_INT8("shardid", shardid);
 
 	return catalog_scan(&placement_catalog, placement_shard_index, 1, &key);
+}
+
+/*
+ * The shards of a table were made together as a rule, so that their ids are neighbours:
+ * one scan reads the placements of a whole run of them. Those of others' shards in
+ * between, few, are left out.
+ */
+List *
+catalog_placement_by_shards(const int64 *shardids, int count)
+{
+	List *result = NIL;
+
+	for (int first = 0, last; first < count; first = last + 1)
+	{
+		int at = first;
+		List *rows;
+
+		for (last = first; last + 1 < count; last++)
+		{
+			if (shardids[last + 1] - shardids[last] > SAME_RUN)
+				break;
+		}
+		CatalogKey keys[] = {KEY_INT8_AT_LEAST("shardid", shardids[first]),
+							 KEY_INT8_AT_MOST("shardid", shardids[last])};
+
+		rows =
+			catalog_scan(&placement_catalog, placement_shard_index, lengthof(keys), keys);
+		foreach_ptr (PlacementRow, row, rows)
+		{
+			while (shardids[at] < row->shardid)
+				at++;
+			if (shardids[at] == row->shardid)
+				result = lappend(result, row);
+		}
+		list_free(rows);
+	}
+	return result;
 }
 
 void

@@ -27,6 +27,9 @@ extern int64 catalog_placement_next_id(void);
 extern PlacementRow *catalog_placement_by_id(int64 placementid);
 extern List *catalog_placement_by_shard(int64 shardid);
 
+/* Of many shards, whose ids ascend; in order of shard and group. */
+extern List *catalog_placement_by_shards(const int64 *shardids, int count);
+
 extern void catalog_placement_insert(const PlacementRow *row);
 extern bool catalog_placement_update(const PlacementRow *row);
 extern bool catalog_placement_delete(int64 placementid);

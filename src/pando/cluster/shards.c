@@ -235,18 +235,14 @@ shards_register_table(const TableSpec *spec)
 static char *
 shard_ids_in_group(const DistTable *table, int32 group, bool with_lost)
 {
+	bool all = with_lost && table->repmodel == REPMODEL_COPIES;
+	GroupShards own = dist_table_in_group(table, group);
 	StringInfoData ids;
 
 	initStringInfo(&ids);
-	for (int i = 0; i < table->nshards; i++)
-	{
-		bool here = with_lost && table->repmodel == REPMODEL_COPIES;
-
-		for (int j = 0; j < table->shards[i].nplacements; j++)
-			here |= table->shards[i].placements[j].group == group;
-		if (here)
-			append_element(&ids, psprintf(INT64_FORMAT, table->shards[i].id));
-	}
+	for (int i = 0; i < (all ? table->nshards : own.nshards); i++)
+		append_element(&ids,
+					   psprintf(INT64_FORMAT, table->shards[all ? i : own.shards[i]].id));
 	return ids.data;
 }
 

@@ -11,6 +11,7 @@
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 
+#include "pando/base/int_map.h"
 #include "pando/base/name.h"
 #include "pando/copy/row_format.h"
 #include "pando/copy/shard_insert.h"
@@ -66,31 +67,20 @@ shard_route_columns(TupleDesc desc)
 bool
 shard_route_has_local(const DistTable *table)
 {
-	for (int i = 0; i < table->nshards; i++)
-	{
-		for (int j = 0; j < table->shards[i].nplacements; j++)
-		{
-			if (placement_is_local(&table->shards[i].placements[j]))
-				return true;
-		}
-	}
-	return false;
+	return dist_table_in_group(table, node_local_group()).nshards > 0;
 }
 
 static StreamOut *
-stream_for_group(ShardRoute *route, List **groups, int32 group, const char *command)
+stream_for_group(ShardRoute *route, IntMap *by_group, int32 group, const char *command)
 {
-	StreamOut *stream;
+	StreamOut **stream = (StreamOut **) int_map_at(by_group, group);
 
-	for (int i = 0; i < list_length(*groups); i++)
+	if (*stream == NULL)
 	{
-		if (list_nth_int(*groups, i) == group)
-			return list_nth(route->streams, i);
+		*stream = stream_out_make(node_by_group(group), command, route->line);
+		route->streams = lappend(route->streams, *stream);
 	}
-	stream = stream_out_make(node_by_group(group), command, route->line);
-	*groups = lappend_int(*groups, group);
-	route->streams = lappend(route->streams, stream);
-	return stream;
+	return *stream;
 }
 
 /* COPY schema.table (columns) FROM STDIN WITH (options) */
@@ -118,7 +108,7 @@ static ShardRoute *
 route_make(const DistTable *table, Relation shell, const char *command, CopyLine *line)
 {
 	ShardRoute *route = palloc0(sizeof(ShardRoute));
-	List *groups = NIL;
+	IntMap *by_group = int_map_create();
 	List *lost = NIL;
 
 	route->table = table;
@@ -154,7 +144,7 @@ route_make(const DistTable *table, Relation shell, const char *command, CopyLine
 			else
 				route->ways[i].streams =
 					lappend(route->ways[i].streams,
-							stream_for_group(route, &groups, placement->group, command));
+							stream_for_group(route, by_group, placement->group, command));
 		}
 		route->copies = Max(route->copies, copies);
 	}

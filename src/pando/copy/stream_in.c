@@ -252,20 +252,15 @@ static void
 receiver_start(Receiver *receiver, Relation shell)
 {
 	const DistTable *table = dist_table_require(RelationGetRelid(shell));
+	GroupShards own = dist_table_in_group(table, node_local_group());
 
 	receiver->table = table;
 	receiver->shell = shell;
 	receiver->line.relation = RelationGetRelationName(shell);
 	receiver->insert = shard_insert_begin(table, shell, &receiver->line);
 	receiver->here = palloc0(sizeof(bool) * table->nshards);
-	for (int i = 0; i < table->nshards; i++)
-	{
-		for (int j = 0; j < table->shards[i].nplacements; j++)
-		{
-			if (table->shards[i].placements[j].group == node_local_group())
-				receiver->here[i] = true;
-		}
-	}
+	for (int i = 0; i < own.nshards; i++)
+		receiver->here[own.shards[i]] = true;
 }
 
 static void

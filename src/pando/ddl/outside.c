@@ -11,6 +11,7 @@
 #include "utils/snapmgr.h"
 #include "utils/memutils.h"
 
+#include "pando/base/int_map.h"
 #include "pando/ddl/outside.h"
 #include "pando/ddl/utility.h"
 #include "pando/metadata/node.h"
@@ -28,6 +29,7 @@ struct OutsideWork
 	MemoryContext context;
 	const char *hint;
 	List *nodes; /* OutsideNode * */
+	IntMap *by_group;
 };
 
 /* Memory that outlives the transactions that the commands make. */
@@ -38,8 +40,12 @@ outside_begin(const char *hint)
 		PortalContext != NULL ? PortalContext : TopTransactionContext,
 		"pando outside work", ALLOCSET_SMALL_SIZES);
 	OutsideWork *work = MemoryContextAllocZero(context, sizeof(OutsideWork));
+	MemoryContext old = CurrentMemoryContext;
 
 	work->context = context;
+	MemoryContextSwitchTo(context);
+	work->by_group = int_map_create();
+	MemoryContextSwitchTo(old);
 	work->hint = hint != NULL ? MemoryContextStrdup(context, hint) : NULL;
 	return work;
 }
@@ -47,17 +53,15 @@ outside_begin(const char *hint)
 static OutsideNode *
 outside_node(OutsideWork *work, int32 group)
 {
-	OutsideNode *node;
+	OutsideNode **node = (OutsideNode **) int_map_at(work->by_group, group);
 
-	foreach_ptr (OutsideNode, known, work->nodes)
+	if (*node == NULL)
 	{
-		if (known->group == group)
-			return known;
+		*node = palloc0(sizeof(OutsideNode));
+		(*node)->group = group;
+		work->nodes = lappend(work->nodes, *node);
 	}
-	node = palloc0(sizeof(OutsideNode));
-	node->group = group;
-	work->nodes = lappend(work->nodes, node);
-	return node;
+	return *node;
 }
 
 void

@@ -46,11 +46,10 @@ shard_map_find(const ShardMap *map, Oid relid)
 	own = dist_table(map->relid);
 	if (own != NULL && other != NULL && dist_table_colocated(own, other))
 	{
-		for (int i = 0; i < own->nshards; i++)
-		{
-			if (own->shards[i].id == map->shard_id)
-				return other->shards[i].id;
-		}
+		const Shard *shard = shard_of_table(own, map->shard_id);
+
+		if (shard != NULL && shard->index < other->nshards)
+			return other->shards[shard->index].id;
 	}
 
 	ereport(

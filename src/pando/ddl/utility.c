@@ -206,22 +206,18 @@ job_shard_maps(Oid relid, int32 group)
 {
 	const DistTable *table = dist_table_require(relid);
 	List *maps = NIL;
+	GroupShards own;
 
 	if (table->kind == TABLE_MANAGED_LOCAL)
 		return NIL; /* it is its own shard */
-	for (int i = 0; i < table->nshards; i++)
+	own = dist_table_in_group(table, group);
+	for (int i = 0; i < own.nshards; i++)
 	{
-		for (int j = 0; j < table->shards[i].nplacements; j++)
-		{
-			if (table->shards[i].placements[j].group == group)
-			{
-				ShardMap *map = palloc0(sizeof(ShardMap));
+		ShardMap *map = palloc0(sizeof(ShardMap));
 
-				map->relid = relid;
-				map->shard_id = table->shards[i].id;
-				maps = lappend(maps, map);
-			}
-		}
+		map->relid = relid;
+		map->shard_id = table->shards[own.shards[i]].id;
+		maps = lappend(maps, map);
 	}
 	return maps;
 }

@@ -15,6 +15,7 @@
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 
+#include "pando/base/int_map.h"
 #include "pando/executor/decode.h"
 #include "pando/executor/exchange.h"
 #include "pando/executor/intermediate.h"
@@ -36,38 +37,28 @@
  */
 
 static void
-add_target(SplitSpec *spec, int part, int32 group)
-{
-	for (int i = 0; i < spec->ntargets; i++)
-	{
-		if (spec->targets[i].part == part && spec->targets[i].group == group)
-			return;
-	}
-	spec->targets =
-		spec->targets == NULL
-			? palloc(sizeof(SplitTarget))
-			: repalloc(spec->targets, sizeof(SplitTarget) * (spec->ntargets + 1));
-	spec->targets[spec->ntargets].part = part;
-	spec->targets[spec->ntargets++].group = group;
-}
-
-static void
-add_targets(SplitSpec *spec, FragmentRun *run)
+set_targets(SplitSpec *spec, FragmentRun *run)
 {
 	bool write = run->fragment->command != CMD_SELECT;
+	int most = 0;
 
+	foreach_ptr (Task, task, run->tasks)
+		most += write ? Max(task->nplacements, 1) : 1;
+	spec->targets = palloc(sizeof(SplitTarget) * (most + 1));
 	foreach_ptr (Task, task, run->tasks)
 	{
 		int part = spec->column > 0 ? task->shard_index : 0;
 
 		if (task->nplacements == 0)
-			add_target(spec, part, node_local_group());
+			spec->targets[spec->ntargets++] = (SplitTarget){part, node_local_group()};
 		for (int i = 0; i < task->nplacements; i++)
 		{
 			if (write || i == task->placement)
-				add_target(spec, part, task->placements[i].group);
+				spec->targets[spec->ntargets++] =
+					(SplitTarget){part, task->placements[i].group};
 		}
 	}
+	split_order_targets(spec);
 }
 
 static void
@@ -84,58 +75,79 @@ make_spec(SplitSpec *spec, FragmentRun *run, const SubResult *sub, TupleDesc des
 	spec->min_hash[0] = PG_INT32_MIN;
 	for (int i = 0; sub->column > 0 && i < spec->nparts; i++)
 		spec->min_hash[i] = run->anchor->shards[i].min_hash;
-	add_targets(spec, run);
+	set_targets(spec, run);
+	spec->text = split_text(spec);
 }
 
 static int
 other_groups(const SplitSpec *spec)
 {
-	Bitmapset *groups = NULL;
+	IntMap *seen = int_map_create();
+	int count = 0;
 
 	for (int i = 0; i < spec->ntargets; i++)
 	{
-		if (spec->targets[i].group != node_local_group())
-			groups = bms_add_member(groups, spec->targets[i].group);
+		const SplitTarget **at =
+			(const SplitTarget **) int_map_at(seen, spec->targets[i].group);
+
+		if (*at == NULL && spec->targets[i].group != node_local_group())
+			count++;
+		*at = &spec->targets[i];
 	}
-	return bms_num_members(groups);
+	return count;
 }
 
 /* ------------------------------------------------------------------------------------
  * Sending.
  */
 
-/* What a node made: rows by part, and the bytes of all. */
+/* What a node made of a part. It says all of its parts before another one says any. */
 static void
-note_parts(SubRun *ran, const SplitSpec *spec, int32 group, const int64 *rows,
-		   int64 bytes)
+note_part(SubRun *ran, int32 group, int part, int64 rows)
 {
-	for (int i = 0; i < spec->nparts; i++)
-	{
-		ran->rows += rows[i];
-		if (rows[i] > 0 && !list_member_int(ran->sources[i], group))
-			ran->sources[i] = lappend_int(ran->sources[i], group);
-	}
-	ran->bytes += bytes;
+	List *sources = ran->sources[part];
+
+	ran->rows += rows;
+	if (rows > 0 && (sources == NIL || llast_int(sources) != group))
+		ran->sources[part] = lappend_int(sources, group);
 }
 
-/* The result of pando.exchange_send(): rows by part, then bytes. */
+static void
+note_splitter(SubRun *ran, const SplitSpec *spec, DestReceiver *splitter)
+{
+	for (int i = 0; i < spec->nparts; i++)
+		note_part(ran, node_local_group(), i, splitter_rows(splitter)[i]);
+	ran->bytes += splitter_bytes(splitter);
+}
+
+static int64
+next_number(const char **p, const char *answer)
+{
+	char *end;
+	int64 number = strtoll(*p + 1, &end, 10);
+
+	if (end == *p + 1)
+		elog(ERROR, "unexpected answer to an exchange: %s", answer);
+	*p = end;
+	return number;
+}
+
+/* The result of pando.exchange_send(): bytes, then part and rows of each part with rows.
+ */
 static void
 note_answer(SubRun *ran, const SplitSpec *spec, int32 group, const char *answer)
 {
-	int64 *rows = palloc0(sizeof(int64) * (spec->nparts + 1));
 	const char *p = answer;
 
-	for (int i = 0; i <= spec->nparts; i++)
+	ran->bytes += next_number(&p, answer);
+	while (*p == ',')
 	{
-		char *end;
+		int64 part = next_number(&p, answer);
 
-		rows[i] = strtoll(p + 1, &end, 10);
-		if (end == p + 1)
+		if (part < 0 || part >= spec->nparts || *p != ',')
 			elog(ERROR, "unexpected answer to an exchange: %s", answer);
-		p = end;
+		note_part(ran, group, part, next_number(&p, answer));
 	}
-	note_parts(ran, spec, group, rows, rows[spec->nparts]);
-	pfree(rows);
 }
 
 /* A node that splits its rows; its session may be wanted for rows from here meanwhile. */
@@ -182,9 +194,9 @@ sending_finish(SessionHolder *holder)
 }
 
 static Sending *
-start_sending(FragmentRun *source, const DistNode *node, List *tasks, SubRun *ran,
-			  const SplitSpec *spec)
+start_sending(FragmentRun *source, List *tasks, SubRun *ran, const SplitSpec *spec)
 {
+	const DistNode *node = ((Task *) linitial(tasks))->node;
 	Sending *sending = palloc0(sizeof(Sending));
 	StringInfoData sql;
 
@@ -213,8 +225,7 @@ send_here(FragmentRun *source, List *tasks, SubRun *ran, const SplitSpec *spec)
 
 		local_run(query, splitter);
 		local_close(query);
-		note_parts(ran, spec, node_local_group(), splitter_rows(splitter),
-				   splitter_bytes(splitter));
+		note_splitter(ran, spec, splitter);
 	}
 }
 
@@ -224,27 +235,20 @@ send_tasks(FragmentRun *source, SubRun *ran, const SplitSpec *spec)
 {
 	List *here = NIL;
 	List *volatile sendings = NIL;
-	List *waiting = NIL;
+	List *elsewhere = NIL;
 
+	tasks_avoid_lost_nodes(source, source->tasks);
 	foreach_ptr (Task, task, source->tasks)
 	{
-		task_avoid_lost_node(source, task);
 		if (task->local)
 			here = lappend(here, task);
 		else
-			waiting = lappend(waiting, task);
+			elsewhere = lappend(elsewhere, task);
 	}
 	PG_TRY();
 	{
-		while (waiting != NIL)
-		{
-			const DistNode *node = ((Task *) linitial(waiting))->node;
-			List *rest = NIL;
-			List *tasks = tasks_of_node(waiting, node, &rest);
-
-			sendings = lappend(sendings, start_sending(source, node, tasks, ran, spec));
-			waiting = rest;
-		}
+		foreach_ptr (List, tasks, tasks_by_node(elsewhere))
+			sendings = lappend(sendings, start_sending(source, tasks, ran, spec));
 		if (here != NIL)
 			send_here(source, here, ran, spec);
 		foreach_ptr (Sending, sending, sendings)
@@ -285,8 +289,7 @@ send_through_here(FragmentRun *source, SubRun *ran, const SplitSpec *spec)
 	splitter->rShutdown(splitter);
 	ExecDropSingleTupleTableSlot(slot);
 	MemoryContextDelete(context);
-	note_parts(ran, spec, node_local_group(), splitter_rows(splitter),
-			   splitter_bytes(splitter));
+	note_splitter(ran, spec, splitter);
 }
 
 static void
@@ -299,8 +302,7 @@ send_rows(QueryDesc *query, SubRun *ran, const SplitSpec *spec)
 	ExecutorRun(query, ForwardScanDirection, 0, true);
 	ExecutorFinish(query);
 	PopActiveSnapshot();
-	note_parts(ran, spec, node_local_group(), splitter_rows(splitter),
-			   splitter_bytes(splitter));
+	note_splitter(ran, spec, splitter);
 }
 
 void

@@ -43,8 +43,8 @@ struct Fan
 {
 	FragmentRun *run;
 	const DistNode *node;
-	List *waiting; /* tasks that no session has taken */
-	List *flights; /* those under way */
+	TaskQueue waiting; /* tasks that no session has taken */
+	List *flights;	   /* those under way */
 	char *snapshot;
 	int limit;	   /* of sessions */
 	bool closed;   /* no more sessions can be had */
@@ -81,7 +81,7 @@ is_worth_it(const FragmentRun *run, int ntasks)
 static void
 take_tasks(Fan *fan, Flight *flight)
 {
-	int left = list_length(fan->waiting);
+	int left = tasks_waiting(&fan->waiting);
 	int nsessions = Max(list_length(fan->flights), 1);
 	int count = 1;
 
@@ -91,8 +91,8 @@ take_tasks(Fan *fan, Flight *flight)
 		count = CHUNK_MS * fan->done / Max(fan->milliseconds, 0.01);
 	/* The last ones are dealt out evenly. */
 	count = Max(Min(Min(count, MAX_CHUNK), (left + nsessions - 1) / nsessions), 1);
-	flight->tasks = list_truncate(list_copy(fan->waiting), count);
-	fan->waiting = list_copy_tail(fan->waiting, count);
+	list_free(flight->tasks);
+	flight->tasks = tasks_take(&fan->waiting, count);
 }
 
 /*
@@ -111,13 +111,14 @@ fan_start(FragmentRun *run, const DistNode *node, List *tasks)
 	 * have all their tasks then.
 	 */
 	if (ntasks < 2 || executor_pool_size < 2 || run->explain.analyze ||
-		run->local_tasks != NIL || run->merge != NULL || !is_worth_it(run, ntasks) ||
-		values_are_bulky(&run->params, BULKY) || !xact_may_spread(node))
+		tasks_waiting(&run->local_tasks) > 0 || run->merge != NULL ||
+		!is_worth_it(run, ntasks) || values_are_bulky(&run->params, BULKY) ||
+		!xact_may_spread(node))
 		return false;
 	fan = palloc0(sizeof(Fan));
 	fan->run = run;
 	fan->node = node;
-	fan->waiting = tasks;
+	tasks_put(&fan->waiting, tasks);
 	fan->limit = Min(executor_pool_size, ntasks);
 	run->fans = lappend(run->fans, fan);
 	flight = flight_create(run, node, xact_session(node, XACT_ONLY_READ));
@@ -153,7 +154,7 @@ take_back(Flight *flight)
 {
 	Fan *fan = flight->fan;
 
-	fan->waiting = list_concat(fan->waiting, flight->tasks);
+	tasks_put(&fan->waiting, flight->tasks);
 	fan->closed = true;
 	flight_ended(flight);
 	forget_flight(flight);
@@ -188,9 +189,9 @@ fan_next_tasks(Flight *flight)
 	if (flight->tasks != NIL)
 		fan->milliseconds += elapsed_ms(flight->sent);
 	fan->done += list_length(flight->tasks);
-	if (fan->waiting == NIL)
+	if (tasks_waiting(&fan->waiting) == 0)
 		take_from_connecting(fan);
-	sent = fan->waiting != NIL;
+	sent = tasks_waiting(&fan->waiting) > 0;
 	if (sent)
 	{
 		take_tasks(fan, flight);
@@ -216,8 +217,7 @@ fan_flight_lost(Flight *flight)
 		take_back(flight);
 		return true;
 	}
-	flight->tasks = list_concat(flight->tasks, fan->waiting);
-	fan->waiting = NIL;
+	flight->tasks = list_concat(flight->tasks, tasks_take(&fan->waiting, INT_MAX));
 	forget_flight(flight);
 	return false;
 }
@@ -252,7 +252,7 @@ is_behind(const Fan *fan)
 		fan->done > 0 ? fan->milliseconds / fan->done : fan->waited_in_all - COLD_MS;
 
 	return executor_force_spread ||
-		   each * list_length(fan->waiting) / list_length(fan->flights) >
+		   each * tasks_waiting(&fan->waiting) / list_length(fan->flights) >
 			   SESSION_WORTH_MS;
 }
 
@@ -260,7 +260,7 @@ is_behind(const Fan *fan)
 static bool
 may_grow(const Fan *fan)
 {
-	return !fan->closed && fan->snapshot != NULL && fan->waiting != NIL &&
+	return !fan->closed && fan->snapshot != NULL && tasks_waiting(&fan->waiting) > 0 &&
 		   list_length(fan->flights) < fan->limit && (fan->done == 0 || is_behind(fan));
 }
 

@@ -685,17 +685,17 @@ flights_forget(void *arg)
  * Reads: which task goes where.
  */
 
-/* Was the connection to the group's node lost in this transaction? */
-static bool
-group_is_lost(int32 group)
+/* Groups to whose nodes the connection was lost in this transaction. */
+static List *
+lost_groups(void)
 {
 	List *sessions = session_claimed_list();
-	bool lost = false;
+	List *lost = NIL;
 
 	foreach_ptr (Session, session, sessions)
 	{
-		if (session->address.group == group && session->state == SESSION_DEAD)
-			lost = true;
+		if (session->state == SESSION_DEAD)
+			lost = lappend_int(lost, session->address.group);
 	}
 	list_free(sessions);
 	return lost;
@@ -703,12 +703,18 @@ group_is_lost(int32 group)
 
 /* A node that is known to be away is passed over if there is another copy. */
 void
-task_avoid_lost_node(FragmentRun *run, Task *task)
+tasks_avoid_lost_nodes(FragmentRun *run, List *tasks)
 {
-	while (!task->local && !run->fragment->first_copy &&
-		   task->nplacements - task->tried > 1 &&
-		   (!task->node->active || group_is_lost(task->node->group)))
-		(void) task_next_placement(run, task);
+	List *lost = lost_groups();
+
+	foreach_ptr (Task, task, tasks)
+	{
+		while (!task->local && !run->fragment->first_copy &&
+			   task->nplacements - task->tried > 1 &&
+			   (!task->node->active || list_member_int(lost, task->node->group)))
+			(void) task_next_placement(run, task);
+	}
+	list_free(lost);
 }
 
 /* Starts the tasks: local ones are put in line, the others go out now. */
@@ -716,25 +722,24 @@ void
 reads_assign(FragmentRun *run, List *tasks)
 {
 	MemoryContext old = MemoryContextSwitchTo(run->context);
-	List *waiting = NIL;
+	List *here = NIL;
+	List *elsewhere = NIL;
 
+	tasks_avoid_lost_nodes(run, tasks);
 	foreach_ptr (Task, task, tasks)
 	{
-		task_avoid_lost_node(run, task);
 		if (task->local)
-			run->local_tasks = lappend(run->local_tasks, task);
+			here = lappend(here, task);
 		else
-			waiting = lappend(waiting, task);
+			elsewhere = lappend(elsewhere, task);
 	}
-	while (waiting != NIL)
+	tasks_put(&run->local_tasks, here);
+	foreach_ptr (List, together, tasks_by_node(elsewhere))
 	{
-		const DistNode *node = ((Task *) linitial(waiting))->node;
-		List *others = NIL;
-		List *together = tasks_of_node(waiting, node, &others);
+		const DistNode *node = ((Task *) linitial(together))->node;
 
 		if (!fan_start(run, node, together))
 			(void) flight_start(run, node, together, false);
-		waiting = others;
 	}
 	flights_connect(run);
 	MemoryContextSwitchTo(old);

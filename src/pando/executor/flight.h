@@ -47,6 +47,6 @@ extern void flights_wait(FragmentRun *run);
 extern void flights_connect(FragmentRun *run);
 extern void flights_forget(void *run);
 extern void reads_assign(FragmentRun *run, List *tasks);
-extern void task_avoid_lost_node(FragmentRun *run, Task *task);
+extern void tasks_avoid_lost_nodes(FragmentRun *run, List *tasks);
 
 #endif

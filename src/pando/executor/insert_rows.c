@@ -17,6 +17,7 @@
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 
+#include "pando/base/int_map.h"
 #include "pando/executor/insert_rows.h"
 #include "pando/executor/run.h"
 
@@ -99,9 +100,9 @@ shard_index_of_row(FragmentRun *run, const RunValues *row, int key)
 typedef struct RowRouter
 {
 	FragmentRun *run;
-	int key; /* position of the distribution column, -1: none */
-	Task **by_shard;
-	int number; /* of the next row */
+	int key;		  /* position of the distribution column, -1: none */
+	IntMap *by_shard; /* Task * */
+	int number;		  /* of the next row */
 } RowRouter;
 
 static void
@@ -109,11 +110,12 @@ route_row(RowRouter *router, RunValues *row)
 {
 	FragmentRun *run = router->run;
 	int index = shard_index_of_row(run, row, router->key);
-	Task *task = router->by_shard[index];
+	Task **at = (Task **) int_map_at(router->by_shard, index);
+	Task *task = *at;
 
 	if (task == NULL)
 	{
-		task = router->by_shard[index] = task_create(run, index);
+		*at = task = task_create(run, index);
 		run->tasks = lappend(run->tasks, task);
 	}
 	task->rows = lappend(task->rows, row);
@@ -198,7 +200,7 @@ insert_rows_tasks(FragmentRun *run)
 	RowRouter router = {.run = run};
 
 	router.key = run->anchor->kind == TABLE_HASH ? key_position(run) : -1;
-	router.by_shard = palloc0(sizeof(Task *) * run->anchor->nshards);
+	router.by_shard = int_map_create();
 	foreach_ptr (List, exprs, run->fragment->insert_rows)
 	{
 		route_row(&router, evaluate_row(run, exprs));

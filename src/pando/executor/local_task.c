@@ -59,7 +59,7 @@ task_params(FragmentRun *run, Task *task, Oid **types)
 int
 local_tasks_together(FragmentRun *run)
 {
-	int count = list_length(run->local_tasks);
+	int count = tasks_waiting(&run->local_tasks);
 	Cost cost = run->fragment->cost * count / list_length(run->tasks);
 
 	if (count < 2 || run->explain.analyze || run->fragment->locks ||

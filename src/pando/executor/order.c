@@ -291,12 +291,12 @@ merge_start(FragmentRun *run)
 
 	do
 	{
-		if (run->local_tasks != NIL && run->sort == NULL)
+		if (tasks_waiting(&run->local_tasks) > 0 && run->sort == NULL)
 		{
 			sort_begin(run, keys_of_fragment(run));
 			stream_create(run, NULL);
 		}
-		if (run->local_tasks != NIL)
+		if (tasks_waiting(&run->local_tasks) > 0)
 			sort_take(run, next_of_this_node);
 		while (started < list_length(merge->streams))
 		{
@@ -305,7 +305,7 @@ merge_start(FragmentRun *run)
 			if (stream->flight != NULL && stream_advance(run, stream))
 				ready = lappend(ready, stream);
 		}
-	} while (run->local_tasks != NIL);
+	} while (tasks_waiting(&run->local_tasks) > 0);
 	if (run->sort != NULL)
 		sort_perform(run);
 	foreach_ptr (Stream, stream, merge->streams)

@@ -128,10 +128,9 @@ start_local(FragmentRun *run)
 {
 	SpillDest dest = {*None_Receiver, run};
 	int count = local_tasks_together(run);
-	List *tasks = list_truncate(list_copy(run->local_tasks), count);
+	List *tasks = tasks_take(&run->local_tasks, count);
 
 	run->local_task = linitial(tasks);
-	run->local_tasks = list_delete_first_n(run->local_tasks, count);
 	run->local = count > 1 ? tasks_open_local(run, tasks)
 						   : task_open_local(run, run->local_task, false);
 	list_free(tasks);
@@ -152,7 +151,7 @@ run_next_local(FragmentRun *run, Datum *values, bool *nulls)
 
 		if (run->local == NULL)
 		{
-			if (run->local_tasks == NIL)
+			if (tasks_waiting(&run->local_tasks) == 0)
 				return false;
 			start_local(run);
 			if (spill_next(run, &run->spill, values, nulls))
@@ -200,7 +199,7 @@ next_from_flights(FragmentRun *run, Datum *values, bool *nulls)
 		}
 		list_free(flights);
 		/* A failover may have given us local tasks, or drained a flight. */
-		if (run->local_tasks != NIL || run->spill.taken < run->spill.put)
+		if (tasks_waiting(&run->local_tasks) > 0 || run->spill.taken < run->spill.put)
 			return false;
 		if (!over)
 			flights_wait(run);
@@ -216,7 +215,7 @@ run_next_unordered(FragmentRun *run, Datum *values, bool *nulls)
 		if (spill_next(run, &run->spill, values, nulls) ||
 			run_next_local(run, values, nulls) || next_from_flights(run, values, nulls))
 			return true;
-	} while (run->local_tasks != NIL || run->flights != NIL ||
+	} while (tasks_waiting(&run->local_tasks) > 0 || run->flights != NIL ||
 			 run->spill.taken < run->spill.put);
 	return false;
 }

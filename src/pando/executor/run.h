@@ -69,8 +69,8 @@ struct FragmentRun
 	List *flights; /* those under way */
 	List *fans;	   /* nodes with tasks that wait for a session */
 	Flight *current;
-	List *local_tasks; /* to be run */
-	LocalQuery *local; /* being read */
+	TaskQueue local_tasks; /* to be run */
+	LocalQuery *local;	   /* being read */
 	Task *local_task;
 	Spill spill;
 	Merge *merge; /* the flights' rows come sorted, and are merged (order.c) */

@@ -21,6 +21,7 @@
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 
+#include "pando/base/int_map.h"
 #include "pando/executor/decode.h"
 #include "pando/executor/intermediate.h"
 #include "pando/executor/split.h"
@@ -31,7 +32,12 @@
 PG_FUNCTION_INFO_V1(exchange_send);
 PG_FUNCTION_INFO_V1(exchange_append);
 
-#define BUFFERS_SIZE (2 * 1024 * 1024) /* of all parts together */
+/* Of all parts' rows, or of all receivers' messages, together; and of one. */
+#define BUFFERS_SIZE (2 * 1024 * 1024)
+#define BUFFER_START 64
+#define BUFFER_MIN 4096
+#define BUFFERED_MAX (16 * 1024 * 1024)
+#define MESSAGES_SIZE (64 * 1024 * 1024)
 #define MESSAGE_SIZE (512 * 1024)
 #define MAX_PARTS 1000000
 
@@ -45,9 +51,9 @@ typedef struct Receiver
 
 typedef struct Part
 {
-	StringInfoData rows;
+	StringInfoData rows; /* data is NULL while there are none */
 	int nreceivers;
-	Receiver **receivers; /* other nodes */
+	Receiver **receivers; /* other nodes; one array has those of all parts */
 	bool here;
 	char *path; /* name of the file here */
 	File file;	/* 0: none yet */
@@ -59,8 +65,11 @@ typedef struct Splitter
 	DestReceiver pub;
 	SplitSpec spec;
 	Part *parts;
-	List *receivers; /* Receiver * */
+	List *receivers;	/* Receiver * */
+	Receiver **readers; /* room for those of the next part */
 	int buffer_size;
+	int message_size;
+	int64 buffered; /* bytes in all parts' buffers */
 	ResourceOwner owner;
 	RowEncoder *encoder;
 	FmgrInfo *hash;
@@ -70,6 +79,32 @@ typedef struct Splitter
 	int64 *rows;
 	int64 bytes;
 } Splitter;
+
+static int
+compare_targets(const void *a, const void *b)
+{
+	const SplitTarget *x = a;
+	const SplitTarget *y = b;
+
+	if (x->part != y->part)
+		return x->part < y->part ? -1 : 1;
+	return (x->group > y->group) - (x->group < y->group);
+}
+
+void
+split_order_targets(SplitSpec *spec)
+{
+	int count = 0;
+
+	qsort(spec->targets, spec->ntargets, sizeof(SplitTarget), compare_targets);
+	for (int i = 0; i < spec->ntargets; i++)
+	{
+		if (count == 0 ||
+			compare_targets(&spec->targets[i], &spec->targets[count - 1]) != 0)
+			spec->targets[count++] = spec->targets[i];
+	}
+	spec->ntargets = count;
+}
 
 /* ------------------------------------------------------------------------------------
  * Messages: (part int32, group that made it int32, length int32, rows)...
@@ -144,10 +179,36 @@ flush_part(Splitter *splitter, int number)
 		Receiver *receiver = part->receivers[i];
 
 		append_piece(&receiver->message, number, node_local_group(), &part->rows);
-		if (receiver->message.len >= MESSAGE_SIZE)
+		if (receiver->message.len >= splitter->message_size)
 			receiver_send(splitter, receiver);
 	}
+	splitter->buffered -= part->rows.len;
 	resetStringInfo(&part->rows);
+}
+
+/* Many parts have few rows each: together they might still be too much. */
+static void
+flush_all(Splitter *splitter)
+{
+	for (int i = 0; i < splitter->spec.nparts; i++)
+	{
+		Part *part = &splitter->parts[i];
+
+		if (part->rows.data == NULL)
+			continue;
+		flush_part(splitter, i);
+		pfree(part->rows.data);
+		part->rows = (StringInfoData){0};
+	}
+}
+
+/* A small one at first: there may be as many as parts. */
+static void
+begin_buffer(Splitter *splitter, StringInfo buffer)
+{
+	buffer->maxlen = BUFFER_START;
+	buffer->data = MemoryContextAlloc(splitter->context, buffer->maxlen);
+	resetStringInfo(buffer);
 }
 
 /* ------------------------------------------------------------------------------------
@@ -155,61 +216,46 @@ flush_part(Splitter *splitter, int number)
  */
 
 static Receiver *
-receiver_of_group(Splitter *splitter, int32 group)
+receiver_of_group(Splitter *splitter, IntMap *by_group, int32 group)
 {
-	Receiver *receiver;
+	Receiver **receiver = (Receiver **) int_map_at(by_group, group);
 
-	foreach_ptr (Receiver, found, splitter->receivers)
+	if (*receiver == NULL)
 	{
-		if (found->group == group)
-			return found;
+		*receiver = palloc0(sizeof(Receiver));
+		(*receiver)->group = group;
+		initStringInfo(&(*receiver)->message);
+		splitter->receivers = lappend(splitter->receivers, *receiver);
 	}
-	receiver = palloc0(sizeof(Receiver));
-	receiver->group = group;
-	initStringInfo(&receiver->message);
-	splitter->receivers = lappend(splitter->receivers, receiver);
-	return receiver;
-}
-
-/* Once each, with room for as many as there are: anybody may name targets. */
-static void
-add_receiver(Part *part, Receiver *receiver)
-{
-	for (int i = 0; i < part->nreceivers; i++)
-	{
-		if (part->receivers[i] == receiver)
-			return;
-	}
-	if (part->receivers == NULL)
-		part->receivers = palloc(sizeof(Receiver *));
-	else if ((part->nreceivers & (part->nreceivers - 1)) == 0)
-		part->receivers =
-			repalloc(part->receivers, sizeof(Receiver *) * 2 * part->nreceivers);
-	part->receivers[part->nreceivers++] = receiver;
+	return *receiver;
 }
 
 static void
 prepare_parts(Splitter *splitter)
 {
 	const SplitSpec *spec = &splitter->spec;
+	IntMap *by_group = int_map_create();
 
 	splitter->parts = palloc0(sizeof(Part) * spec->nparts);
 	splitter->rows = palloc0(sizeof(int64) * spec->nparts);
-	splitter->buffer_size = Max(BUFFERS_SIZE / spec->nparts, 4096);
+	splitter->readers = palloc(sizeof(Receiver *) * (spec->ntargets + 1));
 	for (int i = 0; i < spec->ntargets; i++)
 	{
 		const SplitTarget *target = &spec->targets[i];
 		Part *part = &splitter->parts[target->part];
 
 		if (target->group == node_local_group())
-			part->here = true;
-		else
 		{
-			add_receiver(part, receiver_of_group(splitter, target->group));
+			part->here = true;
+			continue;
 		}
-		if (part->rows.data == NULL)
-			initStringInfo(&part->rows);
+		if (part->nreceivers++ == 0)
+			part->receivers = splitter->readers;
+		*splitter->readers++ = receiver_of_group(splitter, by_group, target->group);
 	}
+	splitter->buffer_size = Max(BUFFERS_SIZE / spec->nparts, BUFFER_MIN);
+	splitter->message_size =
+		Min(MESSAGE_SIZE, MESSAGES_SIZE / Max(list_length(splitter->receivers), 1));
 }
 
 static void
@@ -274,16 +320,23 @@ splitter_receive(TupleTableSlot *slot, DestReceiver *self)
 	slot_getallattrs(slot);
 	number = part_of_row(splitter, slot);
 	part = number >= 0 ? &splitter->parts[number] : NULL;
-	if (part != NULL && part->rows.data != NULL)
+	if (part != NULL && (part->here || part->nreceivers > 0))
 	{
-		int before = part->rows.len;
+		int before;
+
+		if (part->rows.data == NULL)
+			begin_buffer(splitter, &part->rows);
+		before = part->rows.len;
 
 		encode_row(splitter->encoder, &part->rows, slot->tts_values, slot->tts_isnull);
 		splitter->rows[number]++;
 		splitter->bytes += part->rows.len - before;
+		splitter->buffered += part->rows.len - before;
 		result_check_size(splitter->bytes, splitter->spec.limit);
 		if (part->rows.len >= splitter->buffer_size)
 			flush_part(splitter, number);
+		if (splitter->buffered >= BUFFERED_MAX)
+			flush_all(splitter);
 	}
 	MemoryContextSwitchTo(old);
 	MemoryContextReset(splitter->row_context);
@@ -295,9 +348,9 @@ splitter_shutdown(DestReceiver *self)
 {
 	Splitter *splitter = (Splitter *) self;
 
+	flush_all(splitter);
 	for (int i = 0; i < splitter->spec.nparts; i++)
 	{
-		flush_part(splitter, i);
 		if (splitter->parts[i].file != 0)
 			FileClose(splitter->parts[i].file);
 	}
@@ -339,13 +392,12 @@ splitter_bytes(DestReceiver *splitter)
  */
 
 char *
-split_command(const SplitSpec *spec, const char *query)
+split_text(const SplitSpec *spec)
 {
 	StringInfoData sql;
 
 	initStringInfo(&sql);
-	appendStringInfo(&sql, "SELECT pando.exchange_send(%s, %s, %s, %d, %s, %d, '{",
-					 quote_literal_cstr(query), quote_literal_cstr(spec->name),
+	appendStringInfo(&sql, "%s, %s, %d, %s, %d, '{", quote_literal_cstr(spec->name),
 					 spec->binary ? "true" : "false", spec->column,
 					 spec->keep_nulls ? "true" : "false", spec->limit);
 	for (int i = 0; i < spec->nparts; i++)
@@ -356,8 +408,15 @@ split_command(const SplitSpec *spec, const char *query)
 	appendStringInfoString(&sql, "}', '{");
 	for (int i = 0; i < spec->ntargets; i++)
 		appendStringInfo(&sql, "%s%d", i > 0 ? "," : "", spec->targets[i].group);
-	appendStringInfoString(&sql, "}')");
+	appendStringInfoString(&sql, "}'");
 	return sql.data;
+}
+
+char *
+split_command(const SplitSpec *spec, const char *query)
+{
+	return psprintf("SELECT pando.exchange_send(%s, %s)", quote_literal_cstr(query),
+					spec->text);
 }
 
 static int32 *
@@ -417,8 +476,8 @@ run_query(const char *sql, int column, DestReceiver *dest)
 
 /*
  * pando.exchange_send(query, name, binary, key, keep_nulls, limit, parts' first hashes,
- * targets' parts, targets' groups): splits the query's rows; returns their number by part
- * and, last, their bytes.
+ * targets' parts, targets' groups): splits the query's rows; returns their bytes and, for
+ * each part that has any, its number and that of its rows.
  */
 Datum
 exchange_send(PG_FUNCTION_ARGS)
@@ -433,6 +492,7 @@ exchange_send(PG_FUNCTION_ARGS)
 	int32 *groups;
 	DestReceiver *splitter;
 	Datum *numbers;
+	int n = 0;
 
 	spec.min_hash = int_array(PG_GETARG_ARRAYTYPE_P(6), &spec.nparts);
 	parts = int_array(PG_GETARG_ARRAYTYPE_P(7), &spec.ntargets);
@@ -447,16 +507,21 @@ exchange_send(PG_FUNCTION_ARGS)
 		spec.targets[i].group = groups[i];
 	}
 	check_spec(&spec);
+	split_order_targets(&spec);
 	splitter = splitter_create(&spec);
 	run_query(text_to_cstring(PG_GETARG_TEXT_PP(0)), spec.column, splitter);
 
-	numbers = palloc(sizeof(Datum) * (spec.nparts + 1));
+	numbers = palloc(sizeof(Datum) * (2 * (Size) spec.nparts + 1));
+	numbers[n++] = Int64GetDatum(splitter_bytes(splitter));
 	for (int i = 0; i < spec.nparts; i++)
-		numbers[i] = Int64GetDatum(splitter_rows(splitter)[i]);
-	numbers[spec.nparts] = Int64GetDatum(splitter_bytes(splitter));
-	PG_RETURN_ARRAYTYPE_P(construct_array(numbers, spec.nparts + 1, INT8OID,
-										  sizeof(int64), FLOAT8PASSBYVAL,
-										  TYPALIGN_DOUBLE));
+	{
+		if (splitter_rows(splitter)[i] == 0)
+			continue;
+		numbers[n++] = Int64GetDatum(i);
+		numbers[n++] = Int64GetDatum(splitter_rows(splitter)[i]);
+	}
+	PG_RETURN_ARRAYTYPE_P(construct_array(numbers, n, INT8OID, sizeof(int64),
+										  FLOAT8PASSBYVAL, TYPALIGN_DOUBLE));
 }
 
 /* ------------------------------------------------------------------------------------

@@ -28,8 +28,16 @@ typedef struct SplitSpec
 	int nparts;
 	int32 *min_hash; /* first hash value of each part, ascending */
 	int ntargets;
-	SplitTarget *targets; /* a part that nobody reads is thrown away */
+	SplitTarget *targets; /* in split_order_targets()'s order; a part that nobody reads is
+						   * thrown away */
+	const char *text;	  /* split_text(), for commands */
 } SplitSpec;
+
+/* Orders the targets by part and group, once each. */
+extern void split_order_targets(SplitSpec *spec);
+
+/* What all commands have in common; as long as there are parts, so it is made once. */
+extern char *split_text(const SplitSpec *spec);
 
 /* A receiver that splits the rows it gets, and raises when they are too many. */
 extern DestReceiver *splitter_create(const SplitSpec *spec);

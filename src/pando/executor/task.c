@@ -19,6 +19,7 @@
 #include "utils/memutils.h"
 
 #include "pando/base/expr.h"
+#include "pando/base/int_map.h"
 #include "pando/base/literal.h"
 #include "pando/base/name.h"
 #include "pando/executor/exchange.h"
@@ -179,11 +180,12 @@ evaluate_params(FragmentRun *run)
  * Shard groups.
  */
 
-/* Indexes of the shard groups that hold one of the key values. */
-static Bitmapset *
+/* Indexes of the shard groups that hold one of the key values, ascending, once each. */
+static List *
 choose_by_key(FragmentRun *run)
 {
-	Bitmapset *chosen = NULL;
+	List *found = NIL;
+	List *chosen = NIL;
 
 	foreach_ptr (Expr, key, run->fragment->keys)
 	{
@@ -191,12 +193,18 @@ choose_by_key(FragmentRun *run)
 		Datum value = run_value(run, key, &isnull);
 
 		if (!isnull)
-			chosen = bms_add_member(chosen, shard_index_of_value(run->anchor, value));
+			found = lappend_int(found, shard_index_of_value(run->anchor, value));
+	}
+	list_sort(found, list_int_cmp);
+	foreach_int(index, found)
+	{
+		if (chosen == NIL || llast_int(chosen) != index)
+			chosen = lappend_int(chosen, index);
 	}
 	/* A read without a key must still say what an empty input gives, such as count(*) =
 	 * 0. */
-	if (chosen == NULL && run->fragment->command == CMD_SELECT)
-		chosen = bms_make_singleton(0);
+	if (chosen == NIL && run->fragment->command == CMD_SELECT)
+		chosen = list_make1_int(0);
 	return chosen;
 }
 
@@ -229,9 +237,6 @@ task_create(FragmentRun *run, int shard_index)
 static void
 create_tasks(FragmentRun *run)
 {
-	Bitmapset *chosen;
-	int index = -1;
-
 	if (run->fragment->insert_columns != NIL)
 	{
 		insert_rows_tasks(run);
@@ -244,9 +249,8 @@ create_tasks(FragmentRun *run)
 				run->tasks = lappend(run->tasks, task_create(run, i));
 			break;
 		case SHARDS_BY_KEY:
-			chosen = choose_by_key(run);
-			while ((index = bms_next_member(chosen, index)) >= 0)
-				run->tasks = lappend(run->tasks, task_create(run, index));
+			foreach_int(index, choose_by_key(run)) run->tasks =
+				lappend(run->tasks, task_create(run, index));
 			break;
 		case SHARDS_ANY_COPY:
 		case SHARDS_ALL_COPIES:
@@ -269,20 +273,6 @@ use_placement(Task *task, int placement)
 	task->local = task->node->group == node_local_group();
 }
 
-/* How many of the tasks that have a node already are on the group. */
-static int
-load_of_group(FragmentRun *run, int32 group)
-{
-	int load = 0;
-
-	foreach_ptr (Task, task, run->tasks)
-	{
-		if (task->node != NULL && task->node->group == group)
-			load++;
-	}
-	return load;
-}
-
 static int
 local_placement(const Task *task)
 {
@@ -294,12 +284,31 @@ local_placement(const Task *task)
 	return -1;
 }
 
+/* The one whose group has the fewest tasks so far. */
 static int
-choose_placement(FragmentRun *run, Task *task)
+least_loaded(const Task *task, IntMap *loads)
+{
+	int best = 0;
+	intptr_t best_load = INTPTR_MAX;
+
+	for (int i = 0; i < task->nplacements; i++)
+	{
+		intptr_t load = (intptr_t) *int_map_at(loads, task->placements[i].group);
+
+		if (load < best_load)
+		{
+			best = i;
+			best_load = load;
+		}
+	}
+	return best;
+}
+
+/* `loads`: tasks by group, as far as placements are chosen. */
+static int
+choose_placement(FragmentRun *run, Task *task, IntMap *loads)
 {
 	static uint32 turn = 0;
-	int best = 0;
-	int best_load = INT_MAX;
 
 	if (task->nplacements == 1 || run->fragment->first_copy)
 		return 0;
@@ -314,19 +323,28 @@ choose_placement(FragmentRun *run, Task *task)
 				turn++;
 			return (turn + task->number) % task->nplacements;
 		case ASSIGN_GREEDY:
-			for (int i = 0; i < task->nplacements; i++)
-			{
-				int load = load_of_group(run, task->placements[i].group);
-
-				if (load < best_load)
-				{
-					best = i;
-					best_load = load;
-				}
-			}
-			break;
+			return least_loaded(task, loads);
 	}
-	return best;
+	return 0;
+}
+
+/* Reads have one placement each; writes begin with the first. */
+static void
+use_placements(FragmentRun *run)
+{
+	bool read = run->fragment->command == CMD_SELECT;
+	IntMap *loads = int_map_create();
+
+	foreach_ptr (Task, task, run->tasks)
+	{
+		intptr_t *load;
+
+		if (task->nplacements == 0)
+			continue;
+		use_placement(task, read ? choose_placement(run, task, loads) : 0);
+		load = (intptr_t *) int_map_at(loads, task->node->group);
+		++*load;
+	}
 }
 
 /* Goes on to another placement of a read; false when all have been tried. */
@@ -548,21 +566,51 @@ tasks_as_unions(FragmentRun *run, List *tasks, bool inline_values)
 	return result;
 }
 
-/* Those of the tasks that are the node's; *rest: the others. */
+/* The tasks of each node together, in the order in which nodes occur: List of Lists. */
 List *
-tasks_of_node(List *tasks, const DistNode *node, List **rest)
+tasks_by_node(List *tasks)
 {
-	List *result = NIL;
+	List *nodes = NIL;
+	IntMap *by_group = int_map_create();
 
-	*rest = NIL;
 	foreach_ptr (Task, task, tasks)
 	{
-		if (task->node->group == node->group)
-			result = lappend(result, task);
-		else
-			*rest = lappend(*rest, task);
+		/* From 1. */
+		intptr_t *position = (intptr_t *) int_map_at(by_group, task->node->group);
+		ListCell *cell;
+
+		if (*position == 0)
+		{
+			nodes = lappend(nodes, NIL);
+			*position = list_length(nodes);
+		}
+		cell = list_nth_cell(nodes, *position - 1);
+		lfirst(cell) = lappend(lfirst(cell), task);
 	}
-	return result;
+	return nodes;
+}
+
+void
+tasks_put(TaskQueue *queue, List *tasks)
+{
+	queue->tasks = list_concat(queue->tasks, tasks);
+}
+
+/* At most `count` of those that wait. */
+List *
+tasks_take(TaskQueue *queue, int count)
+{
+	List *taken = NIL;
+	int end = queue->taken + Min(count, tasks_waiting(queue));
+
+	while (queue->taken < end)
+		taken = lappend(taken, list_nth(queue->tasks, queue->taken++));
+	if (tasks_waiting(queue) == 0)
+	{
+		list_free(queue->tasks);
+		*queue = (TaskQueue){NIL, 0};
+	}
+	return taken;
 }
 
 /* Values and tasks, in the run's context; reads have their placements. */
@@ -575,13 +623,7 @@ run_prepare_tasks(FragmentRun *run)
 		run->anchor = dist_table_require(run->fragment->anchor);
 	evaluate_params(run);
 	create_tasks(run);
-	foreach_ptr (Task, task, run->tasks)
-	{
-		if (task->nplacements > 0)
-			use_placement(task, run->fragment->command == CMD_SELECT
-									? choose_placement(run, task)
-									: 0);
-	}
+	use_placements(run);
 	MemoryContextSwitchTo(old);
 }
 

@@ -5,6 +5,7 @@
 #define PANDO_EXECUTOR_TASK_H
 
 #include "pando/compat/compat.h"
+#include "nodes/pg_list.h"
 #include "nodes/primnodes.h"
 
 #include "pando/metadata/node.h"
@@ -49,6 +50,19 @@ typedef struct Task
 	char *plan; /* the node's own plan, in the format asked for; NULL: none */
 } Task;
 
+/* Tasks that wait, taken from the front. */
+typedef struct TaskQueue
+{
+	List *tasks;
+	int taken;
+} TaskQueue;
+
+static inline int
+tasks_waiting(const TaskQueue *queue)
+{
+	return list_length(queue->tasks) - queue->taken;
+}
+
 /* Tasks in one statement: the core's analysis of a UNION goes as deep as it has parts. */
 #define MAX_UNION 500
 extern void run_prepare_tasks(FragmentRun *run);
@@ -63,7 +77,9 @@ extern void values_bind(RunValues *values, const char **bound, int *lengths);
 extern bool values_are_bulky(RunValues *values, Size limit);
 extern bool task_is_bulky(const FragmentRun *run, const Task *task, Size limit);
 extern char *task_text(FragmentRun *run, Task *task, bool inline_values);
-extern List *tasks_of_node(List *tasks, const DistNode *node, List **rest);
+extern List *tasks_by_node(List *tasks);
+extern void tasks_put(TaskQueue *queue, List *tasks);
+extern List *tasks_take(TaskQueue *queue, int count);
 extern List *tasks_as_unions(FragmentRun *run, List *tasks, bool inline_values);
 extern void tasks_leave_out_lost(FragmentRun *run);
 extern bool task_next_placement(FragmentRun *run, Task *task);

@@ -10,6 +10,7 @@
 
 #include "utils/memutils.h"
 
+#include "pando/base/int_map.h"
 #include "pando/executor/flight.h"
 #include "pando/executor/local_task.h"
 #include "pando/executor/run.h"
@@ -24,6 +25,13 @@ typedef struct Copy
 	const DistNode *node;
 	bool local;
 } Copy;
+
+/* Tasks that go to a node in one flight. */
+typedef struct Batch
+{
+	const DistNode *node;
+	List *tasks;
+} Batch;
 
 /* Must the rows of RETURNING be put back into the order of the VALUES list? */
 static bool
@@ -147,41 +155,51 @@ one_by_one(FragmentRun *run)
 	return false;
 }
 
+/*
+ * What goes to each other node together, or each task by itself; *local: the tasks of
+ * this node.
+ */
+static List *
+batches_of_nodes(List *copies, bool alone, List **local)
+{
+	List *batches = NIL;
+	IntMap *by_group = int_map_create();
+
+	foreach_ptr (Copy, copy, copies)
+	{
+		Batch **batch = (Batch **) int_map_at(by_group, copy->node->group);
+
+		if (copy->local)
+		{
+			*local = lappend(*local, copy->task);
+			continue;
+		}
+		if (*batch == NULL || alone)
+		{
+			*batch = palloc0(sizeof(Batch));
+			(*batch)->node = copy->node;
+			batches = lappend(batches, *batch);
+		}
+		(*batch)->tasks = lappend((*batch)->tasks, copy->task);
+	}
+	return batches;
+}
+
 static void
 run_round(FragmentRun *run, List *copies)
 {
 	bool alone = list_length(copies) > 1 && one_by_one(run);
-	List *remote = NIL;
 	List *local = NIL;
 
-	foreach_ptr (Copy, copy, copies)
+	foreach_ptr (Batch, batch, batches_of_nodes(copies, alone, &local))
 	{
-		if (copy->local)
-			local = lappend(local, copy);
-		else
-			remote = lappend(remote, copy);
-	}
-	while (remote != NIL)
-	{
-		const DistNode *node = ((Copy *) linitial(remote))->node;
-		List *tasks = NIL;
-		List *others = NIL;
-
-		foreach_ptr (Copy, copy, remote)
-		{
-			if (copy->node->group == node->group && !(alone && tasks != NIL))
-				tasks = lappend(tasks, copy->task);
-			else
-				others = lappend(others, copy);
-		}
-		(void) flight_start(run, node, tasks, true);
+		(void) flight_start(run, batch->node, batch->tasks, true);
 		if (executor_sequential_writes || alone)
 			finish_flights(run);
-		remote = others;
 	}
 	flights_connect(run);
-	foreach_ptr (Copy, copy, local)
-		write_locally(run, copy->task);
+	foreach_ptr (Task, task, local)
+		write_locally(run, task);
 	finish_flights(run);
 }
 

@@ -158,10 +158,21 @@ const DistNode *
 node_by_group(int32 group)
 {
 	const NodeMap *all = node_map();
+	int low = 0;
+	int high = all->nnodes;
 
-	for (int i = 0; i < all->nnodes; i++)
-		if (all->nodes[i].group == group && all->nodes[i].primary)
-			return &all->nodes[i];
+	/* The first one of a group is its primary, if it has any. */
+	while (low < high)
+	{
+		int middle = (low + high) / 2;
+
+		if (all->nodes[middle].group < group)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low < all->nnodes && all->nodes[low].group == group && all->nodes[low].primary)
+		return &all->nodes[low];
 	ereport(ERROR, (errcode(ERRCODE_UNDEFINED_OBJECT),
 					errmsg("there is no primary node for group %d", group)));
 }

@@ -23,6 +23,7 @@
 #include "pando/catalog/placement.h"
 #include "pando/catalog/shard.h"
 #include "pando/metadata/cache.h"
+#include "pando/metadata/group_shards.h"
 #include "pando/metadata/node.h"
 #include "pando/metadata/table.h"
 #include "pando/remote/session.h"
@@ -39,7 +40,6 @@ typedef struct ShardEntry
 {
 	int64 id; /* hash key */
 	Oid relid;
-	int index;
 } ShardEntry;
 
 static HTAB *table_cache = NULL;
@@ -114,52 +114,38 @@ table_kind(const PartitionRow *row)
 }
 
 static int
-compare_placements(const ListCell *a, const ListCell *b)
+compare_ids(const void *a, const void *b)
 {
-	const PlacementRow *x = lfirst(a);
-	const PlacementRow *y = lfirst(b);
+	const Shard *x = a;
+	const Shard *y = b;
 
-	return x->placementid < y->placementid ? -1 : x->placementid > y->placementid;
-}
-
-static void
-table_load_placements(Shard *shard)
-{
-	List *rows = catalog_placement_by_shard(shard->id);
-
-	list_sort(rows, compare_placements);
-	shard->placements = palloc(sizeof(Placement) * Max(list_length(rows), 1));
-	foreach_ptr (PlacementRow, row, rows)
-	{
-		Placement *placement = &shard->placements[shard->nplacements];
-
-		if (row->shardstate != PLACEMENT_ACTIVE)
-			continue;
-		placement->id = row->placementid;
-		placement->group = row->groupid;
-		placement->state = row->shardstate;
-		shard->nplacements++;
-	}
-	list_free_deep(rows);
+	return x->id < y->id ? -1 : x->id > y->id;
 }
 
 static int
-compare_shards(const void *a, const void *b)
+compare_hashes(const void *a, const void *b)
 {
 	const Shard *x = a;
 	const Shard *y = b;
 
 	if (x->min_hash != y->min_hash)
 		return x->min_hash < y->min_hash ? -1 : 1;
+	return compare_ids(a, b);
+}
+
+static int
+compare_placements(const void *a, const void *b)
+{
+	const Placement *x = a;
+	const Placement *y = b;
+
 	return x->id < y->id ? -1 : x->id > y->id;
 }
 
+/* In order of their ids, without placements. */
 static void
-table_load_shards(DistTable *table)
+table_load_ranges(DistTable *table, List *rows)
 {
-	List *rows = catalog_shard_by_relid(table->relid);
-
-	table->shards = palloc0(sizeof(Shard) * Max(list_length(rows), 1));
 	foreach_ptr (ShardRow, row, rows)
 	{
 		Shard *shard = &table->shards[table->nshards++];
@@ -169,13 +155,80 @@ table_load_shards(DistTable *table)
 			row->shardminvalue != NULL ? pg_strtoint32(row->shardminvalue) : PG_INT32_MIN;
 		shard->max_hash =
 			row->shardmaxvalue != NULL ? pg_strtoint32(row->shardmaxvalue) : PG_INT32_MAX;
-		table_load_placements(shard);
 	}
-	list_free_deep(rows);
+	qsort(table->shards, table->nshards, sizeof(Shard), compare_ids);
+}
 
-	qsort(table->shards, table->nshards, sizeof(Shard), compare_shards);
+/* Both the shards and the rows are in order of the shards' ids. */
+static void
+table_load_placements(DistTable *table, List *rows, Placement *placements)
+{
+	int next = 0;
+
+	for (int i = 0; i < table->nshards; i++)
+	{
+		Shard *shard = &table->shards[i];
+
+		shard->placements = placements;
+		for (; next < list_length(rows); next++)
+		{
+			const PlacementRow *row = list_nth(rows, next);
+
+			if (row->shardid != shard->id)
+				break;
+			if (row->shardstate == PLACEMENT_ACTIVE)
+				shard->placements[shard->nplacements++] =
+					(Placement){row->placementid, row->groupid, row->shardstate};
+		}
+		qsort(shard->placements, shard->nplacements, sizeof(Placement),
+			  compare_placements);
+		placements += shard->nplacements;
+	}
+}
+
+/* From the order of ids to that of ranges, in which a shard is known by its index. */
+static void
+table_order_shards(DistTable *table)
+{
+	table->by_id = palloc(sizeof(int) * Max(table->nshards, 1));
 	for (int i = 0; i < table->nshards; i++)
 		table->shards[i].index = i;
+	qsort(table->shards, table->nshards, sizeof(Shard), compare_hashes);
+	for (int i = 0; i < table->nshards; i++)
+	{
+		table->by_id[table->shards[i].index] = i;
+		table->shards[i].index = i;
+	}
+}
+
+/* The catalogs' rows have a context of their own: what stays is far less. */
+static void
+table_load_shards(DistTable *table)
+{
+	MemoryContext own = CurrentMemoryContext;
+	MemoryContext context =
+		AllocSetContextCreate(own, "pando table rows", ALLOCSET_DEFAULT_SIZES);
+	List *rows;
+	int64 *ids;
+
+	MemoryContextSwitchTo(context);
+	rows = catalog_shard_by_relid(table->relid);
+	table->shards =
+		MemoryContextAllocZero(own, sizeof(Shard) * Max(list_length(rows), 1));
+	table_load_ranges(table, rows);
+
+	ids = palloc(sizeof(int64) * Max(table->nshards, 1));
+	for (int i = 0; i < table->nshards; i++)
+		ids[i] = table->shards[i].id;
+	rows = catalog_placement_by_shards(ids, table->nshards);
+	table_load_placements(
+		table, rows,
+		MemoryContextAlloc(own, sizeof(Placement) * Max(list_length(rows), 1)));
+	MemoryContextSwitchTo(own);
+	MemoryContextDelete(context);
+
+	table_order_shards(table);
+	group_shards_load(table);
 }
 
 TypeCacheEntry *
@@ -390,9 +443,30 @@ shard_index_of_value(const DistTable *table, Datum value)
 	return shard_index_of_hash(table, shard_hash(table, value));
 }
 
+const Shard *
+shard_of_table(const DistTable *table, int64 shard_id)
+{
+	int low = 0;
+	int high = table->nshards - 1;
+
+	while (low <= high)
+	{
+		int middle = (low + high) / 2;
+		const Shard *shard = &table->shards[table->by_id[middle]];
+
+		if (shard->id == shard_id)
+			return shard;
+		if (shard->id < shard_id)
+			low = middle + 1;
+		else
+			high = middle - 1;
+	}
+	return NULL;
+}
+
 /* Finds it in the table that a hint or the catalog names; NULL if it isn't there. */
 static const Shard *
-shard_in_table(int64 shard_id, Oid relid, int index, const DistTable **table)
+shard_in_table(int64 shard_id, Oid relid, const DistTable **table)
 {
 	const DistTable *candidate = dist_table(relid);
 
@@ -400,13 +474,7 @@ shard_in_table(int64 shard_id, Oid relid, int index, const DistTable **table)
 		return NULL;
 	if (table != NULL)
 		*table = candidate;
-	if (index >= 0 && index < candidate->nshards &&
-		candidate->shards[index].id == shard_id)
-		return &candidate->shards[index];
-	for (int i = 0; i < candidate->nshards; i++)
-		if (candidate->shards[i].id == shard_id)
-			return &candidate->shards[i];
-	return NULL;
+	return shard_of_table(candidate, shard_id);
 }
 
 const Shard *
@@ -426,18 +494,17 @@ shard_by_id(int64 shard_id, const DistTable **table)
 
 	hint = hash_search(shard_hints, &shard_id, HASH_FIND, NULL);
 	if (hint != NULL)
-		shard = shard_in_table(shard_id, hint->relid, hint->index, table);
+		shard = shard_in_table(shard_id, hint->relid, table);
 	if (shard != NULL)
 		return shard;
 
 	row = catalog_shard_by_id(shard_id);
 	if (row == NULL)
 		return NULL;
-	shard = shard_in_table(shard_id, row->logicalrelid, -1, table);
+	shard = shard_in_table(shard_id, row->logicalrelid, table);
 	if (shard == NULL)
 		return NULL;
 	hint = hash_search(shard_hints, &shard_id, HASH_ENTER, &found);
 	hint->relid = row->logicalrelid;
-	hint->index = shard->index;
 	return shard;
 }

@@ -51,6 +51,14 @@ typedef struct Shard
 				*/
 } Shard;
 
+/* The shards of a table that have an active placement in a group. */
+typedef struct GroupShards
+{
+	int32 group;
+	int nshards;
+	const int *shards; /* their indexes, ascending */
+} GroupShards;
+
 typedef struct DistTable
 {
 	Oid relid;
@@ -66,6 +74,9 @@ typedef struct DistTable
 	FmgrInfo hash; /* hash function of key_type; unset without a key */
 	int nshards;
 	Shard *shards;
+	int *by_id; /* indexes of the shards in order of their ids */
+	int ngroups;
+	GroupShards *groups; /* those that have some of the shards, in order of the group */
 } DistTable;
 
 /* Is the extension created in this database, and is it safe to look at its catalogs? */
@@ -100,8 +111,14 @@ extern TypeCacheEntry *hashable_type(Oid type);
  */
 extern int shard_index_of_value(const DistTable *table, Datum value);
 
+/* The table's shard with that id; NULL if it has none. */
+extern const Shard *shard_of_table(const DistTable *table, int64 shard_id);
+
 /* The shard with that id; NULL if there is none. *table is set when given. */
 extern const Shard *shard_by_id(int64 shard_id, const DistTable **table);
+
+/* What the group has of the table; nshards is 0 if nothing. */
+extern GroupShards dist_table_in_group(const DistTable *table, int32 group);
 
 /* Makes every backend of this node reload what it cached about the table. */
 extern void dist_table_invalidate(Oid relid);

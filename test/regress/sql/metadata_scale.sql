@@ -21,6 +21,16 @@ SELECT get_shard_id_for_distribution_column('t1', 1);
 SELECT kilobytes() < 250 AS one_table;
 SELECT count(get_shard_id_for_distribution_column(('t' || i)::regclass, 1)) FROM generate_series(1, 100) i;
 SELECT kilobytes() < 6000 AS all_tables;
+-- A table's shards and their placements are read by one scan each, however many they are.
+\c -
+SET search_path = metadata_scale;
+BEGIN;
+SELECT get_shard_id_for_distribution_column('t2', 1);
+SELECT relname, idx_scan, idx_tup_fetch FROM pg_stat_xact_all_tables WHERE relname IN ('pg_dist_shard', 'pg_dist_placement') ORDER BY 1;
+COMMIT;
+-- Every shard is found by its id, its neighbour in another table is not taken for it, and its place is right.
+SELECT count(*), count(DISTINCT shard_name) FROM (SELECT shard_name(('t' || i)::regclass, 7800000 + i * 100 + s) FROM generate_series(1, 100) i, generate_series(0, 99) s) n;
+SELECT count(*), bool_and(nodeport = (SELECT min(n.nodeport) + (s.shardid % 2) FROM pg_dist_node n WHERE groupid IN (1, 2))) FROM citus_shards s WHERE s.colocation_id = 7770;
 -- Knowing them anew does not add to it.
 SELECT kilobytes() AS before \gset
 DO $$ BEGIN

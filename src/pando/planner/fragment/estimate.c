@@ -288,14 +288,8 @@ estimate_nodes(const Distribution *distribution)
 {
 	int tasks = estimate_tasks(distribution);
 	const DistTable *table = tasks > 1 ? dist_table(distribution->anchor) : NULL;
-	Bitmapset *groups = NULL;
 
-	for (int i = 0; table != NULL && i < table->nshards; i++)
-	{
-		if (table->shards[i].nplacements > 0)
-			groups = bms_add_member(groups, table->shards[i].placements[0].group);
-	}
-	return Max(1, Min(bms_num_members(groups), tasks));
+	return Max(1, Min(table != NULL ? table->ngroups : 1, tasks));
 }
 
 double

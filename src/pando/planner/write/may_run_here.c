@@ -11,6 +11,7 @@
 #include "access/sysattr.h"
 #include "nodes/nodeFuncs.h"
 
+#include "pando/metadata/node.h"
 #include "pando/metadata/shard_relation.h"
 #include "pando/planner/fragment/fragment_make.h"
 #include "pando/planner/fragment/fragment_path.h"
@@ -60,10 +61,12 @@ shard_is_only_here(const DistTable *table, int index)
 int
 first_shard_here(const DistTable *table)
 {
-	for (int i = 0; i < table->nshards; i++)
+	GroupShards here = dist_table_in_group(table, node_local_group());
+
+	for (int i = 0; i < here.nshards; i++)
 	{
-		if (shard_is_only_here(table, i))
-			return i;
+		if (table->shards[here.shards[i]].nplacements == 1)
+			return here.shards[i];
 	}
 	return -1;
 }
