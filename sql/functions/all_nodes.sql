@@ -8,7 +8,7 @@ CREATE OR REPLACE FUNCTION pando.run_commands(nodeids int4[], commands text[], p
 		warn boolean, OUT ord int4, OUT success boolean, OUT result text, OUT sqlstate text)
 	RETURNS SETOF record LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'run_commands';
 CREATE OR REPLACE FUNCTION pando.command_expand(command text, names text[]) RETURNS text
-	LANGUAGE c IMMUTABLE STRICT AS 'MODULE_PATHNAME', 'command_expand';
+	LANGUAGE c IMMUTABLE PARALLEL SAFE STRICT AS 'MODULE_PATHNAME', 'command_expand';
 
 -- Every active primary; this server, too, before it is among them.
 CREATE OR REPLACE FUNCTION pando.active_nodes(OUT nodeid int4, OUT groupid int4, OUT nodename text,
@@ -25,7 +25,7 @@ CREATE OR REPLACE FUNCTION pando.active_nodes(OUT nodeid int4, OUT groupid int4,
 END;
 
 CREATE OR REPLACE FUNCTION pg_catalog.citus_nodeid_for_gpid(global_pid bigint)
-	RETURNS integer LANGUAGE C STRICT IMMUTABLE AS 'MODULE_PATHNAME';
+	RETURNS integer LANGUAGE C STRICT IMMUTABLE PARALLEL SAFE AS 'MODULE_PATHNAME';
 
 CREATE OR REPLACE FUNCTION pg_catalog.citus_pid_for_gpid(global_pid bigint)
-	RETURNS integer LANGUAGE C STRICT IMMUTABLE AS 'MODULE_PATHNAME';
+	RETURNS integer LANGUAGE C STRICT IMMUTABLE PARALLEL SAFE AS 'MODULE_PATHNAME';

@@ -15,7 +15,7 @@ END;
 -- another node, whose name says so.
 CREATE OR REPLACE FUNCTION pando.global_pid(nodeid int4, pid int4, application_name text)
 		RETURNS bigint
-	LANGUAGE sql IMMUTABLE BEGIN ATOMIC
+	LANGUAGE sql IMMUTABLE PARALLEL SAFE BEGIN ATOMIC
 	SELECT coalesce(substring(application_name FROM '^citus_internal gpid=(\d+)')::bigint,
 		nodeid * 10000000000 + pid);
 END;

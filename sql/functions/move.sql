@@ -33,14 +33,14 @@ CREATE OR REPLACE FUNCTION pg_catalog.master_copy_shard_placement(shard_id bigin
 -- Costs, capacities and permissions of the strategies that come along.
 
 CREATE OR REPLACE FUNCTION pg_catalog.citus_shard_cost_1(bigint) RETURNS real
-	LANGUAGE sql IMMUTABLE STRICT AS 'SELECT 1.0::real';
+	LANGUAGE sql IMMUTABLE PARALLEL SAFE STRICT AS 'SELECT 1.0::real';
 CREATE OR REPLACE FUNCTION pg_catalog.citus_shard_cost_by_disk_size(bigint) RETURNS real
 	LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'citus_shard_cost_by_disk_size';
 CREATE OR REPLACE FUNCTION pg_catalog.citus_node_capacity_1(integer) RETURNS real
-	LANGUAGE sql IMMUTABLE STRICT AS 'SELECT 1.0::real';
+	LANGUAGE sql IMMUTABLE PARALLEL SAFE STRICT AS 'SELECT 1.0::real';
 CREATE OR REPLACE FUNCTION pg_catalog.citus_shard_allowed_on_node_true(bigint, integer)
 	RETURNS boolean
-	LANGUAGE sql IMMUTABLE STRICT AS 'SELECT true';
+	LANGUAGE sql IMMUTABLE PARALLEL SAFE STRICT AS 'SELECT true';
 
 CREATE OR REPLACE FUNCTION pg_catalog.citus_validate_rebalance_strategy_functions(
 		shard_cost_function regproc, node_capacity_function regproc,

@@ -16,6 +16,7 @@
 #include "miscadmin.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
+#include "catalog/namespace.h"
 #include "catalog/pg_class.h"
 #include "commands/defrem.h"
 #include "commands/vacuum.h"
@@ -87,6 +88,23 @@ typedef struct VacuumTable
 	List *columns;
 } VacuumTable;
 
+/*
+ * The table that the statement names, if it is distributed. One that is dropped while
+ * this waits for it is named to PostgreSQL by its Oid: it looks up names before it waits,
+ * and warns of a table that it no longer finds.
+ */
+static Oid
+vacuum_named_table(VacuumRelation *relation)
+{
+	Oid relid = RangeVarGetRelid(relation->relation, NoLock, true);
+
+	if (job_table_has_shards(relid))
+		return relid;
+	if (OidIsValid(relid) && get_rel_relkind(relid) == '\0')
+		relation->oid = relid;
+	return InvalidOid;
+}
+
 /* The distributed tables that the statement is about, as VacuumTables. */
 static List *
 vacuum_tables(const VacuumStmt *stmt)
@@ -98,9 +116,8 @@ vacuum_tables(const VacuumStmt *stmt)
 	{
 		VacuumTable *table = palloc0(sizeof(VacuumTable));
 
-		table->relid = OidIsValid(relation->oid)
-						   ? relation->oid
-						   : job_distributed_table(relation->relation);
+		table->relid =
+			OidIsValid(relation->oid) ? relation->oid : vacuum_named_table(relation);
 		table->columns = relation->va_cols;
 		if (OidIsValid(table->relid) && dist_table(table->relid) != NULL)
 			tables = lappend(tables, table);
