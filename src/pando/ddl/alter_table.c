@@ -85,49 +85,6 @@ static const struct
 	{AT_DropOf, "ALTER TABLE ... NOT OF"},
 };
 
-/* Does a new column take its values from a sequence? */
-static bool
-column_is_numbered(ColumnDef *column)
-{
-	if (column->typeName != NULL && list_length(column->typeName->names) == 1)
-	{
-		static const char *const serials[] = {"serial",	 "serial2",		"serial4",
-											  "serial8", "smallserial", "bigserial"};
-
-		for (int i = 0; i < lengthof(serials); i++)
-		{
-			if (strcmp(strVal(linitial(column->typeName->names)), serials[i]) == 0)
-				return true;
-		}
-	}
-	foreach_ptr (Constraint, constraint, column->constraints)
-	{
-		if (constraint->contype == CONSTR_IDENTITY ||
-			(constraint->contype == CONSTR_DEFAULT &&
-			 shard_default_is_sequence(constraint->raw_expr)))
-			return true;
-	}
-	return false;
-}
-
-/* Shards know no sequences, so nothing would number the rows that are there. */
-static void
-alter_refuse_numbering(DdlJob *job, Oid relid, ColumnDef *column)
-{
-	if (job->applying || dist_table_require(relid)->managed_local ||
-		!column_is_numbered(column) ||
-		sql_value("SELECT 1 FROM %s LIMIT 1", name_qualified(relid)) == NULL)
-		return;
-	ereport(
-		ERROR,
-		(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-		 errmsg("adding column \"%s\" with an identity or a sequence to table \"%s\" is "
-				"not supported while the table has rows",
-				column->colname, get_rel_name(relid)),
-		 errhint("Add the column without it, UPDATE the rows, then SET DEFAULT or ADD "
-				 "GENERATED.")));
-}
-
 static void
 alter_prepare_command(DdlJob *job, Oid relid, AlterTableCmd *command)
 {
@@ -146,9 +103,6 @@ alter_prepare_command(DdlJob *job, Oid relid, AlterTableCmd *command)
 	{
 		ColumnDef *column = (ColumnDef *) command->def;
 
-		if (!command->missing_ok ||
-			get_attnum(relid, column->colname) == InvalidAttrNumber)
-			alter_refuse_numbering(job, relid, column);
 		foreach_ptr (Constraint, constraint, column->constraints)
 			constraint_prepare(job, relid, constraint, column->colname);
 	}
@@ -229,31 +183,6 @@ alter_table_prepare(DdlJob *job)
 	}
 }
 
-/*
- * Where a shard has several copies, a default that each node computes for itself for the
- * rows that are there would make the copies differ.
- */
-static void
-alter_check_new_default(Oid relid, const char *column)
-{
-	const DistTable *table = dist_table_require(relid);
-	Relation rel;
-	Node *expr;
-
-	if (table->repmodel == REPMODEL_SINGLE)
-		return;
-	rel = table_open(relid, NoLock);
-	expr = build_column_default(rel, get_attnum(relid, column));
-	table_close(rel, NoLock);
-	if (expr != NULL && contain_volatile_functions(expr))
-		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-						errmsg("adding column \"%s\" with a volatile default to table "
-							   "\"%s\" is not supported",
-							   column, get_rel_name(relid)),
-						errdetail("Each copy would compute values of its own."),
-						errhint("Add the column first, then UPDATE, then SET DEFAULT.")));
-}
-
 void
 alter_table_changed(DdlJob *job)
 {
@@ -277,7 +206,6 @@ alter_table_changed(DdlJob *job)
 void
 alter_table_finish(DdlJob *job)
 {
-	AlterTableStmt *stmt = (AlterTableStmt *) job->stmt;
 	Oid relid = job->tables != NIL ? linitial_oid(job->tables) : InvalidOid;
 
 	if (!OidIsValid(relid))
@@ -288,11 +216,7 @@ alter_table_finish(DdlJob *job)
 	{
 		if (dist_table_require(relid)->managed_local)
 			local_keys_follow(relid);
-		foreach_ptr (AlterTableCmd, command, stmt->cmds)
-		{
-			if (command->subtype == AT_AddColumn)
-				alter_check_new_default(relid, ((ColumnDef *) command->def)->colname);
-		}
+		columns_fill(job, relid);
 	}
 }
 

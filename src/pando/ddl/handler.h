@@ -40,6 +40,7 @@ typedef struct DdlJob
 	List *shard_statements; /* raw trees for this node's shards */
 	List *names;			/* names fixed so far, in order (char *) */
 	List *names_given;		/* when applying: the coordinator's, in the same order */
+	List *filled;			/* new columns (char *) whose rows columns_fill() numbers */
 	const struct DdlHandler *handler;
 	DdlCall *call; /* NULL when applying */
 } DdlJob;

@@ -32,6 +32,12 @@ extern bool shard_rename_statement(Node *stmt, const ShardMap *map);
 /* Names a relation's shard in place, qualified. */
 extern void shard_rename_range_var(RangeVar *relation, const ShardMap *map);
 
+/*
+ * Takes from a column's definition what only the shell has: identity, serial and the
+ * default of a sequence. Returns whether the column is NOT NULL for that.
+ */
+extern bool shard_column_forget_sequence(ColumnDef *column);
+
 /* Does an expression (raw) call nextval()? Such defaults are the initiating node's. */
 extern bool shard_default_is_sequence(Node *expr);
 

@@ -261,8 +261,8 @@ rename_constraint(Constraint *constraint, const ShardMap *map)
 		rename_expression(((IndexElem *) linitial(pair))->expr, map);
 }
 
-static void
-rename_column(ColumnDef *column, const ShardMap *map)
+bool
+shard_column_forget_sequence(ColumnDef *column)
 {
 	List *constraints = NIL;
 	bool not_null = column_replace_serial(column);
@@ -271,24 +271,29 @@ rename_column(ColumnDef *column, const ShardMap *map)
 	{
 		if (constraint->contype == CONSTR_IDENTITY)
 			not_null = true;
-		else if (constraint->contype == CONSTR_DEFAULT &&
-				 shard_default_is_sequence(constraint->raw_expr))
-			continue;
-		else
-		{
-			rename_constraint(constraint, map);
+		else if (constraint->contype != CONSTR_DEFAULT ||
+				 !shard_default_is_sequence(constraint->raw_expr))
 			constraints = lappend(constraints, constraint);
-		}
 	}
+	column->constraints = constraints;
+	return not_null;
+}
+
+static void
+rename_column(ColumnDef *column, const ShardMap *map)
+{
+	bool not_null = shard_column_forget_sequence(column);
+
+	foreach_ptr (Constraint, constraint, column->constraints)
+		rename_constraint(constraint, map);
 	if (not_null)
 	{
 		Constraint *constraint = makeNode(Constraint);
 
 		constraint->contype = CONSTR_NOTNULL;
 		constraint->location = -1;
-		constraints = lappend(constraints, constraint);
+		column->constraints = lappend(column->constraints, constraint);
 	}
-	column->constraints = constraints;
 }
 
 static void
