@@ -11,10 +11,10 @@
 #include "commands/dbcommands.h"
 #include "commands/defrem.h"
 #include "nodes/parsenodes.h"
-#include "pando/background/worker_state.h"
 #include "tcop/utility.h"
 
-static ProcessUtility_hook_type next_utility = NULL;
+#include "pando/background/worker_state.h"
+#include "pando/base/hook.h"
 
 static const char *
 template_of(CreatedbStmt *statement)
@@ -76,17 +76,18 @@ hold_utility(PlannedStmt *pstmt, const char *text, bool read_only_tree,
 {
 	const char *name = database_needed(pstmt->utilityStmt);
 	Oid database = name ? get_database_oid(name, true) : InvalidOid;
-	ProcessUtility_hook_type next = next_utility ? next_utility : standard_ProcessUtility;
 
 	if (!OidIsValid(database))
 	{
-		next(pstmt, text, read_only_tree, context, params, environment, dest, qc);
+		hook_utility_next(UTILITY_HOLD, pstmt, text, read_only_tree, context, params,
+						  environment, dest, qc);
 		return;
 	}
 	PG_TRY();
 	{
 		worker_hold(database);
-		next(pstmt, text, read_only_tree, context, params, environment, dest, qc);
+		hook_utility_next(UTILITY_HOLD, pstmt, text, read_only_tree, context, params,
+						  environment, dest, qc);
 	}
 	PG_FINALLY();
 	{
@@ -98,6 +99,5 @@ hold_utility(PlannedStmt *pstmt, const char *text, bool read_only_tree,
 void
 hold_init(void)
 {
-	next_utility = ProcessUtility_hook;
-	ProcessUtility_hook = hold_utility;
+	hook_utility(UTILITY_HOLD, hold_utility);
 }

@@ -17,6 +17,7 @@
 #include "utils/guc.h"
 #include "utils/rel.h"
 
+#include "pando/base/hook.h"
 #include "pando/base/sql.h"
 #include "pando/cluster/manage_new.h"
 #include "pando/ddl/settings.h"
@@ -25,7 +26,6 @@
 #include "pando/metadata/table.h"
 
 static bool manage_new_tables = false;
-static ProcessUtility_hook_type next_hook = NULL;
 
 /* The relation that a statement makes a table of; NULL for other statements. */
 static const RangeVar *
@@ -74,11 +74,8 @@ manage_new_utility(PlannedStmt *pstmt, const char *query_string, bool read_only_
 	const RangeVar *relation =
 		manage_new_tables ? copyObject(table_to_be(pstmt->utilityStmt)) : NULL;
 
-	if (next_hook != NULL)
-		next_hook(pstmt, query_string, read_only_tree, context, params, env, dest, qc);
-	else
-		standard_ProcessUtility(pstmt, query_string, read_only_tree, context, params, env,
-								dest, qc);
+	hook_utility_next(UTILITY_MANAGE, pstmt, query_string, read_only_tree, context,
+					  params, env, dest, qc);
 	if (relation != NULL && !creating_extension && !utility_is_applying() &&
 		!utility_is_internal() && ddl_propagation_enabled && metadata_active() &&
 		node_is_coordinator() && node_list(NODES_ALL) != NIL)
@@ -91,6 +88,5 @@ manage_new_init(void)
 	DefineCustomBoolVariable("citus.use_citus_managed_tables",
 							 "Makes new local tables usable on all nodes.", NULL,
 							 &manage_new_tables, false, PGC_USERSET, 0, NULL, NULL, NULL);
-	next_hook = ProcessUtility_hook;
-	ProcessUtility_hook = manage_new_utility;
+	hook_utility(UTILITY_MANAGE, manage_new_utility);
 }

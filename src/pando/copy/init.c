@@ -6,6 +6,7 @@
 #include "catalog/namespace.h"
 #include "tcop/utility.h"
 
+#include "pando/base/hook.h"
 #include "pando/copy/from.h"
 #include "pando/copy/init.h"
 #include "pando/copy/insert_select.h"
@@ -13,8 +14,6 @@
 #include "pando/copy/to.h"
 #include "pando/metadata/table.h"
 #include "pando/transaction/xact.h"
-
-static ProcessUtility_hook_type previous_utility = NULL;
 
 /*
  * The table that a COPY names, if it has shards, or if another node sends rows for the
@@ -63,12 +62,8 @@ copy_utility(PlannedStmt *pstmt, const char *query_string, bool read_only_tree,
 		pstmt->utilityStmt = (Node *) copy_to_query(stmt, table->relid);
 	}
 
-	if (previous_utility != NULL)
-		previous_utility(pstmt, query_string, read_only_tree, context, params, env, dest,
-						 qc);
-	else
-		standard_ProcessUtility(pstmt, query_string, read_only_tree, context, params, env,
-								dest, qc);
+	hook_utility_next(UTILITY_COPY, pstmt, query_string, read_only_tree, context, params,
+					  env, dest, qc);
 }
 
 void
@@ -76,6 +71,5 @@ copy_init(void)
 {
 	shard_insert_init();
 	insert_select_init();
-	previous_utility = ProcessUtility_hook;
-	ProcessUtility_hook = copy_utility;
+	hook_utility(UTILITY_COPY, copy_utility);
 }

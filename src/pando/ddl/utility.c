@@ -29,6 +29,7 @@
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
 
+#include "pando/base/hook.h"
 #include "pando/base/name.h"
 #include "pando/base/sql.h"
 #include "pando/ddl/dependency.h"
@@ -44,7 +45,6 @@
 
 PG_FUNCTION_INFO_V1(ddl_apply);
 
-static ProcessUtility_hook_type next_hook = NULL;
 static bool collect_local = false;
 static bool with_managed_local = false; /* the handler wants to know of those, too */
 static List *seen_local = NIL; /* tables without shards that handlers asked about */
@@ -280,13 +280,8 @@ job_refuse(DdlJob *job, const char *what, const char *hint)
 static void
 run_next_hook(DdlCall *call)
 {
-	if (next_hook != NULL)
-		next_hook(call->pstmt, call->query_string, call->read_only_tree, call->context,
-				  call->params, call->query_env, call->dest, call->qc);
-	else
-		standard_ProcessUtility(call->pstmt, call->query_string, call->read_only_tree,
-								call->context, call->params, call->query_env, call->dest,
-								call->qc);
+	hook_utility_next(UTILITY_DDL, call->pstmt, call->query_string, call->read_only_tree,
+					  call->context, call->params, call->query_env, call->dest, call->qc);
 }
 
 /* Is it about a managed local table, whose rows are where they seem to be? */
@@ -557,6 +552,5 @@ ddl_apply(PG_FUNCTION_ARGS)
 void
 utility_init(void)
 {
-	next_hook = ProcessUtility_hook;
-	ProcessUtility_hook = utility_hook;
+	hook_utility(UTILITY_DDL, utility_hook);
 }

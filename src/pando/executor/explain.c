@@ -18,6 +18,7 @@
 #include "utils/builtins.h"
 #include "utils/memutils.h"
 
+#include "pando/base/hook.h"
 #include "pando/base/sql.h"
 #include "pando/executor/explain.h"
 #include "pando/executor/explain_worker.h"
@@ -33,7 +34,6 @@
 
 static bool active = false;
 static RunExplain active_options;
-static ProcessUtility_hook_type next_utility = NULL;
 
 static int
 format_of(const char *name)
@@ -85,18 +85,6 @@ options_of_statement(const ExplainStmt *stmt)
 }
 
 static void
-run_utility(PlannedStmt *pstmt, const char *text, bool read_only_tree,
-			ProcessUtilityContext context, ParamListInfo params,
-			QueryEnvironment *environment, DestReceiver *dest, QueryCompletion *qc)
-{
-	if (next_utility)
-		next_utility(pstmt, text, read_only_tree, context, params, environment, dest, qc);
-	else
-		standard_ProcessUtility(pstmt, text, read_only_tree, context, params, environment,
-								dest, qc);
-}
-
-static void
 explain_utility(PlannedStmt *pstmt, const char *text, bool read_only_tree,
 				ProcessUtilityContext context, ParamListInfo params,
 				QueryEnvironment *environment, DestReceiver *dest, QueryCompletion *qc)
@@ -106,14 +94,16 @@ explain_utility(PlannedStmt *pstmt, const char *text, bool read_only_tree,
 
 	if (!IsA(pstmt->utilityStmt, ExplainStmt))
 	{
-		run_utility(pstmt, text, read_only_tree, context, params, environment, dest, qc);
+		hook_utility_next(UTILITY_EXPLAIN, pstmt, text, read_only_tree, context, params,
+						  environment, dest, qc);
 		return;
 	}
 	active_options = options_of_statement((ExplainStmt *) pstmt->utilityStmt);
 	active = plan_explained = true;
 	PG_TRY();
 	{
-		run_utility(pstmt, text, read_only_tree, context, params, environment, dest, qc);
+		hook_utility_next(UTILITY_EXPLAIN, pstmt, text, read_only_tree, context, params,
+						  environment, dest, qc);
 	}
 	PG_FINALLY();
 	{
@@ -137,8 +127,7 @@ explain_options(PlanState *planstate)
 void
 explain_init(void)
 {
-	next_utility = ProcessUtility_hook;
-	ProcessUtility_hook = explain_utility;
+	hook_utility(UTILITY_EXPLAIN, explain_utility);
 }
 
 /* ------------------------------------------------------------------------------------

@@ -19,6 +19,7 @@
 #include "utils/guc.h"
 #include "utils/memutils.h"
 
+#include "pando/base/hook.h"
 #include "pando/executor/explain_worker.h"
 #include "pando/executor/run.h"
 #include "pando/executor/run_local.h"
@@ -39,10 +40,6 @@ enum
 };
 
 static int explain_task = 0;
-
-static planner_hook_type next_planner = NULL;
-static ExecutorStart_hook_type next_start = NULL;
-static ExecutorEnd_hook_type next_end = NULL;
 
 /* The query that is being watched, and what is known of the last one. */
 static QueryDesc *watched = NULL;
@@ -167,8 +164,8 @@ watch_planner(Query *parse, const char *query_string, int cursor_options,
 
 	if (explain_task != 0)
 		INSTR_TIME_SET_CURRENT(start);
-	result = next_planner ? next_planner(parse, query_string, cursor_options, params)
-						  : standard_planner(parse, query_string, cursor_options, params);
+	result =
+		hook_planner_next(PLANNER_EXPLAIN, parse, query_string, cursor_options, params);
 	if (explain_task != 0)
 		planning_ms = elapsed_ms(start);
 	return result;
@@ -187,10 +184,7 @@ watch_start(QueryDesc *query, int eflags)
 		query->instrument_options |= explain_instrument(&explain);
 		INSTR_TIME_SET_CURRENT(watched_since);
 	}
-	if (next_start)
-		next_start(query, eflags);
-	else
-		standard_ExecutorStart(query, eflags);
+	hook_start_next(START_EXPLAIN, query, eflags);
 	if (watch)
 	{
 		watched = query;
@@ -223,10 +217,7 @@ watch_end(QueryDesc *query)
 		if (explain_task != 0)
 			keep_plan(query);
 	}
-	if (next_end)
-		next_end(query);
-	else
-		standard_ExecutorEnd(query);
+	hook_end_next(END_EXPLAIN, query);
 }
 
 static void
@@ -252,12 +243,9 @@ explain_worker_init(void)
 							"their plans for another node.",
 							NULL, &explain_task, 0, 0, INT_MAX, PGC_USERSET,
 							GUC_NO_SHOW_ALL | GUC_NOT_IN_SAMPLE, NULL, NULL, NULL);
-	next_planner = planner_hook;
-	planner_hook = watch_planner;
-	next_start = ExecutorStart_hook;
-	ExecutorStart_hook = watch_start;
-	next_end = ExecutorEnd_hook;
-	ExecutorEnd_hook = watch_end;
+	hook_planner(PLANNER_EXPLAIN, watch_planner);
+	hook_start(START_EXPLAIN, watch_start);
+	hook_end(END_EXPLAIN, watch_end);
 	RegisterXactCallback(watch_xact, NULL);
 	RegisterSubXactCallback(watch_subxact, NULL);
 }

@@ -18,6 +18,7 @@
 #include "utils/queryenvironment.h"
 #include "utils/snapmgr.h"
 
+#include "pando/base/hook.h"
 #include "pando/executor/explain.h"
 #include "pando/executor/steps.h"
 #include "pando/executor/subplan.h"
@@ -29,8 +30,6 @@ typedef struct StepsScan
 	bool done;
 	List *queries; /* QueryDesc *, of steps that EXPLAIN ANALYZE will show */
 } StepsScan;
-
-static ExecutorStart_hook_type next_start = NULL;
 
 static const char *
 step_name(const List *step)
@@ -82,10 +81,7 @@ steps_start(QueryDesc *query, int eflags)
 		foreach_ptr (List, step, steps_of(query->plannedstmt->planTree))
 			add_name(query->queryEnv, step);
 	}
-	if (next_start)
-		next_start(query, eflags);
-	else
-		standard_ExecutorStart(query, eflags);
+	hook_start_next(START_STEPS, query, eflags);
 }
 
 /* ------------------------------------------------------------------------------------
@@ -223,6 +219,5 @@ void
 steps_init(void)
 {
 	plan_register_kind(PLAN_STEPS, sizeof(StepsScan), &exec_methods);
-	next_start = ExecutorStart_hook;
-	ExecutorStart_hook = steps_start;
+	hook_start(START_STEPS, steps_start);
 }

@@ -17,6 +17,7 @@
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 
+#include "pando/base/hook.h"
 #include "pando/executor/exchange.h"
 #include "pando/executor/explain_worker.h"
 #include "pando/executor/intermediate.h"
@@ -226,24 +227,18 @@ refuse_early_change(const PlannedStmt *stmt)
 	}
 }
 
-static ExecutorStart_hook_type next_start = NULL;
-
 static void
 refusing_start(QueryDesc *query, int eflags)
 {
 	if (future_change != NULL)
 		refuse_early_change(query->plannedstmt);
-	if (next_start)
-		next_start(query, eflags);
-	else
-		standard_ExecutorStart(query, eflags);
+	hook_start_next(START_REFUSE, query, eflags);
 }
 
 void
 subplan_init(void)
 {
-	next_start = ExecutorStart_hook;
-	ExecutorStart_hook = refusing_start;
+	hook_start(START_REFUSE, refusing_start);
 }
 
 void

@@ -7,6 +7,7 @@
 #include "miscadmin.h"
 
 #include "pando/background/init.h"
+#include "pando/base/hook.h"
 #include "pando/base/init.h"
 #include "pando/base/setting_alias.h"
 #include "pando/catalog/init.h"
@@ -37,7 +38,6 @@ _PG_init(void)
 				 errhint("Add pando to shared_preload_libraries in postgresql.conf and "
 						 "restart the server.")));
 
-	planner_init_first();
 	base_init();
 	catalog_init();
 	remote_init();
@@ -51,6 +51,7 @@ _PG_init(void)
 	cluster_init();
 	monitor_init();
 	background_init();
+	hook_take_all();
 
 	settings_accept();
 	setting_alias_all("citus", "canopy");

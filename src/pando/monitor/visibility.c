@@ -33,6 +33,7 @@
 #include "utils/syscache.h"
 #include "utils/varlena.h"
 
+#include "pando/base/hook.h"
 #include "pando/metadata/shard_relation.h"
 #include "pando/metadata/table.h"
 #include "pando/monitor/visibility.h"
@@ -41,7 +42,6 @@ PG_FUNCTION_INFO_V1(relation_is_shown);
 
 static bool hide_shards = true;
 static char *shown_to_prefixes = NULL;
-static planner_hook_type previous_planner = NULL;
 
 /* ------------------------------------------------------------------------------------
  * Who sees shards.
@@ -175,9 +175,7 @@ visibility_planner(Query *parse, const char *query_string, int options,
 		mentions_pg_class((Node *) parse, NULL) && metadata_active() &&
 		!application_sees_shards())
 		hide_in_query((Node *) parse, NULL);
-	if (previous_planner)
-		return previous_planner(parse, query_string, options, params);
-	return standard_planner(parse, query_string, options, params);
+	return hook_planner_next(PLANNER_VISIBILITY, parse, query_string, options, params);
 }
 
 static bool
@@ -205,6 +203,5 @@ visibility_init(void)
 							   "of these, or to all for *.",
 							   NULL, &shown_to_prefixes, "", PGC_USERSET, GUC_LIST_INPUT,
 							   check_prefixes, NULL, NULL);
-	previous_planner = planner_hook;
-	planner_hook = visibility_planner;
+	hook_planner(PLANNER_VISIBILITY, visibility_planner);
 }

@@ -26,6 +26,7 @@
 #include "utils/guc.h"
 
 #include "pando/base/counter.h"
+#include "pando/base/hook.h"
 #include "pando/metadata/table.h"
 #include "pando/planner/local/all_here.h"
 #include "pando/planner/fragment/column_stats.h"
@@ -429,12 +430,6 @@ plan_hook(Query *query, const char *source, int cursor_options, ParamListInfo pa
 }
 
 void
-planner_init_first(void)
-{
-	kept_execution_init();
-}
-
-void
 planner_init(void)
 {
 	DefineCustomBoolVariable(
@@ -444,11 +439,12 @@ planner_init(void)
 		NULL);
 	exchange_move_init();
 	settled_plan_init();
-	planning_init(planner_hook, plan_piece);
-	planner_hook = plan_hook;
+	planning_init(plan_piece);
+	hook_planner(PLANNER_STATEMENT, plan_hook);
 	fragment_path_init();
 	column_stats_init();
 	shard_choice_init();
 	union_size_init();
 	local_plan_init();
+	kept_execution_init();
 }

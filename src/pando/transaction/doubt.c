@@ -26,16 +26,15 @@
 #include "miscadmin.h"
 #include "nodes/execnodes.h"
 #include "pando/base/debug_point.h"
+#include "pando/base/shared_memory.h"
 #include "pando/metadata/table.h"
 #include "pando/transaction/maintenance.h"
 #include "pando/transaction/member.h"
 #include "port/atomics.h"
-#include "storage/ipc.h"
 #include "storage/lmgr.h"
 #include "storage/lwlock.h"
 #include "storage/proc.h"
 #include "storage/procarray.h"
-#include "storage/shmem.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/memutils.h"
@@ -64,33 +63,17 @@ typedef struct Doubt
 } Doubt;
 
 static DoubtShared *shared = NULL;
-static shmem_request_hook_type next_request_hook = NULL;
-static shmem_startup_hook_type next_startup_hook = NULL;
 
 static void
-doubt_request(void)
+doubt_attach(void *memory, LWLock *lock, bool fresh)
 {
-	if (next_request_hook)
-		next_request_hook();
-	RequestAddinShmemSpace(sizeof(DoubtShared));
-}
-
-static void
-doubt_startup(void)
-{
-	bool found;
-
-	if (next_startup_hook)
-		next_startup_hook();
-	LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
-	shared = ShmemInitStruct("pando doubt", sizeof(DoubtShared), &found);
-	if (!found)
+	shared = memory;
+	if (fresh)
 	{
 		pg_atomic_init_u64(&shared->next_look, 0);
 		pg_atomic_init_u32(&shared->looks, 0);
 		pg_atomic_init_u32(&shared->any, 0);
 	}
-	LWLockRelease(AddinShmemInitLock);
 }
 
 /* ------------------------------------------------------------------------------------
@@ -461,10 +444,9 @@ doubt_init(void)
 		.own_transactions = true,
 		.wish = WISH_DOUBTS,
 	};
+	static const SharedMemory memory = {"pando_doubt", sizeof(DoubtShared), 0,
+										doubt_attach};
 
-	next_request_hook = shmem_request_hook;
-	shmem_request_hook = doubt_request;
-	next_startup_hook = shmem_startup_hook;
-	shmem_startup_hook = doubt_startup;
+	shared_memory_register(&memory);
 	maintenance_register(&job);
 }

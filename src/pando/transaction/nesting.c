@@ -18,19 +18,19 @@
 #include "executor/executor.h"
 #include "libpq/libpq.h"
 #include "nodes/parsenodes.h"
-#include "pando/transaction/member.h"
 #include "tcop/dest.h"
 #include "tcop/pquery.h"
 #include "tcop/utility.h"
 #include "utils/snapmgr.h"
 
+#include "pando/base/hook.h"
+#include "pando/transaction/member.h"
+
 static int depth = 0;
 static bool top_reads_only = false;
 static NestingFrame *running = NULL;
-static ExecutorStart_hook_type next_start = NULL;
 static ExecutorRun_hook_type next_run = NULL;
 static ExecutorFinish_hook_type next_finish = NULL;
-static ProcessUtility_hook_type next_utility = NULL;
 
 static void
 nesting_start(QueryDesc *query, int eflags)
@@ -56,10 +56,7 @@ nesting_start(QueryDesc *query, int eflags)
 	running = &frame;
 	PG_TRY();
 	{
-		if (next_start)
-			next_start(query, eflags);
-		else
-			standard_ExecutorStart(query, eflags);
+		hook_start_next(START_NESTING, query, eflags);
 	}
 	PG_CATCH();
 	{
@@ -190,8 +187,6 @@ nesting_utility(PlannedStmt *pstmt, const char *text, bool read_only_tree,
 				ProcessUtilityContext context, ParamListInfo params,
 				QueryEnvironment *environment, DestReceiver *dest, QueryCompletion *qc)
 {
-	ProcessUtility_hook_type run = next_utility ? next_utility : standard_ProcessUtility;
-
 	/*
 	 * No PG_TRY where nothing is counted: COMMIT in a procedure must not be in the frame
 	 * of a transaction statement.
@@ -207,11 +202,13 @@ nesting_utility(PlannedStmt *pstmt, const char *text, bool read_only_tree,
 		if (reads_past_doubt(pstmt->utilityStmt))
 		{
 			PushActiveSnapshot(GetTransactionSnapshot());
-			run(pstmt, text, read_only_tree, context, params, environment, dest, qc);
+			hook_utility_next(UTILITY_NESTING, pstmt, text, read_only_tree, context,
+							  params, environment, dest, qc);
 			PopActiveSnapshot();
 		}
 		else
-			run(pstmt, text, read_only_tree, context, params, environment, dest, qc);
+			hook_utility_next(UTILITY_NESTING, pstmt, text, read_only_tree, context,
+							  params, environment, dest, qc);
 		if (statement != NULL)
 			prepared_after(statement);
 		return;
@@ -219,7 +216,8 @@ nesting_utility(PlannedStmt *pstmt, const char *text, bool read_only_tree,
 	depth++;
 	PG_TRY();
 	{
-		run(pstmt, text, read_only_tree, context, params, environment, dest, qc);
+		hook_utility_next(UTILITY_NESTING, pstmt, text, read_only_tree, context, params,
+						  environment, dest, qc);
 	}
 	PG_CATCH();
 	{
@@ -288,12 +286,10 @@ nesting_reads_only(void)
 void
 nesting_init(void)
 {
-	next_start = ExecutorStart_hook;
-	ExecutorStart_hook = nesting_start;
+	hook_start(START_NESTING, nesting_start);
 	next_run = ExecutorRun_hook;
 	ExecutorRun_hook = nesting_run;
 	next_finish = ExecutorFinish_hook;
 	ExecutorFinish_hook = nesting_finish;
-	next_utility = ProcessUtility_hook;
-	ProcessUtility_hook = nesting_utility;
+	hook_utility(UTILITY_NESTING, nesting_utility);
 }

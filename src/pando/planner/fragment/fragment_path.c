@@ -35,6 +35,7 @@
 #include "utils/lsyscache.h"
 #include "utils/selfuncs.h"
 
+#include "pando/base/hook.h"
 #include "pando/planner/fragment/fragment_make.h"
 #include "pando/planner/fragment/fragment_order.h"
 #include "pando/planner/fragment/fragment_path.h"
@@ -44,7 +45,6 @@
 PG_FUNCTION_INFO_V1(fragment);
 PG_FUNCTION_INFO_V1(fragment_support);
 
-static set_rel_pathlist_hook_type next_pathlist_hook;
 static List *scope; /* Fragment *, by number from 1 */
 
 List *
@@ -305,8 +305,7 @@ take_rows(RelOptInfo *rel, double rows)
 static void
 fragment_pathlist(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *rte)
 {
-	if (next_pathlist_hook)
-		next_pathlist_hook(root, rel, rti, rte);
+	hook_pathlist_next(PATHLIST_FRAGMENT, root, rel, rti, rte);
 	if (rte->rtekind == RTE_FUNCTION && list_length(rte->functions) == 1)
 	{
 		RangeTblFunction *function = linitial(rte->functions);
@@ -324,8 +323,7 @@ fragment_pathlist(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *
 void
 fragment_path_init(void)
 {
-	next_pathlist_hook = set_rel_pathlist_hook;
-	set_rel_pathlist_hook = fragment_pathlist;
+	hook_pathlist(PATHLIST_FRAGMENT, fragment_pathlist);
 }
 
 /* pando.fragment(int): stands in a query tree only. */

@@ -10,7 +10,7 @@
 #include "nodes/plannodes.h"
 #include "pando/plan/fragment.h"
 
-/* Installs set_rel_pathlist_hook. */
+/* Takes part in making paths; once, when the library is loaded. */
 extern void fragment_path_init(void);
 
 /*

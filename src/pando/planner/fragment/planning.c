@@ -5,17 +5,14 @@
  */
 #include "pando/compat/compat.h"
 
-#include "optimizer/planner.h"
-
+#include "pando/base/hook.h"
 #include "pando/planner/fragment/planning.h"
 
-static planner_hook_type next_planner;
 static PlanAny plan_any;
 
 void
-planning_init(planner_hook_type next, PlanAny any)
+planning_init(PlanAny any)
 {
-	next_planner = next;
 	plan_any = any;
 }
 
@@ -28,6 +25,5 @@ plan_any_query(Query *query, int cursor_options, ParamListInfo params)
 PlannedStmt *
 plan_locally(Query *query, const char *source, int cursor_options, ParamListInfo params)
 {
-	return next_planner ? next_planner(query, source, cursor_options, params)
-						: standard_planner(query, source, cursor_options, params);
+	return hook_planner_next(PLANNER_STATEMENT, query, source, cursor_options, params);
 }

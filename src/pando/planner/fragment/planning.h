@@ -10,12 +10,11 @@
 #include "nodes/params.h"
 #include "nodes/parsenodes.h"
 #include "nodes/plannodes.h"
-#include "optimizer/planner.h"
 
 typedef PlannedStmt *(*PlanAny)(Query *query, int cursor_options, ParamListInfo params);
 
-/* The planner below this one, NULL for PostgreSQL's, and what plan_any_query() is. */
-extern void planning_init(planner_hook_type next, PlanAny any);
+/* What plan_any_query() is. */
+extern void planning_init(PlanAny any);
 
 /* Plans a piece of a statement, with or without distributed tables. */
 extern PlannedStmt *plan_any_query(Query *query, int cursor_options,

@@ -36,6 +36,7 @@
 #include "utils/snapmgr.h"
 #include "utils/syscache.h"
 
+#include "pando/base/hook.h"
 #include "pando/base/statement_caches.h"
 #include "pando/plan/fragment.h"
 #include "pando/planner/local/kept_execution.h"
@@ -638,8 +639,8 @@ kept_execution_init(void)
 	/* A hook that somebody else put here before would not be called. */
 	if (ExecutorStart_hook != NULL || ExecutorEnd_hook != NULL)
 		return;
-	ExecutorStart_hook = kept_start;
-	ExecutorEnd_hook = kept_end;
+	hook_start(START_KEPT, kept_start);
+	hook_end(END_KEPT, kept_end);
 	CacheRegisterSyscacheCallback(PROCOID, rights_changed, (Datum) 0);
 	CacheRegisterSyscacheCallback(AUTHOID, rights_changed, (Datum) 0);
 	CacheRegisterSyscacheCallback(AUTHMEMROLEMEM, rights_changed, (Datum) 0);

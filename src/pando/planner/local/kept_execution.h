@@ -24,7 +24,7 @@ extern void kept_execution_expect(const PlannedStmt *stmt);
 /* The memory context that goes when the execution is over, though its state may stay. */
 extern MemoryContext kept_execution_memory(const EState *estate);
 
-/* Hooks; once, when the library is loaded, before all others of ours. */
+/* Takes part in the executor's start and end; once, when the library is loaded. */
 extern void kept_execution_init(void);
 
 #endif

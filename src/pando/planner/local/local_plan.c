@@ -16,6 +16,7 @@
 
 #include "pando/base/counter.h"
 #include "pando/base/expr.h"
+#include "pando/base/hook.h"
 #include "pando/metadata/shard_relation.h"
 #include "pando/planner/where/distribution.h"
 #include "pando/planner/fragment/fragment_path.h"
@@ -32,8 +33,6 @@
 #include "pando/planner/write/write.h"
 
 #define STORE_CAPACITY 1024
-
-static ExecutorStart_hook_type next_start = NULL;
 
 /* ------------------------------------------------------------------------------------
  * What can be planned so.
@@ -267,15 +266,6 @@ plan_instead(QueryDesc *query, int eflags)
 	return kept;
 }
 
-static void
-start(QueryDesc *query, int eflags)
-{
-	if (next_start)
-		next_start(query, eflags);
-	else
-		standard_ExecutorStart(query, eflags);
-}
-
 /* An execution of a kept plan. */
 typedef struct Execution
 {
@@ -302,7 +292,7 @@ local_start(QueryDesc *query, int eflags)
 
 	if (plan == NULL)
 	{
-		start(query, eflags);
+		hook_start_next(START_INSTEAD, query, eflags);
 		return;
 	}
 	execution = palloc(sizeof(Execution));
@@ -319,7 +309,7 @@ local_start(QueryDesc *query, int eflags)
 	query->plannedstmt = execution->stmt;
 	PG_TRY();
 	{
-		start(query, eflags);
+		hook_start_next(START_INSTEAD, query, eflags);
 	}
 	PG_CATCH();
 	{
@@ -335,6 +325,5 @@ local_start(QueryDesc *query, int eflags)
 void
 local_plan_init(void)
 {
-	next_start = ExecutorStart_hook;
-	ExecutorStart_hook = local_start;
+	hook_start(START_INSTEAD, local_start);
 }

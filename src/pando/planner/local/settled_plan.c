@@ -22,6 +22,7 @@
 #include "utils/rel.h"
 #include "utils/relcache.h"
 
+#include "pando/base/hook.h"
 #include "pando/base/statement_caches.h"
 #include "pando/planner/query/equality.h"
 #include "pando/planner/local/lookup_plan.h"
@@ -29,9 +30,6 @@
 #include "pando/remote/session.h"
 
 #define CUSTOM_PLANS 5 /* see choose_custom_plan() */
-
-static planner_hook_type next_planner = NULL;
-static ExecutorStart_hook_type next_start = NULL;
 
 /* Text of the statement that was just planned, if its values did not matter. */
 static const char *settled_source = NULL;
@@ -98,9 +96,8 @@ static PlannedStmt *
 settled_planner(Query *query, const char *source, int cursor_options,
 				ParamListInfo params)
 {
-	PlannedStmt *stmt = next_planner
-							? next_planner(query, source, cursor_options, params)
-							: standard_planner(query, source, cursor_options, params);
+	PlannedStmt *stmt =
+		hook_planner_next(PLANNER_SETTLED, query, source, cursor_options, params);
 
 	settled_source = params != NULL && statement_caches != STATEMENT_CACHES_NEVER &&
 							 (plan_is_lookup(stmt) || reads_for_one_row(stmt))
@@ -138,17 +135,12 @@ settled_start(QueryDesc *query, int eflags)
 	settled_source = NULL;
 	if (source != NULL)
 		settle(source);
-	if (next_start)
-		next_start(query, eflags);
-	else
-		standard_ExecutorStart(query, eflags);
+	hook_start_next(START_SETTLED, query, eflags);
 }
 
 void
 settled_plan_init(void)
 {
-	next_planner = planner_hook;
-	planner_hook = settled_planner;
-	next_start = ExecutorStart_hook;
-	ExecutorStart_hook = settled_start;
+	hook_planner(PLANNER_SETTLED, settled_planner);
+	hook_start(START_SETTLED, settled_start);
 }

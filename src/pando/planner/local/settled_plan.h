@@ -6,7 +6,7 @@
 #ifndef PANDO_PLANNER_SETTLED_PLAN_H
 #define PANDO_PLANNER_SETTLED_PLAN_H
 
-/* Installs planner_hook and ExecutorStart_hook. */
+/* Takes part in planning and in the executor's start. */
 extern void settled_plan_init(void);
 
 #endif

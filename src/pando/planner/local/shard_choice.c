@@ -19,13 +19,12 @@
 #include "optimizer/tlist.h"
 #include "parser/parsetree.h"
 
+#include "pando/base/hook.h"
 #include "pando/metadata/shard_relation.h"
 #include "pando/metadata/table.h"
 #include "pando/plan/fragment.h"
 #include "pando/planner/query/equality.h"
 #include "pando/planner/local/shard_choice.h"
-
-static set_rel_pathlist_hook_type next_pathlist_hook;
 
 static Plan *
 plan_choice(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist,
@@ -151,8 +150,7 @@ offer_choices(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *rte)
 {
 	List *choices = NIL;
 
-	if (next_pathlist_hook)
-		next_pathlist_hook(root, rel, rti, rte);
+	hook_pathlist_next(PATHLIST_SHARD_CHOICE, root, rel, rti, rte);
 	if (rte->rtekind != RTE_SUBQUERY || !rte->inh || rel->reloptkind != RELOPT_BASEREL)
 		return;
 	foreach_ptr (Path, path, rel->pathlist)
@@ -171,6 +169,5 @@ offer_choices(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *rte)
 void
 shard_choice_init(void)
 {
-	next_pathlist_hook = set_rel_pathlist_hook;
-	set_rel_pathlist_hook = offer_choices;
+	hook_pathlist(PATHLIST_SHARD_CHOICE, offer_choices);
 }

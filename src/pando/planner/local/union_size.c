@@ -13,10 +13,9 @@
 #include "optimizer/paths.h"
 #include "parser/parsetree.h"
 
+#include "pando/base/hook.h"
 #include "pando/metadata/shard_relation.h"
 #include "pando/planner/local/union_size.h"
-
-static set_rel_pathlist_hook_type next_pathlist_hook;
 
 /* Rows of the children, unfiltered; 0: they are no shards (one tells for all). */
 static double
@@ -54,8 +53,7 @@ size_union(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *rte)
 	double tuples = 0;
 	double rows;
 
-	if (next_pathlist_hook)
-		next_pathlist_hook(root, rel, rti, rte);
+	hook_pathlist_next(PATHLIST_UNION_SIZE, root, rel, rti, rte);
 	if (rte->rtekind == RTE_SUBQUERY && rte->inh && rel->reloptkind == RELOPT_BASEREL &&
 		!IS_DUMMY_REL(rel))
 		tuples = tuples_of_shards(root, rti);
@@ -73,6 +71,5 @@ size_union(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *rte)
 void
 union_size_init(void)
 {
-	next_pathlist_hook = set_rel_pathlist_hook;
-	set_rel_pathlist_hook = size_union;
+	hook_pathlist(PATHLIST_UNION_SIZE, size_union);
 }

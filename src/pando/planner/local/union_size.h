@@ -6,7 +6,7 @@
 #ifndef PANDO_PLANNER_UNION_SIZE_H
 #define PANDO_PLANNER_UNION_SIZE_H
 
-/* Installs set_rel_pathlist_hook. */
+/* Takes part in making paths; once, when the library is loaded. */
 extern void union_size_init(void);
 
 #endif

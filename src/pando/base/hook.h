@@ -1,0 +1,94 @@
+/*
+ * hook.h: who takes part in planning and running a statement, and in which order.
+ *
+ * PostgreSQL has one pointer for each hook. The library takes those of which several
+ * modules want a part once, and gives each part its place: below, outermost first. A part
+ * has PostgreSQL's signature for the hook; it calls the *_next() of its own place where
+ * PostgreSQL's own doing, and the parts behind it, are to come. Behind the last part are
+ * the hooks of libraries that were loaded earlier, then PostgreSQL.
+ */
+#ifndef PANDO_BASE_HOOK_H
+#define PANDO_BASE_HOOK_H
+
+#include "pando/compat/compat.h"
+#include "executor/executor.h"
+#include "optimizer/paths.h"
+#include "optimizer/planner.h"
+#include "tcop/utility.h"
+
+/* planner_hook */
+typedef enum PlannerPlace
+{
+	PLANNER_VISIBILITY, /* hides shards from who lists relations */
+	PLANNER_EXPLAIN,	/* measures for another node's EXPLAIN */
+	PLANNER_STATEMENT,	/* distributed tables */
+	PLANNER_SETTLED,	/* notes plans that no value changes */
+	PLANNER_PLACES
+} PlannerPlace;
+
+/* ExecutorStart_hook */
+typedef enum StartPlace
+{
+	START_EXPLAIN, /* instruments for another node's EXPLAIN */
+	START_REFUSE,  /* a function that changes what a change is being computed of */
+	START_STEPS,   /* names of what steps keep */
+	START_INSTEAD, /* a kept plan takes the place of the statement's */
+	START_SETTLED, /* a plan that no value changes counts for all */
+	START_NESTING, /* depth of statements; snapshots; transactions in doubt */
+	START_KEPT,	   /* a kept execution instead of PostgreSQL's start */
+	START_PLACES
+} StartPlace;
+
+/* ExecutorEnd_hook */
+typedef enum EndPlace
+{
+	END_EXPLAIN, /* takes the plan for another node's EXPLAIN */
+	END_KEPT,	 /* puts an execution to rest instead */
+	END_PLACES
+} EndPlace;
+
+/* ProcessUtility_hook */
+typedef enum UtilityPlace
+{
+	UTILITY_HOLD,	 /* a database that is to be free of our workers */
+	UTILITY_MANAGE,	 /* new local tables become usable everywhere */
+	UTILITY_DDL,	 /* schema changes */
+	UTILITY_COPY,	 /* COPY of tables with shards */
+	UTILITY_EXPLAIN, /* notes EXPLAIN's options */
+	UTILITY_NESTING, /* depth of statements */
+	UTILITY_PLACES
+} UtilityPlace;
+
+/* set_rel_pathlist_hook */
+typedef enum PathlistPlace
+{
+	PATHLIST_UNION_SIZE,   /* shards as one table are estimated as one */
+	PATHLIST_SHARD_CHOICE, /* lookups in them run one child */
+	PATHLIST_FRAGMENT,	   /* fragments, and results */
+	PATHLIST_PLACES
+} PathlistPlace;
+
+/* Gives a part its place; called from _PG_init only. */
+extern void hook_planner(PlannerPlace place, planner_hook_type part);
+extern void hook_start(StartPlace place, ExecutorStart_hook_type part);
+extern void hook_end(EndPlace place, ExecutorEnd_hook_type part);
+extern void hook_utility(UtilityPlace place, ProcessUtility_hook_type part);
+extern void hook_pathlist(PathlistPlace place, set_rel_pathlist_hook_type part);
+
+/* Takes PostgreSQL's hooks, once all parts have their places. */
+extern void hook_take_all(void);
+
+/* What comes behind a place. */
+extern PlannedStmt *hook_planner_next(PlannerPlace place, Query *query,
+									  const char *source, int cursor_options,
+									  ParamListInfo params);
+extern void hook_start_next(StartPlace place, QueryDesc *query, int eflags);
+extern void hook_end_next(EndPlace place, QueryDesc *query);
+extern void hook_utility_next(UtilityPlace place, PlannedStmt *pstmt, const char *text,
+							  bool read_only_tree, ProcessUtilityContext context,
+							  ParamListInfo params, QueryEnvironment *environment,
+							  DestReceiver *dest, QueryCompletion *qc);
+extern void hook_pathlist_next(PathlistPlace place, PlannerInfo *root, RelOptInfo *rel,
+							   Index rti, RangeTblEntry *rte);
+
+#endif
