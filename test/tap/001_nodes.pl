@@ -23,11 +23,15 @@ is( $cluster->sql('SELECT node_name, node_port FROM master_get_active_worker_nod
 $cluster->sql(<<'END');
 CREATE TYPE mood AS ENUM ('calm', 'busy');
 CREATE SCHEMA app;
-CREATE TABLE app.kinds (id int PRIMARY KEY, name text);
+CREATE TABLE app.kinds (gone int, id int PRIMARY KEY, lost text DEFAULT 'lost', name text);
+ALTER TABLE app.kinds DROP COLUMN gone;
 SELECT create_reference_table('app.kinds');
-INSERT INTO app.kinds VALUES (1, 'one'), (2, 'two');
-CREATE TABLE app.items (id bigserial, tenant int, kind int REFERENCES app.kinds, state mood, PRIMARY KEY (tenant, id));
+INSERT INTO app.kinds (id, name) VALUES (1, 'one'), (2, 'two');
+ALTER TABLE app.kinds DROP COLUMN lost;
+CREATE TABLE app.items (id bigserial, gone int, tenant int, lost text, kind int REFERENCES app.kinds, state mood, PRIMARY KEY (tenant, id));
+ALTER TABLE app.items DROP COLUMN gone;
 SELECT create_distributed_table('app.items', 'tenant');
+ALTER TABLE app.items DROP COLUMN lost;
 CREATE INDEX items_kind ON app.items (kind);
 CREATE TABLE app.own (id int PRIMARY KEY, gone text, kind int REFERENCES app.kinds, note text);
 ALTER TABLE app.own DROP COLUMN gone;
@@ -42,6 +46,9 @@ is($cluster->sql("SELECT citus_add_node('127.0.0.1', " . $workers[2]->port . ")"
 my $summary = 'SELECT count(*), sum(kind), count(DISTINCT id), (SELECT count(*) FROM app.kinds) FROM app.items';
 my $answer = '100|150|100|2';
 is($_->safe_psql('postgres', $summary), $answer, 'rows seen through ' . $_->name) foreach $cluster->nodes;
+is($_->safe_psql('postgres', 'SELECT k FROM app.kinds k ORDER BY id'), "(1,one)\n(2,two)",
+	'a reference table that lost columns, through ' . $_->name)
+	foreach $cluster->nodes;
 is($_->safe_psql('postgres', 'SELECT count(*), sum(kind) FROM app.own JOIN app.kinds k ON k.id = kind'), '5|5',
 	"the coordinator's own table through " . $_->name)
   foreach $cluster->nodes;
