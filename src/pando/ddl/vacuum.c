@@ -88,21 +88,50 @@ typedef struct VacuumTable
 	List *columns;
 } VacuumTable;
 
-/*
- * The table that the statement names, if it is distributed. One that is dropped while
- * this waits for it is named to PostgreSQL by its Oid: it looks up names before it waits,
- * and warns of a table that it no longer finds.
- */
-static Oid
-vacuum_named_table(VacuumRelation *relation)
+static VacuumTable *
+vacuum_table(Oid relid, List *columns)
 {
-	Oid relid = RangeVarGetRelid(relation->relation, NoLock, true);
+	VacuumTable *table = palloc0(sizeof(VacuumTable));
 
-	if (job_table_has_shards(relid))
-		return relid;
-	if (OidIsValid(relid) && get_rel_relkind(relid) == '\0')
-		relation->oid = relid;
-	return InvalidOid;
+	table->relid = relid;
+	table->columns = columns;
+	return table;
+}
+
+/*
+ * The distributed tables that the statement names, once nobody converts any. Tables that
+ * are dropped while this waits are named to PostgreSQL by their Oids: it looks up all
+ * names before it waits for any table, and warns of one that it no longer finds.
+ */
+static List *
+vacuum_named_tables(const VacuumStmt *stmt)
+{
+	List *relids = NIL;
+	List *tables = NIL;
+	ListCell *cell;
+	ListCell *named;
+
+	foreach_ptr (VacuumRelation, relation, stmt->rels)
+	{
+		Oid relid = relation->oid;
+
+		if (!OidIsValid(relid))
+			relid = RangeVarGetRelid(relation->relation, NoLock, true);
+		relids = lappend_oid(relids, relid);
+	}
+	forboth(cell, relids, named, stmt->rels)
+	{
+		const VacuumRelation *relation = lfirst(named);
+
+		if (job_table_has_shards(lfirst_oid(cell)))
+			tables = lappend(tables, vacuum_table(lfirst_oid(cell), relation->va_cols));
+	}
+	forboth(cell, relids, named, stmt->rels)
+	{
+		if (OidIsValid(lfirst_oid(cell)) && get_rel_relkind(lfirst_oid(cell)) == '\0')
+			((VacuumRelation *) lfirst(named))->oid = lfirst_oid(cell);
+	}
+	return tables;
 }
 
 /* The distributed tables that the statement is about, as VacuumTables. */
@@ -112,27 +141,15 @@ vacuum_tables(const VacuumStmt *stmt)
 	List *tables = NIL;
 	ListCell *cell;
 
-	foreach_ptr (VacuumRelation, relation, stmt->rels)
-	{
-		VacuumTable *table = palloc0(sizeof(VacuumTable));
-
-		table->relid =
-			OidIsValid(relation->oid) ? relation->oid : vacuum_named_table(relation);
-		table->columns = relation->va_cols;
-		if (OidIsValid(table->relid) && dist_table(table->relid) != NULL)
-			tables = lappend(tables, table);
-	}
 	if (stmt->rels != NIL)
-		return tables;
-
+		return vacuum_named_tables(stmt);
 	foreach (cell, dist_table_oids())
 	{
-		VacuumTable *table = palloc0(sizeof(VacuumTable));
+		Oid relid = lfirst_oid(cell);
 
-		table->relid = lfirst_oid(cell);
-		if (dist_table_require(table->relid)->kind != TABLE_MANAGED_LOCAL &&
-			compat_owns_relation(table->relid, GetUserId()))
-			tables = lappend(tables, table);
+		if (dist_table_require(relid)->kind != TABLE_MANAGED_LOCAL &&
+			compat_owns_relation(relid, GetUserId()))
+			tables = lappend(tables, vacuum_table(relid, NIL));
 	}
 	return tables;
 }

@@ -9,6 +9,7 @@
  */
 #include "pando/compat/compat.h"
 
+#include "miscadmin.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "parser/parsetree.h"
@@ -136,11 +137,14 @@ inserting_scan(Query *insert, const DistTable *target, PlannedStmt *stmt)
 	return scan;
 }
 
-/* Is COPY not enough? It knows no policies. */
+/* Is COPY not enough? It knows no policies, and no rights but the client's. */
 static bool
 must_insert(Query *insert, const DistTable *target)
 {
+	Oid writer = rt_fetch(insert->resultRelation, insert->rtable)->checkAsUser;
+
 	return insert->onConflict || insert->returningList ||
+		   (OidIsValid(writer) && writer != GetUserId()) ||
 		   (insert->hasRowSecurity &&
 			check_enable_rls(target->relid, InvalidOid, true) == RLS_ENABLED);
 }
