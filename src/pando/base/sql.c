@@ -49,6 +49,12 @@ sql_execute(const char *sql)
 {
 	int result = SPI_execute(sql, false, 0);
 
+	/* Some functions are called with commands that their callers made. */
+	if (result == SPI_ERROR_TRANSACTION || result == SPI_ERROR_COPY)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("transaction commands and COPY of a client's rows cannot be "
+						"run inside a function")));
 	if (result < 0)
 		elog(ERROR, "could not run \"%s\": %s", sql, SPI_result_code_string(result));
 }

@@ -473,7 +473,6 @@ shells_drop(PG_FUNCTION_ARGS)
 {
 	Datum *values;
 	int count;
-	List *names = NIL;
 
 	deconstruct_array(PG_GETARG_ARRAYTYPE_P(0), TEXTOID, -1, false, TYPALIGN_INT, &values,
 					  NULL, &count);
@@ -490,8 +489,7 @@ shells_drop(PG_FUNCTION_ARGS)
 		if (dist_table(relid) != NULL)
 			ereport(ERROR, (errcode(ERRCODE_OBJECT_IN_USE),
 							errmsg("table %s is still distributed", name)));
-		names = lappend(names, name);
+		shard_drop_tables(list_make1(name), shard_owner(relid), ERROR);
 	}
-	shard_drop_tables(names, true);
 	PG_RETURN_VOID();
 }

@@ -70,29 +70,31 @@ Datum
 node_leave(PG_FUNCTION_ARGS)
 {
 	List *names = NIL;
-	List *shards = sql_column("SELECT shardid FROM pg_catalog.pg_dist_shard JOIN "
-							  "pg_catalog.pg_dist_partition USING (logicalrelid) WHERE "
-							  "pando.table_type(logicalrelid) <> 'local'");
+	List *owners = NIL;
+	ListCell *name;
+	ListCell *owner;
 
 	if (!superuser())
 		ereport(ERROR, (errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
 						errmsg("must be superuser to take a node out of the cluster")));
-	foreach_ptr (char, id, shards)
+	foreach_ptr (char, id,
+				 sql_column("SELECT logicalrelid::oid FROM pg_catalog.pg_dist_partition"))
 	{
-		char *relid = sql_value("SELECT logicalrelid::oid FROM pg_catalog.pg_dist_shard "
-								"WHERE shardid = %s",
-								id);
+		Oid relid = atooid(id);
 
-		if (get_rel_name(atooid(relid)) != NULL)
-			names =
-				lappend(names, name_shard_qualified(atooid(relid), pg_strtoint64(id)));
-	}
-	foreach_ptr (char, relid,
-				 sql_column("SELECT logicalrelid::oid FROM "
-							"pg_catalog.pg_dist_partition"))
-	{
-		if (get_rel_name(atooid(relid)) != NULL)
-			names = lappend(names, name_qualified(atooid(relid)));
+		if (get_rel_name(relid) == NULL)
+			continue;
+		foreach_ptr (char, shard,
+					 sql_column("SELECT shardid FROM pg_catalog.pg_dist_shard WHERE "
+								"logicalrelid = %u AND "
+								"pando.table_type(logicalrelid) <> 'local'",
+								relid))
+		{
+			names = lappend(names, name_shard_qualified(relid, pg_strtoint64(shard)));
+			owners = lappend_oid(owners, shard_owner(relid));
+		}
+		names = lappend(names, name_qualified(relid));
+		owners = lappend_oid(owners, shard_owner(relid));
 	}
 	sql_run(NODE_METADATA_CLEAR "; DELETE FROM pg_catalog.pg_dist_object; "
 								"DELETE FROM pg_catalog.pg_dist_node; "
@@ -103,7 +105,8 @@ node_leave(PG_FUNCTION_ARGS)
 								"UPDATE pando.node_secret SET secret = "
 								"gen_random_uuid()::text || gen_random_uuid()::text; "
 								"SELECT pando.nodes_changed()");
-	shard_drop_tables(names, true);
+	forboth(name, names, owner, owners)
+		shard_drop_tables(list_make1(lfirst(name)), lfirst_oid(owner), WARNING);
 	PG_RETURN_VOID();
 }
 

@@ -39,6 +39,7 @@
 #include "pando/ddl/settings.h"
 #include "pando/ddl/shard_ddl.h"
 #include "pando/ddl/table_def.h"
+#include "pando/metadata/shard_relation.h"
 #include "pando/metadata/table.h"
 #include "pando/transaction/xact.h"
 
@@ -245,7 +246,6 @@ copy_reference_table(const DistNode *node, Oid relid)
 	const Shard *shard = &table->shards[0];
 	char *literal = quote_literal_cstr(name_qualified(relid));
 	char *shard_name = name_shard_qualified(relid, shard->id);
-	Oid source;
 
 	if (placement_in_group(shard, COORDINATOR_GROUP) == NULL)
 		ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
@@ -254,9 +254,7 @@ copy_reference_table(const DistNode *node, Oid relid)
 	tell(node, psprintf("SELECT pando.shards_create(%s::regclass, '{" INT64_FORMAT
 						"}', 'table')",
 						literal, shard->id));
-	source =
-		DatumGetObjectId(DirectFunctionCall1(regclassin, CStringGetDatum(shard_name)));
-	row_stream_to_node(source, node, shard_name);
+	row_stream_to_node(shard_relation_require(table, shard->id), node, shard_name);
 	tell(node, psprintf("SELECT pando.shards_create(%s::regclass, '{" INT64_FORMAT
 						"}', 'indexes')",
 						literal, shard->id));

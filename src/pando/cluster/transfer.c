@@ -25,6 +25,7 @@
 #include "pando/cluster/row_stream.h"
 #include "pando/cluster/transfer.h"
 #include "pando/copy/row_format.h"
+#include "pando/metadata/shard_relation.h"
 #include "pando/transaction/xact.h"
 
 /* What is copied, as text for COPY. */
@@ -201,9 +202,8 @@ transfer_here(const Transfer *transfer, Oid relid, int64 shard_id, const DistNod
 {
 	ByteSource bytes = {.session = xact_session(source, XACT_READ)};
 	ByteSource *outer = byte_source;
-	char *name = name_shard(get_rel_name(relid), shard_id);
-	Relation rel =
-		table_open(get_relname_relid(name, get_rel_namespace(relid)), RowExclusiveLock);
+	Relation rel = table_open(shard_relation_require(dist_table_require(relid), shard_id),
+							  RowExclusiveLock);
 	ParseState *pstate = make_parsestate(NULL);
 	Node *format = (Node *) makeString(transfer->binary ? "binary" : "text");
 	CopyFromState copy;
@@ -237,12 +237,8 @@ shard_transfer(Oid relid, int64 shard_id, const DistNode *source, const DistNode
 	if (target->group == here)
 		transfer_here(&transfer, relid, shard_id, source);
 	else if (source->group == here)
-	{
-		char *name = name_shard(get_rel_name(relid), shard_id);
-
-		row_stream_to_node(get_relname_relid(name, get_rel_namespace(relid)), target,
-						   transfer.relation);
-	}
+		row_stream_to_node(shard_relation_require(dist_table_require(relid), shard_id),
+						   target, transfer.relation);
 	else
 		transfer_between(&transfer, source, target);
 }

@@ -130,19 +130,6 @@ shard_insert_begin(const DistTable *table, Relation shell, CopyLine *line)
 	return insert;
 }
 
-/* The table of this node that is the shard. */
-static Oid
-shard_relid(const DistTable *table, const Shard *shard)
-{
-	Oid relid = shard_relation(table, shard->id);
-
-	if (!OidIsValid(relid))
-		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_TABLE),
-						errmsg("shard %lld of table \"%s\" does not exist on this node",
-							   (long long) shard->id, get_rel_name(table->relid))));
-	return relid;
-}
-
 /* The shard as the one relation of the executor state's range table. */
 static void
 target_range_table(Target *target, Relation rel)
@@ -177,7 +164,8 @@ target_open(ShardInsert *insert, const Shard *shard)
 {
 	MemoryContext old = MemoryContextSwitchTo(insert->context);
 	Target *target = palloc0(sizeof(Target));
-	Relation rel = table_open(shard_relid(insert->table, shard), RowExclusiveLock);
+	Relation rel =
+		table_open(shard_relation_require(insert->table, shard->id), RowExclusiveLock);
 	ModifyTableState *state = makeNode(ModifyTableState);
 	ResultRelInfo *relinfo = makeNode(ResultRelInfo);
 	TriggerDesc *triggers;

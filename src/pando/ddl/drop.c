@@ -42,6 +42,7 @@ PG_FUNCTION_INFO_V1(tables_drop);
 typedef struct DroppedTable
 {
 	Oid relid;
+	Oid owner;
 	char *name;		   /* qualified */
 	List *shard_names; /* of this node's shards, qualified */
 } DroppedTable;
@@ -112,6 +113,7 @@ drop_note_table(Oid relid)
 	old = MemoryContextSwitchTo(scope->context);
 	dropped = palloc0(sizeof(DroppedTable));
 	dropped->relid = relid;
+	dropped->owner = shard_owner(relid);
 	dropped->name = name_qualified(relid);
 	/* Of replicated shards all that may be here: copies may be marked as lost. */
 	for (int i = 0; i < table->nshards && table->repmodel == REPMODEL_COPIES; i++)
@@ -262,7 +264,7 @@ drop_scope_finish(DropScope *done)
 		drop_on_other_nodes(done->tables);
 	foreach_ptr (DroppedTable, table, done->tables)
 	{
-		shard_drop_tables(table->shard_names, false);
+		shard_drop_tables(table->shard_names, table->owner, WARNING);
 		catalog_forget_table(table->relid);
 	}
 	CommandCounterIncrement();

@@ -7,6 +7,7 @@
  */
 #include "pando/compat/compat.h"
 
+#include "access/htup_details.h"
 #include "access/xact.h"
 #include "catalog/dependency.h"
 #include "catalog/namespace.h"
@@ -24,6 +25,7 @@
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/regproc.h"
+#include "utils/syscache.h"
 
 #include "pando/base/name.h"
 #include "pando/ddl/shard_ddl.h"
@@ -59,8 +61,22 @@ shard_run(Node *stmt, const char *source)
 	CommandCounterIncrement();
 }
 
+Oid
+shard_owner(Oid relid)
+{
+	HeapTuple tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
+	Oid owner;
+
+	if (!HeapTupleIsValid(tuple))
+		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_TABLE),
+						errmsg("relation with OID %u does not exist", relid)));
+	owner = ((Form_pg_class) GETSTRUCT(tuple))->relowner;
+	ReleaseSysCache(tuple);
+	return owner;
+}
+
 void
-shard_drop_tables(List *names, bool owned)
+shard_drop_tables(List *names, Oid owner, int elevel)
 {
 	ObjectAddresses *objects = new_object_addresses();
 	bool any = false;
@@ -72,13 +88,18 @@ shard_drop_tables(List *names, bool owned)
 
 		ObjectAddressSet(address, RelationRelationId,
 						 RangeVarGetRelid(relation, AccessExclusiveLock, true));
-		if (OidIsValid(address.objectId))
+		if (!OidIsValid(address.objectId))
+			continue;
+		if (shard_owner(address.objectId) != owner)
 		{
-			if (owned)
-				shard_require_owner(address.objectId);
-			add_exact_object_address(&address, objects);
-			any = true;
+			ereport(elevel,
+					(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+					 errmsg("table %s is not dropped because it belongs to another role",
+							name)));
+			continue;
 		}
+		add_exact_object_address(&address, objects);
+		any = true;
 	}
 	if (any)
 		performMultipleDeletions(objects, DROP_CASCADE, PERFORM_DELETION_QUIETLY);
@@ -169,7 +190,7 @@ shards_drop(PG_FUNCTION_ARGS)
 	shard_require_owner(relid);
 	for (int i = 0; i < nids; i++)
 		names = lappend(names, name_shard_qualified(relid, ids[i]));
-	shard_drop_tables(names, true);
+	shard_drop_tables(names, shard_owner(relid), ERROR);
 	PG_RETURN_VOID();
 }
 

@@ -47,9 +47,15 @@ extern void shard_run(Node *stmt, const char *source);
 /* Parses text (one or more statements) to raw trees (List of Node *). */
 extern List *shard_parse(const char *sql);
 
-/* Drops relations of this node (qualified names), if they exist, with all that needs
- * them. owned: raises for one that is not the current user's. */
-extern void shard_drop_tables(List *names, bool owned);
+/*
+ * Drops relations of this node (qualified names), if they exist, with all that needs
+ * them. For one that another role owns ereport(elevel) is called, and it stays: names are
+ * free to all, and a table of that name may have taken a shard's place.
+ */
+extern void shard_drop_tables(List *names, Oid owner, int elevel);
+
+/* A relation's owner; raises undefined_table. */
+extern Oid shard_owner(Oid relid);
 
 /* Raises insufficient_privilege unless the current user owns the table. */
 extern void shard_require_owner(Oid relid);

@@ -513,7 +513,8 @@ apply_statement(Node *stmt, const char *source, List *names)
 	DdlJob job = {.stmt = stmt, .source = source, .applying = true, .names_given = names};
 
 	job.handler = handler_find(stmt);
-	if (job.handler == NULL)
+	/* VACUUM's shards are each node's outside the transaction. */
+	if (job.handler == NULL || IsA(stmt, VacuumStmt))
 		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 						errmsg("%s is not a schema change that other nodes send",
 							   GetCommandTagName(CreateCommandTag(stmt)))));

@@ -27,6 +27,7 @@
 
 #include "pando/base/statement_caches.h"
 #include "pando/executor/run_local.h"
+#include "pando/metadata/shard_relation.h"
 #include "pando/transaction/access.h"
 #include "pando/transaction/xact.h"
 
@@ -125,12 +126,18 @@ plan_source(const char *sql, int nparams, const Oid *types)
 	return source;
 }
 
-/* The client's rights were checked on the shell table, whose shards these are. */
+/*
+ * The client's rights were checked on the shell table, whose shards these are. A table
+ * that only has a shard's name is another's: PostgreSQL checks as always.
+ */
 static void
 skip_permission_checks(PlannedStmt *stmt)
 {
 	foreach_ptr (RangeTblEntry, rte, stmt->rtable)
-		rte->requiredPerms = 0;
+	{
+		if (rte->requiredPerms != 0 && relation_has_shell_rights(rte->relid))
+			rte->requiredPerms = 0;
+	}
 }
 
 static PlannedStmt *

@@ -5,13 +5,21 @@
  * Nothing records which table holds a shard: the name does. So a relation is a shard when
  * its name ends in the id of a shard, and is the name that this shard of that table must
  * have, in the table's schema.
+ *
+ * Names are free to whoever may create tables there, and an owner may rename his shell
+ * without its shards. Who reads or changes a shard by way of its shell has been asked for
+ * his rights on the shell alone, so a table counts as a shard only if the shell's owner
+ * owns it.
  */
 #include "pando/compat/compat.h"
 
+#include "access/htup_details.h"
 #include "access/table.h"
+#include "catalog/pg_class.h"
 #include "storage/lmgr.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
+#include "utils/syscache.h"
 
 #include "pando/base/name.h"
 #include "pando/metadata/node.h"
@@ -51,6 +59,40 @@ relation_is_shard(Oid relid, int64 *shard_id, Oid *shell)
 	return true;
 }
 
+static Oid
+owner_of(Oid relid)
+{
+	HeapTuple tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
+	Oid owner = InvalidOid;
+
+	if (HeapTupleIsValid(tuple))
+	{
+		owner = ((Form_pg_class) GETSTRUCT(tuple))->relowner;
+		ReleaseSysCache(tuple);
+	}
+	return owner;
+}
+
+static bool
+same_owner(Oid shell, Oid relid)
+{
+	Oid owner = owner_of(shell);
+
+	return OidIsValid(owner) && owner == owner_of(relid);
+}
+
+bool
+relation_has_shell_rights(Oid relid)
+{
+	Oid shell;
+	const DistTable *table;
+
+	if (relation_is_shard(relid, NULL, &shell))
+		return same_owner(shell, relid);
+	table = dist_table(relid);
+	return table != NULL && table->kind == TABLE_MANAGED_LOCAL;
+}
+
 char *
 shard_table_name(const DistTable *table, int64 shard_id)
 {
@@ -62,12 +104,28 @@ Oid
 shard_relation(const DistTable *table, int64 shard_id)
 {
 	char *name = get_rel_name(table->relid);
+	Oid relid;
 
 	if (name == NULL)
 		return InvalidOid;
 	if (table->kind == TABLE_MANAGED_LOCAL)
 		return table->relid;
-	return get_relname_relid(name_shard(name, shard_id), get_rel_namespace(table->relid));
+	relid =
+		get_relname_relid(name_shard(name, shard_id), get_rel_namespace(table->relid));
+	return same_owner(table->relid, relid) ? relid : InvalidOid;
+}
+
+Oid
+shard_relation_require(const DistTable *table, int64 shard_id)
+{
+	Oid relid = shard_relation(table, shard_id);
+
+	if (!OidIsValid(relid))
+		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_TABLE),
+						errmsg("shard " INT64_FORMAT
+							   " of table \"%s\" does not exist on this node",
+							   shard_id, get_rel_name(table->relid))));
+	return relid;
 }
 
 bool
@@ -117,7 +175,7 @@ shard_local_table(const DistTable *table, int index, LOCKMODE mode)
 	if (!OidIsValid(relid))
 		return InvalidOid;
 	LockRelationOid(relid, mode);
-	if (!known && !same_columns(table->relid, relid))
+	if (known ? !same_owner(table->relid, relid) : !same_columns(table->relid, relid))
 		return InvalidOid;
 	shard->local = relid;
 	return relid;

@@ -21,8 +21,18 @@ extern bool relation_is_shard(Oid relid, int64 *shard_id, Oid *shell);
  */
 extern char *shard_table_name(const DistTable *table, int64 shard_id);
 
-/* OID of the table that holds a shard on this node; InvalidOid when it has none. */
+/* OID of the table that holds a shard on this node; InvalidOid when it has none, or when
+ * another role than the shell's owner owns that table. */
 extern Oid shard_relation(const DistTable *table, int64 shard_id);
+
+/* The same; raises undefined_table when there is none. */
+extern Oid shard_relation_require(const DistTable *table, int64 shard_id);
+
+/*
+ * Does the shell's permission check hold for the relation? True for shards that the
+ * shell's owner owns and for managed local tables.
+ */
+extern bool relation_has_shell_rights(Oid relid);
 
 /* Has this node an active placement of the shard group? */
 extern bool shard_is_local(const DistTable *table, int index);
