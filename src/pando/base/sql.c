@@ -4,9 +4,11 @@
  * Statements go through SPI with a fresh snapshot each, so each sees what came before it.
  * Results are copied into the caller's memory context before SPI's is gone.
  *
- * Questions of the extension's own are asked with a search_path of pg_catalog alone (and
- * pg_temp last): whatever the client's path leads to, a function or operator there that
- * matches better would run with the client's rights.
+ * Questions and changes of the extension's own run with a search_path of pg_catalog alone
+ * (and pg_temp last): whatever the client's path leads to, a function or operator there
+ * that matches better would run with the client's rights. What runs users' own code
+ * (expressions, triggers, event triggers) runs as it is, under the client's path, and
+ * qualifies all names.
  */
 #include "pando/compat/compat.h"
 
@@ -60,17 +62,14 @@ sql_execute(const char *sql)
 }
 
 uint64
-sql_run(const char *fmt, ...)
+sql_run_as_is(const char *sql)
 {
-	char *sql;
 	uint64 processed;
 
-	SQL_FORMAT(sql, fmt);
 	SPI_connect();
 	sql_execute(sql);
 	processed = SPI_processed;
 	SPI_finish();
-	pfree(sql);
 	return processed;
 }
 
@@ -107,7 +106,7 @@ sql_ask(const char *sql, uint64 limit)
 	return values;
 }
 
-static int
+int
 sql_pin_search_path(void)
 {
 	int level = NewGUCNestLevel();
@@ -115,6 +114,21 @@ sql_pin_search_path(void)
 	set_config_option("search_path", "pg_catalog, pg_temp", PGC_USERSET, PGC_S_SESSION,
 					  GUC_ACTION_SAVE, true, 0, false);
 	return level;
+}
+
+uint64
+sql_run(const char *fmt, ...)
+{
+	char *sql;
+	uint64 processed;
+	int level;
+
+	SQL_FORMAT(sql, fmt);
+	level = sql_pin_search_path();
+	processed = sql_run_as_is(sql);
+	AtEOXact_GUC(true, level);
+	pfree(sql);
+	return processed;
 }
 
 /* The same for a question of the extension's own. */
@@ -223,9 +237,7 @@ owner_enter(OwnerScope *scope)
 
 	GetUserIdAndSecContext(&scope->userid, &scope->security_context);
 	SetUserIdAndSecContext(owner, scope->security_context | SECURITY_LOCAL_USERID_CHANGE);
-	scope->guc_level = NewGUCNestLevel();
-	set_config_option("search_path", "pg_catalog, pg_temp", PGC_USERSET, PGC_S_SESSION,
-					  GUC_ACTION_SAVE, true, 0, false);
+	scope->guc_level = sql_pin_search_path();
 }
 
 void

@@ -2,8 +2,8 @@
  * sql.h: running SQL inside this backend from C, without the SPI ceremony.
  *
  * Every function runs as the current user; wrap calls in owner_enter()/owner_leave() to
- * run with the extension owner's rights. Values are asked for with nothing but pg_catalog
- * in the search_path, commands run under the current one and qualify all names.
+ * run with the extension owner's rights. Nothing but pg_catalog is in the
+ * search_path, unless the name says _as_is: then all names are to be qualified.
  */
 #ifndef PANDO_BASE_SQL_H
 #define PANDO_BASE_SQL_H
@@ -14,6 +14,12 @@
 
 /* Runs a statement whose rows, if any, do not matter; returns the rows processed. */
 extern uint64 sql_run(const char *fmt, ...) pg_attribute_printf(1, 2);
+
+/* The same for a command that runs users' code, under the current search_path. */
+extern uint64 sql_run_as_is(const char *sql);
+
+/* Sets search_path to pg_catalog until AtEOXact_GUC(true, <what is returned>). */
+extern int sql_pin_search_path(void);
 
 /* First column of the first row as text in the caller's context; NULL for none or NULL.
  */

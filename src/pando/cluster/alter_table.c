@@ -260,8 +260,9 @@ alter_distributed_table(PG_FUNCTION_ARGS)
 static void
 set_colocation(Oid relid, int32 old_colocation, int32 colocation)
 {
-	node_run_everywhere(psprintf("SELECT pando.table_set_colocation(%s::regclass, %d)",
-								 quote_literal_cstr(name_qualified(relid)), colocation));
+	node_run_everywhere(
+		psprintf("SELECT pando.table_set_colocation(%s::pg_catalog.regclass, %d)",
+				 quote_literal_cstr(name_qualified(relid)), colocation));
 	colocation_drop_if_empty(old_colocation);
 }
 

@@ -419,7 +419,7 @@ convert_drop_shells(List *relids)
 void
 convert_unregister(Oid relid)
 {
-	node_run_everywhere(psprintf("SELECT pando.table_unregister(%s::regclass)",
+	node_run_everywhere(psprintf("SELECT pando.table_unregister(%s::pg_catalog.regclass)",
 								 quote_literal_cstr(name_qualified(relid))));
 }
 

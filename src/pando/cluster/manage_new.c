@@ -61,8 +61,10 @@ manage_new_table(const RangeVar *relation)
 	CommandCounterIncrement();
 	relid = RangeVarGetRelid(relation, AccessShareLock, true);
 	if (OidIsValid(relid) && can_be_managed(relid))
-		sql_run("SELECT pg_catalog.citus_add_local_table_to_metadata(%u::oid::regclass)",
-				relid);
+		(void) sql_run_as_is(
+			psprintf("SELECT pg_catalog.citus_add_local_table_to_metadata("
+					 "%u::pg_catalog.oid::pg_catalog.regclass)",
+					 relid));
 }
 
 static void

@@ -24,16 +24,19 @@
 
 /* What a server says of itself, one value per line. */
 #define SERVER_FACTS                                                                     \
-	"SELECT pg_catalog.concat_ws(E'\\n', current_setting('server_version_num')::int / "  \
-	"10000, "                                                                            \
+	"SELECT pg_catalog.concat_ws(E'\\n', "                                               \
+	"pg_catalog.current_setting('server_version_num')::int / 10000, "                    \
 	"coalesce((SELECT extversion FROM pg_catalog.pg_extension WHERE extname = "          \
-	"'pando'), ''), current_setting('max_prepared_transactions'), " SERVER_IDENTITY ", " \
-	"pg_catalog.pg_is_in_recovery(), current_setting('is_superuser'))"
+	"'pando'), ''), "                                                                    \
+	"pg_catalog.current_setting('max_prepared_transactions'), " SERVER_IDENTITY          \
+	", pg_catalog.pg_is_in_recovery(), "                                                 \
+	"pg_catalog.current_setting('is_superuser'))"
 
 #define MEMBER_FACTS                                                                     \
 	"SELECT pg_catalog.concat_ws(E'\\n', (SELECT metadata ->> 'server_id' FROM "         \
-	"pg_catalog.pg_dist_node_metadata), (SELECT count(*) FROM "                          \
-	"pg_catalog.pg_dist_node), (SELECT count(*) FROM pg_catalog.pg_dist_partition))"
+	"pg_catalog.pg_dist_node_metadata), (SELECT pg_catalog.count(*) FROM "               \
+	"pg_catalog.pg_dist_node), (SELECT pg_catalog.count(*) FROM "                        \
+	"pg_catalog.pg_dist_partition))"
 
 enum
 {
@@ -181,7 +184,7 @@ node_probe(const DistNode *node, const char *sql)
 		while ((result = session_result(session)) != NULL)
 		{
 			if (PQresultStatus(result) == PGRES_TUPLES_OK && PQntuples(result) > 0)
-				value = pstrdup(PQgetvalue(result, 0, 0));
+				value = pstrdup(session_value(result, 0, 0));
 			session_result_free(result);
 		}
 		if (ended || session->state == SESSION_IDLE)

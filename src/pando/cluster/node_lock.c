@@ -101,9 +101,9 @@ node_lock_tables_everywhere(List *relids, LOCKMODE mode, const DistNode *except)
 	foreach (cell, relids)
 	{
 		LockRelationOid(lfirst_oid(cell), mode);
-		appendStringInfo(&sql, "SELECT pando.table_lock(%s::regclass, '%s');\n",
-						 quote_literal_cstr(name_qualified(lfirst_oid(cell))),
-						 lock_mode_name(mode));
+		appendStringInfo(
+			&sql, "SELECT pando.table_lock(%s::pg_catalog.regclass, '%s');\n",
+			quote_literal_cstr(name_qualified(lfirst_oid(cell))), lock_mode_name(mode));
 	}
 	foreach_ptr (const DistNode, node, node_list(NODES_OTHER))
 	{

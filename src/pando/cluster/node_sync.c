@@ -76,45 +76,45 @@ table_changed(PG_FUNCTION_ARGS)
 
 /* clang-format off */
 #define TABLE_NAME_OF(column)                                                            \
-	"(SELECT format('%I.%I', n.nspname, c.relname) FROM pg_class c "                     \
-	"JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = " column ")"
+	"(SELECT pg_catalog.format('%I.%I', n.nspname, c.relname) FROM pg_catalog.pg_class c "                     \
+	"JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = " column ")"
 
 static const char *const metadata_commands[] = {
 	"SELECT 'DELETE FROM pg_catalog.pg_dist_node_metadata; "
-	"INSERT INTO pg_catalog.pg_dist_node_metadata VALUES (' || quote_literal(metadata::text) "
-	"|| ')' FROM pg_dist_node_metadata",
+	"INSERT INTO pg_catalog.pg_dist_node_metadata VALUES (' || pg_catalog.quote_literal(metadata::pg_catalog.text) "
+	"|| ')' FROM pg_catalog.pg_dist_node_metadata",
 
 	"SELECT 'DELETE FROM pando.node_secret; INSERT INTO pando.node_secret VALUES (' || "
-	"quote_literal(secret) || ')' FROM pando.node_secret",
+	"pg_catalog.quote_literal(secret) || ')' FROM pando.node_secret",
 
 	"SELECT 'INSERT INTO pg_catalog.pg_dist_authinfo VALUES ' || "
-	"string_agg(format('(%s, %L, %L)', nodeid, rolename, authinfo), ', ') "
-	"FROM pg_dist_authinfo",
+	"pg_catalog.string_agg(pg_catalog.format('(%s, %L, %L)', nodeid, rolename, authinfo), ', ') "
+	"FROM pg_catalog.pg_dist_authinfo",
 
 	"SELECT 'INSERT INTO pg_catalog.pg_dist_poolinfo VALUES ' || "
-	"string_agg(format('(%s, %L)', nodeid, poolinfo), ', ') FROM pg_dist_poolinfo",
+	"pg_catalog.string_agg(pg_catalog.format('(%s, %L)', nodeid, poolinfo), ', ') FROM pg_catalog.pg_dist_poolinfo",
 
 	"SELECT 'INSERT INTO pg_catalog.pg_dist_colocation VALUES ' || "
-	"string_agg(format('(%s, %s, %s, %L::regtype, %L::regcollation)', colocationid, "
-	"shardcount, replicationfactor, distributioncolumntype::regtype, "
-	"distributioncolumncollation::regcollation), ', ') FROM pg_dist_colocation",
+	"pg_catalog.string_agg(pg_catalog.format('(%s, %s, %s, %L::pg_catalog.regtype, %L::pg_catalog.regcollation)', colocationid, "
+	"shardcount, replicationfactor, distributioncolumntype::pg_catalog.regtype, "
+	"distributioncolumncollation::pg_catalog.regcollation), ', ') FROM pg_catalog.pg_dist_colocation",
 
 	"SELECT 'INSERT INTO pg_catalog.pg_dist_schema VALUES ' || "
-	"string_agg(format('(%L::regnamespace, %s)', quote_ident(n.nspname), s.colocationid), ', ') "
-	"FROM pg_dist_schema s JOIN pg_namespace n ON n.oid = s.schemaid",
+	"pg_catalog.string_agg(pg_catalog.format('(%L::pg_catalog.regnamespace, %s)', pg_catalog.quote_ident(n.nspname), s.colocationid), ', ') "
+	"FROM pg_catalog.pg_dist_schema s JOIN pg_catalog.pg_namespace n ON n.oid = s.schemaid",
 
 	"SELECT 'INSERT INTO pg_catalog.pg_dist_partition VALUES ' || "
-	"string_agg(format('(%L::regclass, %L, %L, %s, %L, %L)', " TABLE_NAME_OF("p.logicalrelid")
+	"pg_catalog.string_agg(pg_catalog.format('(%L::pg_catalog.regclass, %L, %L, %s, %L, %L)', " TABLE_NAME_OF("p.logicalrelid")
 	", partmethod, partkey, colocationid, repmodel, autoconverted), ', ') "
-	"FROM pg_dist_partition p",
+	"FROM pg_catalog.pg_dist_partition p",
 
 	"SELECT 'INSERT INTO pg_catalog.pg_dist_shard VALUES ' || "
-	"string_agg(format('(%L::regclass, %s, %L, %L, %L)', " TABLE_NAME_OF("s.logicalrelid")
-	", shardid, shardstorage, shardminvalue, shardmaxvalue), ', ') FROM pg_dist_shard s",
+	"pg_catalog.string_agg(pg_catalog.format('(%L::pg_catalog.regclass, %s, %L, %L, %L)', " TABLE_NAME_OF("s.logicalrelid")
+	", shardid, shardstorage, shardminvalue, shardmaxvalue), ', ') FROM pg_catalog.pg_dist_shard s",
 
 	"SELECT 'INSERT INTO pg_catalog.pg_dist_placement VALUES ' || "
-	"string_agg(format('(%s, %s, %s, %s, %s)', placementid, shardid, shardstate, "
-	"shardlength, groupid), ', ') FROM pg_dist_placement",
+	"pg_catalog.string_agg(pg_catalog.format('(%s, %s, %s, %s, %s)', placementid, shardid, shardstate, "
+	"shardlength, groupid), ', ') FROM pg_catalog.pg_dist_placement",
 };
 /* clang-format on */
 
@@ -251,17 +251,19 @@ copy_reference_table(const DistNode *node, Oid relid)
 		ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 						errmsg("the coordinator has no copy of reference table %s",
 							   name_qualified(relid))));
-	tell(node, psprintf("SELECT pando.shards_create(%s::regclass, '{" INT64_FORMAT
-						"}', 'table')",
-						literal, shard->id));
+	tell(node,
+		 psprintf("SELECT pando.shards_create(%s::pg_catalog.regclass, '{" INT64_FORMAT
+				  "}', 'table')",
+				  literal, shard->id));
 	row_stream_to_node(shard_relation_require(table, shard->id), node, shard_name);
-	tell(node, psprintf("SELECT pando.shards_create(%s::regclass, '{" INT64_FORMAT
-						"}', 'indexes')",
-						literal, shard->id));
+	tell(node,
+		 psprintf("SELECT pando.shards_create(%s::pg_catalog.regclass, '{" INT64_FORMAT
+				  "}', 'indexes')",
+				  literal, shard->id));
 	node_run_everywhere(psprintf(
 		"INSERT INTO pg_catalog.pg_dist_placement (placementid, shardid, shardstate, "
 		"shardlength, groupid) VALUES (%s, " INT64_FORMAT ", 1, 0, %d); "
-		"SELECT pando.table_changed(%s::regclass)",
+		"SELECT pando.table_changed(%s::pg_catalog.regclass)",
 		sql_value("SELECT nextval('pg_catalog.pg_dist_placement_placementid_seq')"),
 		shard->id, node->group, literal));
 }
@@ -279,10 +281,11 @@ copy_reference_tables(const DistNode *node, List *relids)
 		Oid relid = lfirst_oid(cell);
 
 		commands = lappend(
-			commands, psprintf("SELECT pando.shards_create(%s::regclass, '{" INT64_FORMAT
-							   "}', 'foreign_keys')",
-							   quote_literal_cstr(name_qualified(relid)),
-							   dist_table_require(relid)->shards[0].id));
+			commands,
+			psprintf("SELECT pando.shards_create(%s::pg_catalog.regclass, '{" INT64_FORMAT
+					 "}', 'foreign_keys')",
+					 quote_literal_cstr(name_qualified(relid)),
+					 dist_table_require(relid)->shards[0].id));
 	}
 	if (commands != NIL)
 		tell(node, sql_join(commands));

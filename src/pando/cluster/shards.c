@@ -202,7 +202,7 @@ append_shard_calls(StringInfo sql, const char *table, List *plans)
 	}
 	appendStringInfo(
 		sql,
-		"SELECT pando.shards_register(%s::regclass, '{%s}', '{%s}', '{%s}'); "
+		"SELECT pando.shards_register(%s::pg_catalog.regclass, '{%s}', '{%s}', '{%s}'); "
 		"SELECT pando.placements_register('{%s}', '{%s}', '{%s}')",
 		table, ids.data, mins.data, maxs.data, placements.data, placed_shards.data,
 		groups.data);
@@ -215,11 +215,12 @@ shards_register_table(const TableSpec *spec)
 	char *table = quote_literal_cstr(name_qualified(spec->relid));
 
 	initStringInfo(&sql);
-	appendStringInfo(&sql,
-					 "SELECT pando.table_register(%s::regclass, '%c', %s, %d, '%c'); ",
-					 table, spec->kind == TABLE_HASH ? 'h' : 'n',
-					 spec->key_name != NULL ? quote_literal_cstr(spec->key_name) : "NULL",
-					 spec->colocation, spec_repmodel(spec));
+	appendStringInfo(
+		&sql,
+		"SELECT pando.table_register(%s::pg_catalog.regclass, '%c', %s, %d, '%c'); ",
+		table, spec->kind == TABLE_HASH ? 'h' : 'n',
+		spec->key_name != NULL ? quote_literal_cstr(spec->key_name) : "NULL",
+		spec->colocation, spec_repmodel(spec));
 	append_shard_calls(&sql, table, plan_shards(spec));
 	node_run_everywhere(sql.data);
 }
@@ -261,9 +262,10 @@ call_for_placements(Oid relid, const char *function, const char *more, bool with
 		if (ids[0] == '\0')
 			continue;
 		nodes = lappend(nodes, (void *) node);
-		commands = lappend(
-			commands, psprintf("SELECT pando.%s(%s::regclass, '{%s}'%s)", function,
-							   quote_literal_cstr(name_qualified(relid)), ids, more));
+		commands = lappend(commands,
+						   psprintf("SELECT pando.%s(%s::pg_catalog.regclass, '{%s}'%s)",
+									function, quote_literal_cstr(name_qualified(relid)),
+									ids, more));
 	}
 	if (nodes != NIL)
 		xact_run_each(nodes, commands);

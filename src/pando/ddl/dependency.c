@@ -490,7 +490,7 @@ run_commands(ArrayType *array)
 
 	deconstruct_array(array, TEXTOID, -1, false, TYPALIGN_INT, &commands, NULL, &count);
 	for (int i = 0; i < count; i++)
-		sql_run("%s", TextDatumGetCString(commands[i]));
+		(void) sql_run_as_is(TextDatumGetCString(commands[i]));
 }
 
 /*

@@ -248,7 +248,7 @@ tables_drop(PG_FUNCTION_ARGS)
 
 	set_config_option("client_min_messages", "warning", PGC_USERSET, PGC_S_SESSION,
 					  GUC_ACTION_SAVE, true, 0, false);
-	sql_run("DROP TABLE IF EXISTS %s CASCADE", list);
+	(void) sql_run_as_is(psprintf("DROP TABLE IF EXISTS %s CASCADE", list));
 	AtEOXact_GUC(true, guc_level);
 	PG_RETURN_VOID();
 }

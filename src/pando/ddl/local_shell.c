@@ -34,7 +34,7 @@ local_shells_lock(Oid relid, LOCKMODE mode)
 		return;
 	xact_settle_past();
 	xact_run_on_nodes(nodes,
-					  psprintf("SELECT pando.table_lock(%s::regclass, '%s')",
+					  psprintf("SELECT pando.table_lock(%s::pg_catalog.regclass, '%s')",
 							   quote_literal_cstr(name_qualified(relid)),
 							   mode == ExclusiveLock ? "EXCLUSIVE" : "ACCESS EXCLUSIVE"));
 }

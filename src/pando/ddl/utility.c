@@ -78,7 +78,7 @@ utility_apply_sql(const char *sql)
 	apply_depth++;
 	PG_TRY();
 	{
-		sql_run("%s", sql);
+		(void) sql_run_as_is(sql);
 	}
 	PG_FINALLY();
 	{

@@ -185,7 +185,7 @@ sending_finish(SessionHolder *holder)
 		{
 			if (PQntuples(result) == 1)
 				note_answer(sending->ran, sending->spec, sending->group,
-							PQgetvalue(result, 0, 0));
+							session_value(result, 0, 0));
 			session_result_free(result);
 		}
 	}

@@ -232,7 +232,7 @@ plan_from_node(const DistNode *node, const char *sql, List *roles)
 
 	initStringInfo(&plan);
 	for (int i = 0; i < PQntuples(result); i++)
-		appendStringInfo(&plan, "%s%s", i > 0 ? "\n" : "", PQgetvalue(result, i, 0));
+		appendStringInfo(&plan, "%s%s", i > 0 ? "\n" : "", session_value(result, i, 0));
 	session_result_free(result);
 	return plan.data;
 }

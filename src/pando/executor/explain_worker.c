@@ -202,9 +202,10 @@ keep_plan(QueryDesc *query)
 	char *plan = explain_query(query, &explain, watched_planning_ms, execution_ms);
 
 	MemoryContextSwitchTo(old);
+	plan = MemoryContextStrdup(TopMemoryContext, plan);
 	if (last_plan != NULL)
 		pfree(last_plan);
-	last_plan = MemoryContextStrdup(TopMemoryContext, plan);
+	last_plan = plan;
 	last_execution_ms = execution_ms;
 }
 

@@ -410,8 +410,8 @@ take_plan(Flight *flight, PGresult *result)
 
 	if (PQntuples(result) != 1 || PQgetisnull(result, 0, 1))
 		return;
-	task->milliseconds = strtod(PQgetvalue(result, 0, 0), NULL);
-	task->plan = MemoryContextStrdup(flight->run->context, PQgetvalue(result, 0, 1));
+	task->milliseconds = strtod(session_value(result, 0, 0), NULL);
+	task->plan = MemoryContextStrdup(flight->run->context, session_value(result, 0, 1));
 }
 
 /* A result with rows; they are handed out by next_result_row(). False: none of ours. */
@@ -423,7 +423,7 @@ take_rows(Flight *flight, PGresult *result)
 	if (step->kind == STEP_PLAN)
 		take_plan(flight, result);
 	if (step->kind == STEP_SNAPSHOT && PQntuples(result) == 1)
-		fan_take_snapshot(flight, PQgetvalue(result, 0, 0));
+		fan_take_snapshot(flight, session_value(result, 0, 0));
 	if (step->kind != STEP_TASK || flight->run->desc == NULL || PQntuples(result) == 0)
 		return false;
 	flight->result = result;

@@ -222,7 +222,7 @@ value_from_node(const DistNode *node, const char *sql, List *roles)
 		sql = access_sign(session, roles, sql);
 	result = session_run(session, sql);
 	if (PQntuples(result) > 0 && !PQgetisnull(result, 0, 0))
-		value = pstrdup(PQgetvalue(result, 0, 0));
+		value = pstrdup(session_value(result, 0, 0));
 	session_result_free(result);
 	return value;
 }

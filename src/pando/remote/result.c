@@ -124,3 +124,13 @@ session_result_free(PGresult *result)
 	}
 	PQclear(result);
 }
+
+char *
+session_value(const PGresult *result, int row, int column)
+{
+	static char none[] = "";
+
+	if (row >= PQntuples(result) || column >= PQnfields(result))
+		return none;
+	return PQgetvalue(result, row, column);
+}

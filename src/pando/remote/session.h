@@ -194,6 +194,12 @@ extern PGresult *session_result(Session *session);
 extern void session_result_free(PGresult *result);
 
 /*
+ * A field of a result; "" when it is NULL or the result has no such row or column: what
+ * nodes answer need not be what was asked for. Never raises.
+ */
+extern char *session_value(const PGresult *result, int row, int column);
+
+/*
  * COPY OUT: one row's (or header/trailer's) bytes, valid until the next call. > 0:
  * length; 0: nothing arrived yet; -1: the COPY has ended (go on with session_result).
  */

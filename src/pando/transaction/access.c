@@ -184,18 +184,20 @@ bool
 access_prepare(Session *session)
 {
 	PGresult *result;
+	char *answer;
 	char *space;
 
 	if (session->challenge != NULL)
 		return false;
 	result = session_run(session, "SELECT pando.session_challenge()");
-	/* It goes with the connection. By way of a pooler others may have asked before. */
-	session->challenge =
-		MemoryContextStrdup(GetMemoryChunkContext(session), PQgetvalue(result, 0, 0));
-	space = strchr(session->challenge, ' ');
+	answer = session_value(result, 0, 0);
+	space = strchr(answer, ' ');
 	if (space == NULL)
-		elog(ERROR, "unexpected challenge");
+		ereport(ERROR, (errcode(ERRCODE_PROTOCOL_VIOLATION),
+						errmsg("unexpected answer of a node: \"%s\"", answer)));
 	*space = '\0';
+	/* It goes with the connection. By way of a pooler others may have asked before. */
+	session->challenge = MemoryContextStrdup(GetMemoryChunkContext(session), answer);
 	session->signed_count = strtoull(space + 1, NULL, 10);
 	session_result_free(result);
 	return true;

@@ -51,7 +51,7 @@ closing_end(void)
 		PGresult *result = session_finish(session);
 
 		if (result == NULL || PQntuples(result) != 1 ||
-			strcmp(PQgetvalue(result, 0, 0), "t") != 0)
+			strcmp(session_value(result, 0, 0), "t") != 0)
 			held = false;
 		session_result_free(result);
 	}

@@ -61,7 +61,7 @@ take_on_nodes(List *nodes)
 		PGresult *result = session_finish(session);
 
 		if (result == NULL || PQntuples(result) != 1 ||
-			strcmp(PQgetvalue(result, 0, 0), "t") != 0)
+			strcmp(session_value(result, 0, 0), "t") != 0)
 			clear = false;
 		session_result_free(result);
 	}

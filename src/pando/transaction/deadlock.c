@@ -91,6 +91,7 @@ local_edges(void)
 {
 	MemoryContext context = CurrentMemoryContext;
 	List *edges = NIL;
+	int level = sql_pin_search_path();
 
 	SPI_connect();
 	/* What this transaction has seen of the backends may be old. */
@@ -111,6 +112,7 @@ local_edges(void)
 		MemoryContextSwitchTo(old);
 	}
 	SPI_finish();
+	AtEOXact_GUC(true, level);
 	return edges;
 }
 
@@ -125,7 +127,7 @@ result_edges(int32 node_id, PGresult *result)
 
 		for (int column = 0; column < lengthof(fields); column++)
 			fields[column] =
-				PQgetisnull(result, i, column) ? NULL : PQgetvalue(result, i, column);
+				PQgetisnull(result, i, column) ? NULL : session_value(result, i, column);
 		if (fields[0] != NULL && fields[1] != NULL)
 			edges = lappend(edges, make_edge(node_id, fields));
 	}
@@ -249,7 +251,7 @@ transaction_start(uint64 gpid)
 		return 0;
 	result = linitial(run_quietly(list_make1((void *) node), sql, DEBUG1));
 	if (result != NULL && PQntuples(result) == 1 && !PQgetisnull(result, 0, 0))
-		start = number_of(PQgetvalue(result, 0, 0));
+		start = number_of(session_value(result, 0, 0));
 	session_result_free(result);
 	return start;
 }
@@ -434,8 +436,9 @@ another_detects(void)
 
 		if (result == NULL)
 			continue;
-		found |= node->group == COORDINATOR_GROUP ||
-				 (PQntuples(result) == 1 && strcmp(PQgetvalue(result, 0, 0), "t") == 0);
+		found |=
+			node->group == COORDINATOR_GROUP ||
+			(PQntuples(result) == 1 && strcmp(session_value(result, 0, 0), "t") == 0);
 		session_result_free(result);
 	}
 	return found;

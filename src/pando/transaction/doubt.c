@@ -358,7 +358,7 @@ ask_outcome(const char *gid)
 			psprintf("SELECT pando.transaction_outcome(%s)", quote_literal_cstr(gid)),
 			DEBUG1));
 		if (result != NULL && PQntuples(result) == 1 && !PQgetisnull(result, 0, 0))
-			word = pstrdup(PQgetvalue(result, 0, 0));
+			word = pstrdup(session_value(result, 0, 0));
 		session_result_free(result);
 	}
 	return word;

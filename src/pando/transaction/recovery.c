@@ -129,7 +129,7 @@ static bool
 is_listed(PGresult *list, const char *gid)
 {
 	for (int i = 0; i < PQntuples(list); i++)
-		if (strcmp(PQgetvalue(list, i, 0), gid) == 0)
+		if (strcmp(session_value(list, i, 0), gid) == 0)
 			return true;
 	return false;
 }
@@ -156,7 +156,7 @@ recover_node(Recovery *recovery, const char *prefix)
 	gate_enter(true);
 	for (int i = 0; i < PQntuples(list); i++)
 	{
-		const char *gid = PQgetvalue(list, i, 0);
+		const char *gid = session_value(list, i, 0);
 		bool commit;
 
 		if (is_running(gid, prefix))
@@ -194,11 +194,11 @@ recovery_start(const DistNode *node, List *records, const char *prefix)
 	recovery->records = records;
 	recovery->session = run_claim_plain(node);
 	if (recovery->session->state != SESSION_DEAD)
-		session_send_simple(
-			recovery->session,
-			psprintf("SELECT gid FROM pg_catalog.pg_prepared_xacts "
-					 "WHERE database = current_database() AND starts_with(gid, %s)",
-					 quote_literal_cstr(prefix)));
+		session_send_simple(recovery->session,
+							psprintf("SELECT gid FROM pg_catalog.pg_prepared_xacts "
+									 "WHERE database = pg_catalog.current_database() AND "
+									 "pg_catalog.starts_with(gid, %s)",
+									 quote_literal_cstr(prefix)));
 	return recovery;
 }
 

@@ -28,7 +28,7 @@ run_locally(const char *sql, bool order)
 	PG_TRY();
 	{
 		access_order_here(order);
-		(void) sql_run("%s", sql);
+		(void) sql_run_as_is(sql);
 	}
 	PG_FINALLY();
 	{
@@ -108,7 +108,7 @@ value_of(PGresult *result)
 
 	if (result != NULL && PQntuples(result) > 0 && PQnfields(result) > 0 &&
 		!PQgetisnull(result, 0, 0))
-		value = pstrdup(PQgetvalue(result, 0, 0));
+		value = pstrdup(session_value(result, 0, 0));
 	session_result_free(result);
 	return value;
 }
