@@ -16,7 +16,7 @@ END;
 CREATE OR REPLACE FUNCTION pando.global_pid(nodeid int4, pid int4, application_name text)
 		RETURNS bigint
 	LANGUAGE sql IMMUTABLE PARALLEL SAFE BEGIN ATOMIC
-	SELECT coalesce(substring(application_name FROM '^citus_internal gpid=(\d+)')::bigint,
+	SELECT coalesce(substring(application_name FROM '^citus_internal gpid=(\d{1,18})(?!\d)')::bigint,
 		nodeid * 10000000000 + pid);
 END;
 

@@ -50,7 +50,7 @@ CREATE OR REPLACE FUNCTION pando.gid_gpid(gid text) RETURNS bigint
 	LANGUAGE sql STABLE BEGIN ATOMIC
 	SELECT n.nodeid * 10000000000 + split_part(gid, '_', 4)::bigint
 	FROM pg_catalog.pg_dist_node n
-	WHERE gid ~ '^pando_[^_]+_\d+_\d+_\d+_\d+$' AND n.noderole = 'primary'::pg_catalog.noderole
+	WHERE gid ~ '^pando_[^_]+_\d{1,9}_\d{1,9}_\d+_\d+$' AND n.noderole = 'primary'::pg_catalog.noderole
 		AND n.groupid = split_part(gid, '_', 3)::int4;
 END;
 

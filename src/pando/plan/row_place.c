@@ -133,11 +133,16 @@ char *
 row_place_tid(const char *place)
 {
 	const char *start = strchr(place, '(');
-	const char *end = start ? strchr(start, ')') : NULL;
+	unsigned int block;
+	unsigned int offset;
+	int used = 0;
 
-	if (end == NULL)
-		elog(ERROR, "not a row's place: %s", place);
-	return pnstrdup(start, end - start + 1);
+	/* It goes into statements: nothing else than a ctid may. */
+	if (start == NULL || sscanf(start, "(%10u,%5u)%n", &block, &offset, &used) != 2 ||
+		used == 0)
+		ereport(ERROR, (errcode(ERRCODE_PROTOCOL_VIOLATION),
+						errmsg("not a row's place: \"%s\"", place)));
+	return psprintf("(%u,%u)", block, offset);
 }
 
 bool

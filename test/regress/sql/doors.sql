@@ -126,15 +126,56 @@ SELECT rolsuper FROM pg_roles WHERE rolname = 'doors_guest';
 DROP SCHEMA doors CASCADE;
 DROP ROLE doors_guest;
 
--- Every function in the extension's own schemas that anybody may call: a new one is listed here once it is known
--- that it does no harm.
-SELECT p.oid::regprocedure
+-- Every function of the extension, with who may call it (anybody, or the superusers alone): a new one is listed here
+-- once it is known that it does no harm. differential/hostile_calls calls all of them.
+SELECT p.oid::regprocedure AS function,
+	CASE WHEN has_function_privilege('public', p.oid, 'EXECUTE') THEN 'anybody' ELSE 'superuser' END AS who,
+	CASE WHEN p.prosecdef THEN 'owner' END AS with_rights_of
 FROM pg_proc p JOIN pg_depend d ON d.classid = 'pg_proc'::regclass AND d.objid = p.oid
 	JOIN pg_extension e ON d.refclassid = 'pg_extension'::regclass AND d.refobjid = e.oid
-WHERE e.extname = 'pando' AND p.pronamespace IN ('pando'::regnamespace, 'citus_internal'::regnamespace)
-	AND has_function_privilege('public', p.oid, 'EXECUTE')
-ORDER BY p.oid::regprocedure::text COLLATE "C";
+WHERE e.extname = 'pando'
+ORDER BY has_function_privilege('public', p.oid, 'EXECUTE'), p.oid::regprocedure::text COLLATE "C";
 
--- And every setting of the extension, with who may change it.
+-- Every table, view and sequence of the extension, with what anybody may do with it.
+SELECT c.oid::regclass, coalesce((SELECT string_agg(privilege_type, ', ' ORDER BY privilege_type COLLATE "C")
+	FROM aclexplode(c.relacl) WHERE grantee = 0), 'nothing') AS anybody
+FROM pg_class c JOIN pg_depend d ON d.classid = 'pg_class'::regclass AND d.objid = c.oid
+	JOIN pg_extension e ON d.refclassid = 'pg_extension'::regclass AND d.refobjid = e.oid
+WHERE e.extname = 'pando' AND c.relkind IN ('r', 'v', 'S')
+ORDER BY c.oid::regclass::text COLLATE "C";
+
+-- Every setting of the extension, with who may change it. One that anybody may change decides about his own
+-- statements and sessions alone (how they are planned, how much they may take of what is limited for all by
+-- citus.max_shared_pool_size and temp_file_limit, what they log, whether his schema changes reach other nodes), or
+-- nothing at all. Those that decide for others (how nodes and the maintenance worker act, how a node is called,
+-- what is counted) are the superusers'.
 SELECT name, context FROM pg_settings WHERE name LIKE 'pando.%' OR name LIKE 'citus.%'
 ORDER BY context COLLATE "C", name COLLATE "C";
+
+-- Those that pg_settings doesn't show: anybody may change them.
+CREATE ROLE doors_guest;
+SET SESSION AUTHORIZATION doors_guest;
+SET citus.next_shard_id TO 1;
+SET citus.next_placement_id TO 1;
+SET citus.next_cleanup_record_id TO 1;
+SET citus.local_copy_flush_threshold TO 1;
+SET citus.remote_task_check_interval TO 1;
+SET pando.explain_task TO 1;
+SET pando.shells_only TO on;
+SET pando.statement TO 1;
+RESET ALL;
+RESET SESSION AUTHORIZATION;
+DROP ROLE doors_guest;
+
+-- All nodes have the same.
+SELECT count(*), count(DISTINCT result) FROM run_command_on_all_nodes($$
+SELECT md5(string_agg(line, E'\n' ORDER BY line COLLATE "C")) FROM (
+	SELECT p.oid::regprocedure || ' ' || coalesce(p.proacl::text, '') || p.prosecdef || coalesce(p.proconfig::text, '') FROM pg_proc p
+	JOIN pg_depend d ON d.classid = 'pg_proc'::regclass AND d.objid = p.oid
+	JOIN pg_extension e ON d.refclassid = 'pg_extension'::regclass AND d.refobjid = e.oid WHERE e.extname = 'pando'
+	UNION ALL
+	SELECT c.oid::regclass || ' ' || coalesce(c.relacl::text, '') FROM pg_class c
+	JOIN pg_depend d ON d.classid = 'pg_class'::regclass AND d.objid = c.oid
+	JOIN pg_extension e ON d.refclassid = 'pg_extension'::regclass AND d.refobjid = e.oid WHERE e.extname = 'pando'
+	UNION ALL
+	SELECT name || ' ' || context FROM pg_settings WHERE name LIKE 'pando.%' OR name LIKE 'citus.%') x (line)$$);
