@@ -13,8 +13,8 @@
  * Support functions find out that they run in an aggregate, and in which memory context,
  * from the call's context node, which is passed on to them.
  *
- * State as bytes: what the aggregate's serialise function gives; else a letter and the
- * state type's binary form ('b'), or its text form ('t') for types whose binary form
+ * State as bytes: a letter and what the aggregate's serialise function gives ('s'), or
+ * the state type's binary form ('b'), or its text form ('t') for types whose binary form
  * may hold OIDs of this node. The letter 'n' alone: a state that input has made NULL,
  * which a combine function that isn't strict is called with; no bytes: nothing was put
  * in.
@@ -395,30 +395,25 @@ call_support(FunctionCallInfo fcinfo, FmgrInfo *function, int nargs, Datum a, bo
 
 /*
  * Does a NULL that came of input have a say in the other parts' result? A strict combine
- * function passes over it. An internal one is known to its serialise function alone.
+ * function passes over it.
  */
 static bool
 null_is_combined(const SplitState *state)
 {
-	return !state->empty && !state->call->combine.fn_strict &&
-		   !OidIsValid(state->call->serialise.fn_oid);
+	return !state->empty && !state->call->combine.fn_strict;
 }
 
+/* The letter, and bytes after it. */
 static bytea *
-null_as_bytes(void)
+lettered(char letter, const void *bytes, Size length)
 {
-	StringInfoData out;
+	bytea *result = palloc(VARHDRSZ + 1 + length);
 
-	pq_begintypsend(&out);
-	pq_sendbyte(&out, 'n');
-	return pq_endtypsend(&out);
-}
-
-static bool
-is_null_state(const AggregateCall *call, const bytea *bytes)
-{
-	return !OidIsValid(call->deserialise.fn_oid) && VARSIZE_ANY_EXHDR(bytes) == 1 &&
-		   *VARDATA_ANY(bytes) == 'n';
+	SET_VARSIZE(result, VARHDRSZ + 1 + length);
+	*VARDATA(result) = letter;
+	if (length > 0)
+		memcpy(VARDATA(result) + 1, bytes, length);
+	return result;
 }
 
 /* partial_agg_done(internal) returns bytea: NULL where there is nothing to combine */
@@ -426,6 +421,7 @@ Datum
 partial_agg_done(PG_FUNCTION_ARGS)
 {
 	SplitState *state;
+	bytea *form;
 	Datum result;
 	bool isnull;
 
@@ -435,27 +431,40 @@ partial_agg_done(PG_FUNCTION_ARGS)
 	state = (SplitState *) PG_GETARG_POINTER(0);
 	if (state->isnull && !null_is_combined(state))
 		PG_RETURN_NULL();
+	if (state->isnull)
+		PG_RETURN_BYTEA_P(lettered('n', NULL, 0));
 	if (!OidIsValid(state->call->serialise.fn_oid))
-		PG_RETURN_BYTEA_P(state->isnull ? null_as_bytes()
-										: state_as_bytes(state->call, state->value));
+		PG_RETURN_BYTEA_P(state_as_bytes(state->call, state->value));
 	result = call_support(fcinfo, &state->call->serialise, 1, state->value, false, 0,
 						  true, &isnull);
 	if (isnull)
 		PG_RETURN_NULL();
-	return result;
+	form = DatumGetByteaPP(result);
+	PG_RETURN_BYTEA_P(lettered('s', VARDATA_ANY(form), VARSIZE_ANY_EXHDR(form)));
 }
 
 static Datum
 received_state(FunctionCallInfo fcinfo, AggregateCall *call, bool *isnull)
 {
-	*isnull = is_null_state(call, PG_GETARG_BYTEA_PP(2));
+	bytea *bytes = PG_GETARG_BYTEA_PP(2);
+	const char *letter = VARDATA_ANY(bytes);
+	int length = VARSIZE_ANY_EXHDR(bytes);
+	bytea *form;
+
+	*isnull = length == 1 && *letter == 'n';
 	if (*isnull)
 		return (Datum) 0;
 	if (!OidIsValid(call->deserialise.fn_oid))
-		return state_from_bytes(call, PG_GETARG_BYTEA_PP(2));
-	return call_support(fcinfo, &call->deserialise, 2,
-						PointerGetDatum(PG_GETARG_BYTEA_P(2)), false, (Datum) 0, true,
-						isnull);
+		return state_from_bytes(call, bytes);
+	if (length < 1 || *letter != 's')
+		ereport(ERROR, (errcode(ERRCODE_PROTOCOL_VIOLATION),
+						errmsg("invalid state of aggregate %s",
+							   format_procedure(call->aggregate))));
+	form = palloc(VARHDRSZ + length - 1);
+	SET_VARSIZE(form, VARHDRSZ + length - 1);
+	memcpy(VARDATA(form), letter + 1, length - 1);
+	return call_support(fcinfo, &call->deserialise, 2, PointerGetDatum(form), false,
+						(Datum) 0, true, isnull);
 }
 
 /* final_agg_step(internal, regprocedure, bytea, anyelement, internal) returns internal */
@@ -481,7 +490,7 @@ final_agg_step(PG_FUNCTION_ARGS)
 		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 						errmsg("the aggregate must be the same in all rows")));
 	received = received_state(fcinfo, call, &isnull);
-	if (isnull && (call->combine.fn_strict || OidIsValid(call->deserialise.fn_oid)))
+	if (isnull && call->combine.fn_strict)
 		PG_RETURN_POINTER(state);
 	/* The first part is the state: nothing was there to combine it with. */
 	if (state->empty &&
