@@ -28,6 +28,7 @@
 #include "pando/planner/fragment/fragment_make.h"
 #include "pando/planner/where/fragment_params.h"
 #include "pando/planner/fragment/fragment_path.h"
+#include "pando/planner/query/from_item.h"
 #include "pando/planner/query/level_fields.h"
 #include "pando/planner/where/lock_query.h"
 #include "pando/planner/fragment/merge.h"
@@ -256,12 +257,7 @@ plan_add_subplans(PlannedStmt *stmt, const Fragment *fragment)
 static RangeTblEntry *
 remote_scan_rte(const Fragment *fragment)
 {
-	RangeTblEntry *rte = makeNode(RangeTblEntry);
-
-	rte->rtekind = RTE_FUNCTION;
-	rte->eref = makeAlias("remote_scan", fragment->column_names);
-	rte->inFromCl = true;
-	return rte;
+	return rte_new(RTE_FUNCTION, "remote_scan", fragment->column_names);
 }
 
 List *

@@ -101,7 +101,8 @@ fragment_of_call(Node *call)
 static RangeTblEntry *
 call_rte(const Fragment *fragment, int number)
 {
-	RangeTblEntry *rte = makeNode(RangeTblEntry);
+	RangeTblEntry *rte =
+		rte_new(RTE_FUNCTION, "remote_scan", copyObject(fragment->column_names));
 	RangeTblFunction *function = makeNode(RangeTblFunction);
 	Const *argument = makeConst(INT4OID, -1, InvalidOid, sizeof(int32),
 								Int32GetDatum(number), false, true);
@@ -118,28 +119,23 @@ call_rte(const Fragment *fragment, int number)
 	function->funccoltypmods = list_copy(fragment->column_typmods);
 	function->funccolcollations = list_copy(fragment->column_collations);
 
-	rte->rtekind = RTE_FUNCTION;
 	rte->functions = list_make1(function);
 	rte->alias = makeAlias("remote_scan", NIL);
-	rte->eref = makeAlias("remote_scan", copyObject(fragment->column_names));
-	rte->inFromCl = true;
 	return rte;
 }
 
 RangeTblEntry *
 fragment_rte(Fragment *fragment)
 {
-	RangeTblEntry *rte = makeNode(RangeTblEntry);
+	RangeTblEntry *rte =
+		rte_new(RTE_SUBQUERY, "remote_scan", copyObject(fragment->column_names));
 	Query *query;
 
 	scope = lappend(scope, fragment);
 	query = query_from_rte(call_rte(fragment, list_length(scope)));
 	query->targetList = fragment_column_vars(fragment, 1);
 
-	rte->rtekind = RTE_SUBQUERY;
 	rte->subquery = query;
-	rte->eref = makeAlias("remote_scan", copyObject(fragment->column_names));
-	rte->inFromCl = true;
 	return rte;
 }
 

@@ -104,18 +104,16 @@ is_only_here(const DistTable *table, int index)
 static Query *
 query_of_shard(Oid relid, const RangeTblEntry *like)
 {
-	RangeTblEntry *rte = makeNode(RangeTblEntry);
+	RangeTblEntry *rte =
+		rte_new(RTE_RELATION, like->eref->aliasname, copyObject(like->eref->colnames));
 	Query *query = query_from_rte(rte);
 	Relation relation = table_open(relid, NoLock);
 	TupleDesc desc = RelationGetDescr(relation);
 
-	rte->rtekind = RTE_RELATION;
 	rte->relid = relid;
 	rte->relkind = relation->rd_rel->relkind;
 	rte->rellockmode = like->rellockmode;
 	rte->inh = true;
-	rte->inFromCl = true;
-	rte->eref = makeAlias(like->eref->aliasname, copyObject(like->eref->colnames));
 	for (int i = 0; i < desc->natts; i++)
 	{
 		Form_pg_attribute att = TupleDescAttr(desc, i);
@@ -182,11 +180,9 @@ query_of_union(List *queries)
 	}
 	foreach_ptr (Query, leaf, queries)
 	{
-		RangeTblEntry *rte = makeNode(RangeTblEntry);
+		RangeTblEntry *rte = rte_new(RTE_SUBQUERY, "shard", copyObject(names));
 
-		rte->rtekind = RTE_SUBQUERY;
 		rte->subquery = leaf;
-		rte->eref = makeAlias("shard", copyObject(names));
 		query->rtable = lappend(query->rtable, rte);
 	}
 	query->setOperations = union_of(1, list_length(queries), query->targetList);

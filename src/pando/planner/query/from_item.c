@@ -54,6 +54,26 @@ rte_become_subquery(RangeTblEntry *rte, Query *query)
 	rte->subquery = query;
 }
 
+RangeTblEntry *
+rte_new(RTEKind kind, const char *name, List *columns)
+{
+	RangeTblEntry *rte = makeNode(RangeTblEntry);
+
+	rte->rtekind = kind;
+	rte->eref = makeAlias(name, columns);
+	rte->inFromCl = true;
+	return rte;
+}
+
+RangeTblEntry *
+rte_of_query(const char *name, Query *query)
+{
+	RangeTblEntry *rte = rte_of_output(name, query);
+
+	rte_become_subquery(rte, query);
+	return rte;
+}
+
 FromExpr *
 from_one(Index varno)
 {
@@ -82,10 +102,8 @@ output_of(Query *query)
 RangeTblEntry *
 rte_of_output(const char *name, Query *query)
 {
-	RangeTblEntry *rte = makeNode(RangeTblEntry);
+	RangeTblEntry *rte = rte_new(RTE_RESULT, name, NIL);
 
-	rte->eref = makeAlias(name, NIL);
-	rte->inFromCl = true;
 	foreach_ptr (TargetEntry, entry, output_of(query))
 	{
 		Node *expr = (Node *) entry->expr;
@@ -147,9 +165,8 @@ query_of_columns(RangeTblEntry *rte)
 RangeTblEntry *
 unused_rte(void)
 {
-	RangeTblEntry *rte = makeNode(RangeTblEntry);
+	RangeTblEntry *rte = rte_new(RTE_RESULT, "unused", NIL);
 
-	rte->rtekind = RTE_RESULT;
-	rte->eref = makeAlias("unused", NIL);
+	rte->inFromCl = false;
 	return rte;
 }

@@ -32,6 +32,15 @@ extern void rte_become(RangeTblEntry *rte, RTEKind kind);
 /* The same, with the query's columns, which must be those that it had. */
 extern void rte_become_subquery(RangeTblEntry *rte, Query *query);
 
+/*
+ * An item of FROM of that kind: what it stands for is the caller's to add. Its columns
+ * have those names (String).
+ */
+extern RangeTblEntry *rte_new(RTEKind kind, const char *name, List *columns);
+
+/* The query as an item of FROM. */
+extern RangeTblEntry *rte_of_query(const char *name, Query *query);
+
 /* FROM the one item with that number. */
 extern FromExpr *from_one(Index varno);
 
@@ -39,8 +48,8 @@ extern FromExpr *from_one(Index varno);
 extern Query *query_from_rte(RangeTblEntry *rte);
 
 /*
- * An entry of no kind yet, with the names and types of what a query yields: its target
- * list or, of a write, RETURNING.
+ * An item of FROM of no kind yet, with the names and types of what a query yields: its
+ * target list or, of a write, RETURNING.
  */
 extern RangeTblEntry *rte_of_output(const char *name, Query *query);
 

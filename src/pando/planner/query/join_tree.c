@@ -133,14 +133,12 @@ renew_join(Query *query, Node *node)
 		return;
 	renew_join(query, join->larg);
 	renew_join(query, join->rarg);
-	rte = makeNode(RangeTblEntry);
-	rte->rtekind = RTE_JOIN;
+	rte = rte_new(RTE_JOIN, "unnamed_join", NIL);
 	rte->jointype = join->jointype;
 	rte->joinleftcols = side_columns(query, join->larg, &left_names, &left_vars);
 	rte->joinrightcols = side_columns(query, join->rarg, &right_names, &right_vars);
 	rte->joinaliasvars = list_concat(left_vars, right_vars);
-	rte->eref = makeAlias("unnamed_join", list_concat(left_names, right_names));
-	rte->inFromCl = true;
+	rte->eref->colnames = list_concat(left_names, right_names);
 	query->rtable = lappend(query->rtable, rte);
 	join->rtindex = list_length(query->rtable);
 	join->usingClause = NIL;

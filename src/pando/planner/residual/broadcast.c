@@ -150,9 +150,8 @@ become_read(RangeTblEntry *rte, int number, Query *query)
 static Query *
 read_query(int number, Query *query)
 {
-	RangeTblEntry *rte = makeNode(RangeTblEntry);
+	RangeTblEntry *rte = rte_of_output(SUBLINK_ROWS, query);
 	Query *result = query_from_rte(rte);
-	List *names = NIL;
 
 	foreach_ptr (TargetEntry, entry, query->targetList)
 	{
@@ -166,12 +165,9 @@ read_query(int number, Query *query)
 											 exprTypmod(expr), exprCollation(expr), 0),
 							entry->resno, entry->resname, false);
 		result->targetList = lappend(result->targetList, column);
-		names = lappend(names, makeString(entry->resname ? entry->resname : "column"));
 	}
 	become_read(rte, number, query);
-	rte->eref = makeAlias(SUBLINK_ROWS, names);
 	rte->alias = makeAlias(SUBLINK_ROWS, NIL);
-	rte->inFromCl = true;
 	return result;
 }
 
@@ -185,8 +181,7 @@ reduce_exists(Query *query)
 		makeTargetEntry((Expr *) makeConst(INT4OID, -1, InvalidOid, sizeof(int32),
 										   Int32GetDatum(1), false, true),
 						1, "row", false));
-	query->sortClause = query->windowClause = NIL;
-	query->hasWindowFuncs = false;
+	level_clear(query, LEVEL_ROWS | LEVEL_ORDER);
 	query->limitCount = (Node *) makeConst(INT8OID, -1, InvalidOid, sizeof(int64),
 										   Int64GetDatum(1), false, FLOAT8PASSBYVAL);
 }
@@ -222,7 +217,7 @@ reduce_any(Query *query)
 		clause->hashable = OidIsValid(type->hash_proc);
 		distinct = lappend(distinct, clause);
 	}
-	query->sortClause = NIL;
+	level_clear(query, LEVEL_ORDER);
 	query->distinctClause = distinct;
 }
 
@@ -341,22 +336,12 @@ become_cte_read(RangeTblEntry *rte, int depth, void *context)
 static Query *
 cte_as_query(Query *query, CommonTableExpr *cte)
 {
-	Query *holder = makeNode(Query);
-	RangeTblEntry *rte = makeNode(RangeTblEntry);
-	RangeTblRef *ref = makeNode(RangeTblRef);
+	Query *holder = query_from_rte(rte_of_cte(cte, 0));
 	Query *result;
 
-	rte->rtekind = RTE_CTE;
-	rte->ctename = pstrdup(cte->ctename);
-	rte->coltypes = list_copy(cte->ctecoltypes);
-	rte->coltypmods = list_copy(cte->ctecoltypmods);
-	rte->colcollations = list_copy(cte->ctecolcollations);
-	rte->eref = makeAlias(cte->ctename, copyObject(cte->ctecolnames));
-	rte->inFromCl = true;
-	ref->rtindex = 1;
-	holder->rtable = list_make1(rte);
 	holder->cteList = query->cteList;
-	result = part_make(holder, list_make1(ref), NIL);
+	holder->hasRowSecurity = query->hasRowSecurity;
+	result = part_make(holder, holder->jointree->fromlist, NIL);
 	foreach_ptr (TargetEntry, entry, ((Query *) cte->ctequery)->targetList)
 	{
 		Node *expr = (Node *) entry->expr;
@@ -395,13 +380,12 @@ static void
 walk_ctes(Trial *trial, Query *query)
 {
 	/* Other WITH queries keep theirs: each must be complete in itself. */
-	Query seen = {.type = T_Query, .rtable = query->rtable, .jointree = query->jointree};
+	Query seen = *query;
 
-	if (trial->targets)
-	{
-		seen.targetList = query->targetList;
-		seen.havingQual = query->havingQual;
-	}
+	seen.cteList = NIL;
+	level_clear(&seen, trial->targets
+						   ? LEVEL_ORDER
+						   : LEVEL_ROWS | LEVEL_OUTPUT | LEVEL_ORDER | LEVEL_WRITE);
 	foreach_ptr (CommonTableExpr, cte, query->cteList)
 	{
 		CteReads reads = {.query = (Query *) cte->ctequery};

@@ -32,6 +32,8 @@
 #include "pando/base/expr.h"
 #include "pando/planner/residual/decorrelate.h"
 #include "pando/planner/query/equality.h"
+#include "pando/planner/query/from_item.h"
+#include "pando/planner/query/level_fields.h"
 #include "pando/planner/where/hazard.h"
 #include "pando/planner/query/join_tree.h"
 #include "pando/planner/where/level.h"
@@ -340,17 +342,10 @@ add_group(Query *query, Node *expr)
 static Index
 add_subquery(Query *level, Query *query)
 {
-	RangeTblEntry *rte = makeNode(RangeTblEntry);
+	RangeTblEntry *rte = rte_of_query("grouped", query);
 	RangeTblRef *ref = makeNode(RangeTblRef);
-	List *names = NIL;
 
-	foreach_ptr (TargetEntry, entry, query->targetList)
-		names = lappend(names, makeString(pstrdup(entry->resname)));
-	rte->rtekind = RTE_SUBQUERY;
-	rte->subquery = query;
 	rte->alias = makeAlias("grouped", NIL);
-	rte->eref = makeAlias("grouped", names);
-	rte->inFromCl = true;
 	level->rtable = lappend(level->rtable, rte);
 	ref->rtindex = list_length(level->rtable);
 	level->jointree->fromlist = lappend(level->jointree->fromlist, ref);
@@ -403,7 +398,7 @@ join_aggregate(Query *level, Node *qual, SubLink *sublink)
 		return NIL;
 	((TargetEntry *) linitial(query->targetList))->resname = pstrdup("value");
 	((TargetEntry *) linitial(query->targetList))->ressortgroupref = 0;
-	query->sortClause = NIL;
+	level_clear(query, LEVEL_ORDER);
 	varno = list_length(level->rtable) + 1;
 	replace.new = column_of(query, varno, 1);
 	result = list_make1(replace_mutator(qual, &replace));
@@ -435,7 +430,7 @@ exists_as_any(Query *level, Node *qual, SubLink *sublink, bool negated)
 
 	if (query->hasAggs || !is_simple_query(query))
 		return NULL;
-	query->sortClause = NIL;
+	level_clear(query, LEVEL_ROWS | LEVEL_ORDER);
 	query->targetList = NIL;
 	ties = take_ties(query);
 	if (ties == NIL)

@@ -229,8 +229,8 @@ add_item(Query *query, RangeTblEntry *rte)
 static void
 join_subselect(Query *query, Query *subselect)
 {
-	RangeTblEntry *rte = rte_of_output("given", subselect);
-	RangeTblEntry *join_rte = makeNode(RangeTblEntry);
+	RangeTblEntry *rte = rte_of_query("given", subselect);
+	RangeTblEntry *join_rte = rte_new(RTE_JOIN, "unnamed_join", NIL);
 	JoinExpr *join = makeNode(JoinExpr);
 	Oid types[] = {INT8OID};
 	Oid function =
@@ -239,7 +239,6 @@ join_subselect(Query *query, Query *subselect)
 	TargetEntry *column;
 	Var *number = NULL;
 
-	rte_become_subquery(rte, subselect);
 	rte->lateral = true;
 	join->jointype = JOIN_LEFT;
 	join->larg = linitial(query->jointree->fromlist);
@@ -253,10 +252,7 @@ join_subselect(Query *query, Query *subselect)
 	}
 	join->quals = (Node *) makeFuncExpr(function, BOOLOID, list_make1(number), InvalidOid,
 										InvalidOid, COERCE_EXPLICIT_CALL);
-	join_rte->rtekind = RTE_JOIN;
 	join_rte->jointype = JOIN_LEFT;
-	join_rte->eref = makeAlias("unnamed_join", NIL);
-	join_rte->inFromCl = true;
 	query->rtable = lappend(query->rtable, join_rte);
 	join->rtindex = list_length(query->rtable);
 	query->jointree->fromlist = list_make1(join);
@@ -475,10 +471,11 @@ change_computed_here(Query *query, const DistTable *target, const char **why)
 	if (*why != NULL)
 		return NULL;
 	find_subselects(&computing);
-	change = makeNode(Query);
-	change->commandType = query->commandType;
-	change->resultRelation = query->resultRelation;
-	change->canSetTag = query->canSetTag;
+	change = palloc(sizeof(Query));
+	*change = *query;
+	level_clear(change, LEVEL_FROM | LEVEL_ROWS | LEVEL_OUTPUT | LEVEL_ORDER);
+	/* Policies are the shards' to check. */
+	change->withCheckOptions = NIL;
 	change->returningList =
 		(List *) carried_columns((Node *) query->returningList, &returned);
 	change->hasSubLinks = checkExprHasSubLink((Node *) change->returningList);

@@ -65,24 +65,6 @@ insert_columns(Query *insert)
 	return columns;
 }
 
-static RangeTblEntry *
-source_rte(Query *select)
-{
-	RangeTblEntry *rte = makeNode(RangeTblEntry);
-
-	rte->rtekind = RTE_SUBQUERY;
-	rte->subquery = select;
-	rte->alias = makeAlias("source", NIL);
-	rte->eref = makeAlias("source", NIL);
-	rte->inFromCl = true;
-	foreach_ptr (TargetEntry, tle, select->targetList)
-	{
-		rte->eref->colnames =
-			lappend(rte->eref->colnames, makeString(pstrdup(tle->resname)));
-	}
-	return rte;
-}
-
 /* The INSERT with that SELECT, whole, as its source. */
 static Query *
 insert_from_select(Query *insert, Query *select)
@@ -98,7 +80,7 @@ insert_from_select(Query *insert, Query *select)
 		if (rte->rtekind == RTE_SUBQUERY || rte->rtekind == RTE_VALUES)
 			rte_become(rte, RTE_RESULT);
 	}
-	result->rtable = lappend(result->rtable, source_rte(select));
+	result->rtable = lappend(result->rtable, rte_of_query("source", select));
 	varno = list_length(result->rtable);
 	foreach_int(column, insert_columns(insert))
 	{

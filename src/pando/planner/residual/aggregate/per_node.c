@@ -89,12 +89,9 @@ query_over(Query *part, Query *rows)
 static RangeTblEntry *
 rows_rte(Query *rows)
 {
-	RangeTblEntry *rte = makeNode(RangeTblEntry);
+	RangeTblEntry *rte = rte_new(RTE_CTE, TASK_ROWS, NIL);
 
-	rte->rtekind = RTE_CTE;
 	rte->ctename = pstrdup(TASK_ROWS);
-	rte->eref = makeAlias(TASK_ROWS, NIL);
-	rte->inFromCl = true;
 	foreach_ptr (TargetEntry, entry, rows->targetList)
 	{
 		Node *expr = (Node *) entry->expr;
@@ -157,8 +154,8 @@ fragment_per_node(Query *part, const Distribution *distribution)
 	RangeTblEntry *rte;
 	Fragment *fragment;
 
-	rows->targetList = rows->groupClause = NIL;
-	rows->hasAggs = false;
+	level_clear(rows, LEVEL_ROWS);
+	rows->targetList = NIL;
 	over = query_over(part, rows);
 	rte = rows_rte(rows);
 	if (rte == NULL || rows->targetList == NIL)

@@ -23,6 +23,7 @@
 #include "pando/planner/query/aggregate.h"
 #include "pando/planner/query/from_item.h"
 #include "pando/planner/query/join_tree.h"
+#include "pando/planner/query/level_fields.h"
 #include "pando/planner/query/part.h"
 #include "pando/planner/query/query_shape.h"
 #include "pando/planner/residual/aggregate/distinct_set.h"
@@ -204,8 +205,8 @@ is_counted_in_sets(Splitting *splitting, const Aggref *aggref)
 	if (!distinct_set_counts(aggref))
 		return false;
 	values = copyObject(splitting->part);
-	values->targetList = values->groupClause = NIL;
-	values->hasAggs = false;
+	level_clear(values, LEVEL_ROWS);
+	values->targetList = NIL;
 	part_column(values, (Node *) argument->expr, "value");
 	if (distinct_set_bytes(estimate_query(values).rows) <= limit)
 		return true;
@@ -411,9 +412,8 @@ distribution_of_input(Query *part)
 	List *entries = input->targetList;
 	ListCell *cell;
 
+	level_clear(input, LEVEL_ROWS);
 	input->targetList = NIL;
-	input->groupClause = NIL;
-	input->hasAggs = false;
 	foreach (cell, entries)
 	{
 		Node *expr = (Node *) ((TargetEntry *) lfirst(cell))->expr;

@@ -29,6 +29,7 @@
 #include "pando/planner/where/exchange_item.h"
 #include "pando/planner/residual/exchange/exchange_move.h"
 #include "pando/planner/fragment/fragment_make.h"
+#include "pando/planner/query/from_item.h"
 #include "pando/planner/query/part.h"
 #include "pando/planner/where/place.h"
 #include "pando/planner/fragment/planning.h"
@@ -37,7 +38,7 @@
 static RangeTblEntry *
 read_rte(Exchange *exchange)
 {
-	RangeTblEntry *rte = makeNode(RangeTblEntry);
+	RangeTblEntry *rte = rte_of_output("exchange", exchange->query);
 	const Oid type = TEXTOID;
 	Oid function = LookupFuncName(
 		list_make2(makeString("pando"), makeString("exchange_rows")), 1, &type, false);
@@ -47,15 +48,11 @@ read_rte(Exchange *exchange)
 		false);
 	FuncExpr *call = makeFuncExpr(function, RECORDOID, list_make1(argument), InvalidOid,
 								  InvalidOid, COERCE_EXPLICIT_CALL);
-	RangeTblFunction *columns;
 
 	call->funcretset = true;
-	rte->rtekind = RTE_FUNCTION;
+	rte_become(rte, RTE_FUNCTION);
 	rte->functions = result_columns((Node *) call, exchange->query);
-	columns = linitial(rte->functions);
-	rte->eref = makeAlias("exchange", copyObject(columns->funccolnames));
 	rte->alias = makeAlias("exchange", NIL);
-	rte->inFromCl = true;
 	return rte;
 }
 
