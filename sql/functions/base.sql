@@ -4,4 +4,6 @@ CREATE OR REPLACE FUNCTION pando.debug_point_arm(name text, action text) RETURNS
 	LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'debug_point_arm';
 CREATE OR REPLACE FUNCTION pando.debug_point_clear() RETURNS void
 	LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'debug_point_clear';
-REVOKE ALL ON FUNCTION pando.debug_point_arm(text, text), pando.debug_point_clear() FROM public;
+CREATE OR REPLACE FUNCTION pando.debug_steps() RETURNS bigint
+	LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'debug_steps';
+REVOKE ALL ON FUNCTION pando.debug_point_arm(text, text), pando.debug_point_clear(), pando.debug_steps() FROM public;

@@ -26,6 +26,7 @@
 
 PG_FUNCTION_INFO_V1(debug_point_arm);
 PG_FUNCTION_INFO_V1(debug_point_clear);
+PG_FUNCTION_INFO_V1(debug_steps);
 
 typedef enum DebugAction
 {
@@ -45,6 +46,8 @@ typedef struct DebugPointTable
 } DebugPointTable;
 
 #ifdef PANDO_DEBUG_POINTS
+
+uint64 debug_steps_done = 0;
 
 static DebugPointTable *table = NULL;
 static LWLock *table_lock = NULL;
@@ -144,6 +147,15 @@ debug_point_passed(const char *name)
 }
 
 Datum
+debug_steps(PG_FUNCTION_ARGS)
+{
+	uint64 done = debug_steps_done;
+
+	debug_steps_done = 0;
+	PG_RETURN_INT64(done);
+}
+
+Datum
 debug_point_arm(PG_FUNCTION_ARGS)
 {
 	char *name = text_to_cstring(PG_GETARG_TEXT_PP(0));
@@ -211,6 +223,13 @@ debug_point_clear(PG_FUNCTION_ARGS)
 {
 	debug_point_absent();
 	PG_RETURN_VOID();
+}
+
+Datum
+debug_steps(PG_FUNCTION_ARGS)
+{
+	debug_point_absent();
+	PG_RETURN_NULL();
 }
 
 #endif

@@ -7,6 +7,10 @@
  *   SELECT pando.debug_point_arm('commit-after-prepare', 'wait' | 'error' | 'exit');
  *   SELECT pando.debug_point_clear();      -- all; waiting backends go on
  * A waiting backend shows the wait event PgSleep.
+ *
+ * DEBUG_STEPS(n), absent as well, counts work that must not grow faster than what a
+ * statement touches; pando.debug_steps() says how much this backend did since it was
+ * last asked.
  */
 #ifndef PANDO_BASE_DEBUG_POINT_H
 #define PANDO_BASE_DEBUG_POINT_H
@@ -26,9 +30,12 @@ extern void debug_point_passed(const char *name);
 #define DEBUG_POINT(name) debug_point_reached(name)
 /* Where nothing may raise: "error" is a warning there. */
 #define DEBUG_POINT_NO_ERROR(name) debug_point_passed(name)
+extern uint64 debug_steps_done;
+#define DEBUG_STEPS(n) (debug_steps_done += (n))
 #else
 #define DEBUG_POINT(name) ((void) 0)
 #define DEBUG_POINT_NO_ERROR(name) ((void) 0)
+#define DEBUG_STEPS(n) ((void) 0)
 #endif
 
 #endif

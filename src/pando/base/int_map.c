@@ -9,6 +9,7 @@
 #include "common/hashfn.h"
 #include "utils/palloc.h"
 
+#include "pando/base/debug_point.h"
 #include "pando/base/int_map.h"
 
 typedef struct IntMapEntry
@@ -49,6 +50,7 @@ int_map_at(IntMap *map, int32 key)
 	bool found;
 	IntMapEntry *entry = entries_insert(map->entries, key, &found);
 
+	DEBUG_STEPS(1);
 	if (!found)
 		entry->value = NULL;
 	return &entry->value;

@@ -11,6 +11,7 @@
 #include "access/xact.h"
 #include "utils/builtins.h"
 
+#include "pando/base/debug_point.h"
 #include "pando/base/name.h"
 #include "pando/base/sql.h"
 #include "pando/catalog/partition.h"
@@ -241,6 +242,7 @@ shard_ids_in_group(const DistTable *table, int32 group, bool with_lost)
 	StringInfoData ids;
 
 	initStringInfo(&ids);
+	DEBUG_STEPS(all ? table->nshards : own.nshards);
 	for (int i = 0; i < (all ? table->nshards : own.nshards); i++)
 		append_element(&ids,
 					   psprintf(INT64_FORMAT, table->shards[all ? i : own.shards[i]].id));

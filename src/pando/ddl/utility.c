@@ -29,6 +29,7 @@
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
 
+#include "pando/base/debug_point.h"
 #include "pando/base/hook.h"
 #include "pando/base/name.h"
 #include "pando/base/sql.h"
@@ -211,6 +212,7 @@ job_shard_maps(Oid relid, int32 group)
 	if (table->kind == TABLE_MANAGED_LOCAL)
 		return NIL; /* it is its own shard */
 	own = dist_table_in_group(table, group);
+	DEBUG_STEPS(own.nshards);
 	for (int i = 0; i < own.nshards; i++)
 	{
 		ShardMap *map = palloc0(sizeof(ShardMap));

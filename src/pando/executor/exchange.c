@@ -15,6 +15,7 @@
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 
+#include "pando/base/debug_point.h"
 #include "pando/base/int_map.h"
 #include "pando/executor/decode.h"
 #include "pando/executor/exchange.h"
@@ -42,6 +43,7 @@ set_targets(SplitSpec *spec, FragmentRun *run)
 	bool write = run->fragment->command != CMD_SELECT;
 	int most = 0;
 
+	DEBUG_STEPS(list_length(run->tasks));
 	foreach_ptr (Task, task, run->tasks)
 		most += write ? Max(task->nplacements, 1) : 1;
 	spec->targets = palloc(sizeof(SplitTarget) * (most + 1));
@@ -107,6 +109,7 @@ note_part(SubRun *ran, int32 group, int part, int64 rows)
 {
 	List *sources = ran->sources[part];
 
+	DEBUG_STEPS(1);
 	ran->rows += rows;
 	if (rows > 0 && (sources == NIL || llast_int(sources) != group))
 		ran->sources[part] = lappend_int(sources, group);

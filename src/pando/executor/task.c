@@ -18,6 +18,7 @@
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 
+#include "pando/base/debug_point.h"
 #include "pando/base/expr.h"
 #include "pando/base/int_map.h"
 #include "pando/base/literal.h"
@@ -214,6 +215,7 @@ task_create(FragmentRun *run, int shard_index)
 	Task *task = palloc0(sizeof(Task));
 	const Shard *shard;
 
+	DEBUG_STEPS(1);
 	task->number = list_length(run->tasks);
 	task->shard_index = shard_index;
 	if (run->anchor == NULL)
@@ -603,6 +605,7 @@ tasks_take(TaskQueue *queue, int count)
 	List *taken = NIL;
 	int end = queue->taken + Min(count, tasks_waiting(queue));
 
+	DEBUG_STEPS(end - queue->taken);
 	while (queue->taken < end)
 		taken = lappend(taken, list_nth(queue->tasks, queue->taken++));
 	if (tasks_waiting(queue) == 0)

@@ -18,6 +18,7 @@
 #include "utils/memutils.h"
 #include "utils/typcache.h"
 
+#include "pando/base/debug_point.h"
 #include "pando/catalog/catalog.h"
 #include "pando/catalog/partition.h"
 #include "pando/catalog/placement.h"
@@ -227,6 +228,7 @@ table_load_shards(DistTable *table)
 	MemoryContextSwitchTo(own);
 	MemoryContextDelete(context);
 
+	DEBUG_STEPS(table->nshards);
 	table_order_shards(table);
 	group_shards_load(table);
 }

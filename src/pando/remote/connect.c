@@ -250,6 +250,7 @@ connect_failed(Session *session)
 		wire_lost(session, why);
 		return;
 	}
+	wire_forget_socket(session);
 	PQfinish(session->conn);
 	session->conn = NULL;
 	if (crowded)

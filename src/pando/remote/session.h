@@ -221,9 +221,12 @@ extern PGresult *session_finish(Session *session);
 /* Send and finish in one: for commands between nodes. */
 extern PGresult *session_run(Session *session, const char *sql);
 
-/* The same for what can be done without: NULL when the node fails, can't be reached or is
- * silent for timeout_ms. */
-extern PGresult *session_try(Session *session, const char *sql, long timeout_ms);
+/* The end of a request for what can be done without: NULL when the node fails, can't be
+ * reached or is silent for timeout_ms. */
+extern PGresult *session_try_finish(Session *session, long timeout_ms);
+
+/* Waits until each of the sessions has something to say, or the time is over. */
+extern void session_wait_all(List *sessions, long timeout_ms);
 
 /*
  * Raises the node's error in this backend: SQLSTATE, message, detail, hint and

@@ -13,9 +13,11 @@
 
 #include <poll.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 
 #include "miscadmin.h"
 #include "pando/base/counter.h"
+#include "pando/base/debug_point.h"
 #include "pando/remote/wire.h"
 #include "pgstat.h"
 #include "storage/ipc.h"
@@ -24,7 +26,8 @@
 #include "utils/timestamp.h"
 #include "utils/wait_event.h"
 
-#define MAX_KEPT_SOCKETS 64
+#define MAX_EVENTS 256
+#define KEPT_SPARE 16
 #define BULK_PATIENCE_US 100000
 
 static void (*interrupt_check)(void) = NULL;
@@ -334,20 +337,6 @@ wanted_events(const Session *session)
 	}
 }
 
-static void
-socket_ready(Session *session, uint32 events)
-{
-	if (session->state == SESSION_CONNECTING)
-	{
-		connect_advance(session);
-		return;
-	}
-	if (events & WL_SOCKET_WRITEABLE)
-		wire_flush(session);
-	if (events & WL_SOCKET_READABLE)
-		wire_read(session);
-}
-
 /* Rotates over the sessions so that a fast one does not starve the others. */
 static Session *
 next_ready(Session **sessions, int nsessions)
@@ -402,15 +391,36 @@ own_wait_set(Session *session, uint32 events)
 }
 
 /*
- * The set of the last wait for several sessions: a statement over many nodes waits for
- * the same ones again and again, and so does the next statement.
+ * The set for waits on several sessions: a statement over many nodes waits for the same
+ * ones again and again, and so does the next statement. Sessions join it when they are
+ * first waited for; to make it anew for each wait would be as many system calls as there
+ * are sessions. Those that the present wait is not about stay, unless they become most of
+ * it or have something to say: then it is made anew, of those that are waited for.
  */
 static struct
 {
 	WaitEventSet *set;
 	int count;
-	Session *sessions[MAX_KEPT_SOCKETS];
+	int room;
+	Session **sessions; /* in the order of their events, which start at KEPT_FIRST */
+	uint32 wait;		/* number of the present one */
 } kept;
+
+#define KEPT_FIRST 2
+
+static void
+forget_kept_set(void)
+{
+	if (kept.set == NULL)
+		return;
+	FreeWaitEventSet(kept.set);
+	kept.set = NULL;
+	for (int i = 0; i < kept.count; i++)
+		kept.sessions[i]->wire->kept = false;
+	pfree(kept.sessions);
+	kept.sessions = NULL;
+	kept.count = kept.room = 0;
+}
 
 /* The session's socket is about to be closed: no set may hold on to it. */
 void
@@ -421,60 +431,86 @@ wire_forget_socket(Session *session)
 	if (wire->wait_set != NULL)
 		FreeWaitEventSet(wire->wait_set);
 	wire->wait_set = NULL;
-	if (kept.set == NULL)
-		return;
-	for (int i = 0; i < kept.count; i++)
-	{
-		if (kept.sessions[i] == session)
-		{
-			FreeWaitEventSet(kept.set);
-			kept.set = NULL;
-			return;
-		}
-	}
+	if (wire->kept)
+		forget_kept_set();
 }
 
-static int
-compare_addresses(const void *a, const void *b)
+/* Tells one socket from the next one with the same number. */
+static ino_t
+socket_identity(const Session *session)
 {
-	uintptr_t x = (uintptr_t) * (Session *const *) a;
-	uintptr_t y = (uintptr_t) * (Session *const *) b;
+	struct stat status;
 
-	return (x > y) - (x < y);
+	if (session->conn == NULL || fstat(PQsocket(session->conn), &status) < 0)
+		return 0;
+	return status.st_ino;
 }
 
-/* The kept set if it is for just these sessions, else it is made anew. */
+static void
+join_kept_set(Session *session)
+{
+	if (session->state == SESSION_CONNECTING)
+		session->wire->kept_socket = socket_identity(session);
+	DEBUG_STEPS(1);
+	AddWaitEventToSet(kept.set, wanted_events(session), PQsocket(session->conn), NULL,
+					  session);
+	kept.sessions[kept.count++] = session;
+	session->wire->kept = true;
+}
+
+/* Room for that many sessions that are not in it, and hardly any others. */
+static void
+prepare_kept_set(int count, int joining)
+{
+	if (kept.set != NULL && kept.count + joining <= kept.room &&
+		kept.count + joining <= 2 * count + KEPT_SPARE)
+		return;
+	forget_kept_set();
+	kept.room = 2 * count + KEPT_SPARE;
+	kept.sessions = MemoryContextAlloc(TopMemoryContext, sizeof(Session *) * kept.room);
+	kept.set = make_wait_set(kept.room);
+}
+
 static WaitEventSet *
 kept_wait_set(Session **sessions, int count)
 {
-	bool same;
+	int joining = 0;
 
-	/* In whatever order they come: which one is first says nothing. */
-	qsort(sessions, count, sizeof(Session *), compare_addresses);
-	same = kept.set != NULL && kept.count == count &&
-		   memcmp(kept.sessions, sessions, sizeof(Session *) * count) == 0;
-
-	if (same)
-	{
-		ModifyWaitEvent(kept.set, 0, WL_LATCH_SET, MyLatch);
-		for (int i = 0; i < count; i++)
-			ModifyWaitEvent(kept.set, i + 2, wanted_events(sessions[i]), NULL);
-		return kept.set;
-	}
-	if (kept.set != NULL)
-		FreeWaitEventSet(kept.set);
-	kept.set = NULL;
-	kept.count = 0;
-	kept.set = make_wait_set(count);
-	memcpy(kept.sessions, sessions, sizeof(Session *) * count);
 	for (int i = 0; i < count; i++)
-		AddWaitEventToSet(kept.set, wanted_events(sessions[i]),
-						  PQsocket(sessions[i]->conn), NULL, sessions[i]);
-	kept.count = count; /* complete */
+		joining += !sessions[i]->wire->kept;
+	prepare_kept_set(count, joining);
+	kept.wait++;
+	for (int i = 0; i < count; i++)
+	{
+		if (!sessions[i]->wire->kept)
+			join_kept_set(sessions[i]);
+		sessions[i]->wire->kept_wait = kept.wait;
+	}
+	ModifyWaitEvent(kept.set, 0, WL_LATCH_SET, MyLatch);
+	for (int i = 0; i < kept.count; i++)
+	{
+		Session *session = kept.sessions[i];
+
+		ModifyWaitEvent(kept.set, KEPT_FIRST + i,
+						session->wire->kept_wait == kept.wait ? wanted_events(session)
+															  : WL_SOCKET_READABLE,
+						NULL);
+	}
 	return kept.set;
 }
 
-/* A set for one wait, where sockets may still change or are too many to keep. */
+/* libpq goes on with another socket when the first address does not answer. */
+static void
+connecting_socket_ready(Session *session)
+{
+	SessionWire *wire = session->wire;
+
+	connect_advance(session);
+	if (wire->kept && socket_identity(session) != wire->kept_socket)
+		forget_kept_set();
+}
+
+/* A set for one wait: a socket that may still change, or none. */
 static WaitEventSet *
 passing_wait_set(Session **sessions, int count)
 {
@@ -484,6 +520,20 @@ passing_wait_set(Session **sessions, int count)
 		AddWaitEventToSet(set, wanted_events(sessions[i]), PQsocket(sessions[i]->conn),
 						  NULL, sessions[i]);
 	return set;
+}
+
+static void
+socket_ready(Session *session, uint32 events)
+{
+	if (session->state == SESSION_CONNECTING)
+	{
+		connecting_socket_ready(session);
+		return;
+	}
+	if (events & WL_SOCKET_WRITEABLE)
+		wire_flush(session);
+	if (events & WL_SOCKET_READABLE)
+		wire_read(session);
 }
 
 /*
@@ -504,27 +554,27 @@ postmaster_died(void)
 static void
 sleep_on(Session **sessions, int nsessions, long timeout_ms)
 {
-	WaitEvent occurred[16];
+	WaitEvent occurred[MAX_EVENTS];
 	WaitEventSet *set;
 	WaitEventSet *passing = NULL;
 	Session **wanted = palloc(sizeof(Session *) * Max(nsessions, 1));
-	bool connecting = false;
 	int count = 0;
 	int noccurred;
+	bool several;
 
 	for (int i = 0; i < nsessions; i++)
 	{
 		if (wanted_events(sessions[i]) == 0)
 			continue;
-		connecting |= sessions[i]->state == SESSION_CONNECTING;
 		wanted[count++] = sessions[i];
 	}
-	if (connecting || count == 0 || count > MAX_KEPT_SOCKETS)
-		set = passing = passing_wait_set(wanted, count);
-	else if (count == 1)
+	several = count > 1;
+	if (several)
+		set = kept_wait_set(wanted, count);
+	else if (count == 1 && wanted[0]->state != SESSION_CONNECTING)
 		set = own_wait_set(wanted[0], wanted_events(wanted[0]));
 	else
-		set = kept_wait_set(wanted, count);
+		set = passing = passing_wait_set(wanted, count);
 
 	noccurred = WaitEventSetWait(set, timeout_ms, occurred, lengthof(occurred),
 								 PG_WAIT_EXTENSION);
@@ -534,12 +584,16 @@ sleep_on(Session **sessions, int nsessions, long timeout_ms)
 
 	for (int i = 0; i < noccurred; i++)
 	{
+		Session *session = occurred[i].user_data;
+
 		if (occurred[i].events & WL_LATCH_SET)
 			ResetLatch(MyLatch);
 		else if (occurred[i].events & WL_POSTMASTER_DEATH)
 			postmaster_died();
-		else if (occurred[i].user_data != NULL)
-			socket_ready(occurred[i].user_data, occurred[i].events);
+		else if (session != NULL && several && session->wire->kept_wait != kept.wait)
+			forget_kept_set();
+		else if (session != NULL)
+			socket_ready(session, occurred[i].events);
 	}
 }
 
@@ -720,16 +774,37 @@ session_run(Session *session, const char *sql)
 	return session_finish(session);
 }
 
+void
+session_wait_all(List *sessions, long timeout_ms)
+{
+	TimestampTz start = GetCurrentTimestamp();
+	Session **waiting = palloc(sizeof(Session *) * Max(list_length(sessions), 1));
+	int count = 0;
+
+	foreach_ptr (Session, session, sessions)
+		waiting[count++] = session;
+	while (count > 0)
+	{
+		long passed = TimestampDifferenceMilliseconds(start, GetCurrentTimestamp());
+		Session *ready =
+			passed < timeout_ms ? wire_wait(waiting, count, timeout_ms - passed) : NULL;
+		int i = 0;
+
+		if (ready == NULL)
+			break;
+		while (waiting[i] != ready)
+			i++;
+		waiting[i] = waiting[--count];
+	}
+	pfree(waiting);
+}
+
 PGresult *
-session_try(Session *session, const char *sql, long timeout_ms)
+session_try_finish(Session *session, long timeout_ms)
 {
 	PGresult *error = NULL;
-	PGresult *last = NULL;
+	PGresult *last = collect(session, &error, timeout_ms);
 
-	if (session->state == SESSION_DEAD)
-		return NULL;
-	session_send_simple(session, sql);
-	last = collect(session, &error, timeout_ms);
 	if (error == NULL && session->state != SESSION_DEAD)
 		return last;
 	session_result_free(error);

@@ -109,6 +109,11 @@ struct SessionWire
 	/* For waits on this session alone; NULL until first needed. */
 	WaitEventSet *wait_set;
 	pgsocket wait_socket;
+
+	/* In the set for several (wait.c). */
+	bool kept;
+	ino_t kept_socket; /* what stands behind the descriptor; while connecting */
+	uint32 kept_wait;  /* number of the last wait for it */
 };
 
 /* settings */

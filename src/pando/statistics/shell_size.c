@@ -22,6 +22,7 @@
 #include "utils/syscache.h"
 #include "utils/timestamp.h"
 
+#include "pando/base/debug_point.h"
 #include "pando/base/name.h"
 #include "pando/catalog/partition.h"
 #include "pando/metadata/node.h"
@@ -46,22 +47,17 @@
 static void
 append_shard_names(StringInfo sql, const DistTable *table, int32 group)
 {
-	const char *separator = "";
+	GroupShards own = dist_table_in_group(table, group);
 
 	if (table->kind == TABLE_MANAGED_LOCAL)
 		return; /* it is its own shard */
-	for (int i = 0; i < table->nshards; i++)
+	for (int i = 0; i < own.nshards; i++)
 	{
-		const Shard *shard = &table->shards[i];
+		const Shard *shard = &table->shards[own.shards[i]];
 
-		for (int j = 0; j < shard->nplacements; j++)
-		{
-			if (shard->placements[j].group != group)
-				continue;
-			appendStringInfo(sql, "%s%s", separator,
-							 quote_literal_cstr(shard_table_name(table, shard->id)));
-			separator = ", ";
-		}
+		DEBUG_STEPS(1);
+		appendStringInfo(sql, "%s%s", i > 0 ? ", " : "",
+						 quote_literal_cstr(shard_table_name(table, shard->id)));
 	}
 }
 
@@ -108,17 +104,37 @@ copies_of(Oid relid)
 	return table != NULL && table->nshards > 0 ? Max(table->shards[0].nplacements, 1) : 1;
 }
 
+/* Nodes that have shards of one of the tables. */
+static List *
+nodes_with_shards(List *relids)
+{
+	List *nodes = NIL;
+
+	foreach_ptr (DistNode, node, node_list(NODES_ALL))
+	{
+		foreach_oid(relid, relids)
+		{
+			if (dist_table_in_group(dist_table_require(relid), node->group).nshards == 0)
+				continue;
+			nodes = lappend(nodes, node);
+			break;
+		}
+	}
+	return nodes;
+}
+
 void
 shell_sizes(List *relids, ShellSize *sizes)
 {
 	int count = list_length(relids);
+	List *nodes = nodes_with_shards(relids);
+	List *commands = NIL;
 	ListCell *cell;
 
-	foreach_ptr (const DistNode, node, node_list(NODES_ALL))
+	foreach_ptr (const DistNode, node, nodes)
+		commands = lappend(commands, sizes_command(relids, node->group));
+	foreach_ptr (char, position, xact_values_for_plan(nodes, commands))
 	{
-		char *command = sizes_command(relids, node->group);
-		char *position = xact_value_for_plan(node, command);
-
 		for (int i = 0; i < count && position != NULL && *position != '\0'; i++)
 		{
 			sizes[i].pages += strtod(position, &position);

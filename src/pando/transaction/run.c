@@ -8,10 +8,12 @@
 
 #include "access/xact.h"
 #include "miscadmin.h"
+#include "pando/base/debug_point.h"
 #include "pando/base/sql.h"
 #include "pando/transaction/access.h"
 #include "pando/transaction/member.h"
 #include "utils/builtins.h"
+#include "utils/timestamp.h"
 
 /* So long may a node think about what a plan can do without. */
 #define PLAN_WAIT_MS 3000
@@ -121,20 +123,69 @@ xact_value_from_node(const DistNode *node, const char *sql)
 	return value_of(session_run(member_acquire(node, false, false), sql));
 }
 
-char *
-xact_value_for_plan(const DistNode *node, const char *sql)
+/* A node that is asked for the sake of a plan; session is NULL for this node. */
+typedef struct Asked
 {
 	Session *session;
+	bool member; /* of the transaction */
+	const char *sql;
+} Asked;
+
+static Asked *
+ask(const DistNode *node, const char *sql)
+{
+	Asked *asked = palloc0(sizeof(Asked));
+
+	asked->sql = sql;
+	if (is_local(node))
+		return asked;
+	asked->member = member_has_begun(node->group);
+	asked->session =
+		asked->member ? xact_session(node, XACT_ONLY_READ) : run_claim_plain(node);
+	if (asked->member || asked->session->state != SESSION_DEAD)
+		session_send_simple(asked->session, sql);
+	return asked;
+}
+
+static char *
+answer(const Asked *asked, long timeout_ms)
+{
 	char *value;
 
-	if (is_local(node))
-		return renew_value_aside(sql);
-	if (member_has_begun(node->group))
-		return value_of(session_run(xact_session(node, XACT_ONLY_READ), sql));
-	session = run_claim_plain(node);
-	value = value_of(session_try(session, sql, PLAN_WAIT_MS));
-	session_release(session);
+	if (asked->session == NULL)
+		return renew_value_aside(asked->sql);
+	if (asked->member)
+		return value_of(session_finish(asked->session));
+	value = value_of(session_try_finish(asked->session, timeout_ms));
+	session_release(asked->session);
 	return value;
+}
+
+List *
+xact_values_for_plan(List *nodes, List *commands)
+{
+	TimestampTz end = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), PLAN_WAIT_MS);
+	List *asked = NIL;
+	List *sessions = NIL;
+	List *values = NIL;
+	ListCell *node_cell;
+	ListCell *command_cell;
+
+	forboth(node_cell, nodes, command_cell, commands) asked =
+		lappend(asked, ask(lfirst(node_cell), lfirst(command_cell)));
+	DEBUG_POINT("plan-after-question");
+	foreach_ptr (Asked, one, asked)
+	{
+		if (one->session != NULL && !one->member)
+			sessions = lappend(sessions, one->session);
+	}
+	session_wait_all(sessions, PLAN_WAIT_MS);
+	foreach_ptr (Asked, one, asked)
+		values = lappend(values, answer(one, TimestampDifferenceMilliseconds(
+												 GetCurrentTimestamp(), end)));
+	list_free(sessions);
+	list_free_deep(asked);
+	return values;
 }
 
 /* Brings the client's settings to a session in a flight of their own, since commands that

@@ -116,11 +116,12 @@ extern void xact_require_node(const char *function);
 extern char *xact_value_from_node(const DistNode *node, const char *sql);
 
 /*
- * The same while a statement is planned, of what anybody may see: it begins no
- * transaction on the node, since what the statement needs of one is not known yet. NULL
- * also when the node can't be reached, or not soon.
+ * The same of several nodes at once, each asked by its own command, while a statement is
+ * planned, of what anybody may see: it begins no transaction on a node, since what the
+ * statement needs of one is not known yet. List of char *, NULL also for a node that
+ * can't be reached, or not soon.
  */
-extern char *xact_value_for_plan(const DistNode *node, const char *sql);
+extern List *xact_values_for_plan(List *nodes, List *commands);
 
 /*
  * Outside the transaction (autocommit on a session of its own): for what must not be

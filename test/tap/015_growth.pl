@@ -1,0 +1,137 @@
+# What a statement costs grows straight with what it touches: steps and memory, with 2,000 shards on two nodes, and on a map of 1,000
+# nodes and 100,000 shards of which hardly any is there (their addresses all lead to the two workers).
+use strict;
+use warnings;
+use Test::More;
+use lib '.';
+use PandoCluster;
+use PandoWire;
+
+my $cluster = PandoCluster->new('growth', conf => "listen_addresses = '0.0.0.0'\nmax_connections = 250\ncitus.recover_2pc_interval = -1\nautovacuum = off\n");
+my ($coordinator, $worker1, $worker2) = my @nodes = $cluster->nodes;
+foreach my $node (@nodes)
+{
+	$node->append_conf('pg_hba.conf', 'host all all 127.0.0.0/8 trust');
+	$node->reload;
+}
+# It goes to all nodes.
+$cluster->sql(<<'END');
+CREATE FUNCTION peak() RETURNS int LANGUAGE sql AS $$ SELECT substring(pg_read_file('/proc/self/status') from 'VmHWM:\s*(\d+)')::int $$;
+END
+
+# Runs statements in a session of their own; returns what the last one says.
+sub fresh { return PandoWire->connect($coordinator->port); }
+
+sub run
+{
+	my ($wire, $sql) = @_;
+	my $error = $wire->query($sql)->{error};
+	is($error, undef, "no error: $sql") if defined $error;
+	return;
+}
+
+# Steps of a statement that has run before, so that connections and metadata are there, or runs for the first time.
+sub steps
+{
+	my ($wire, $sql) = @_;
+	$wire->value('SELECT pando.debug_steps()');
+	run($wire, $sql);
+	return $wire->value('SELECT pando.debug_steps()');
+}
+
+sub at_most
+{
+	my ($figure, $limit, $what) = @_;
+	cmp_ok($figure, '<=', $limit, "$what: $figure");
+	return;
+}
+
+# 2,000 shards.
+my $wire = fresh();
+run($wire, 'CREATE TABLE t (k int PRIMARY KEY, v int, w int)');
+run($wire, 'SET citus.shard_count = 2000');
+my $shards = 2000;
+my $before = $wire->value('SELECT peak()');
+at_most(steps($wire, "SELECT create_distributed_table('t', 'k')"), 8 * $shards, 'create_distributed_table');
+at_most(steps($wire, 'INSERT INTO t SELECT i, i, i FROM generate_series(1, 20000) i'), 8 * $shards, 'INSERT ... SELECT');
+foreach my $statement ('SELECT count(*) FROM t', 'UPDATE t SET v = v + 1', 'SELECT count(*) FROM t a JOIN t b ON a.k = b.w',
+	'ALTER TABLE t ADD COLUMN z int', 'TRUNCATE t', 'DROP TABLE t')
+{
+	at_most(steps($wire, $statement), 12 * $shards, $statement);
+}
+at_most($wire->value('SELECT peak()') - $before, 80_000, 'kilobytes for all of that');
+
+# Nodes that are asked for the sake of a plan are asked at once.
+$wire = fresh();
+run($wire, $_) foreach 'SET citus.shard_count = 8', 'CREATE TABLE a (k int, v int)', 'CREATE TABLE b (k int, v int)',
+	"SELECT create_distributed_table('a', 'k')", "SELECT create_distributed_table('b', 'k')", 'EXPLAIN SELECT * FROM a x JOIN a y ON x.k = y.v';
+$coordinator->safe_psql('postgres', "SELECT pando.debug_point_arm('plan-after-question', 'wait')");
+$wire->send('EXPLAIN SELECT * FROM b x JOIN b y ON x.k = y.v');
+foreach my $worker ($worker1, $worker2)
+{
+	ok($worker->poll_query_until('postgres', "SELECT count(*) > 0 FROM pg_stat_activity WHERE query LIKE '%pg_relation_size%' AND query LIKE '%b\\_1%' AND pid <> pg_backend_pid()"),
+		'a node has the question before another one is waited for');
+}
+$coordinator->safe_psql('postgres', 'SELECT pando.debug_point_clear()');
+is($wire->answer->{error}, undef, 'and the plan is made');
+
+# 1,000 nodes, 100,000 shards. In this map group n is at 127.x.y.z and the port of one of the workers.
+$cluster->sql(<<"END");
+CREATE TABLE big (k int PRIMARY KEY, v int);
+CREATE TABLE wide (k int PRIMARY KEY, v int);
+SET citus.shard_count = 100;
+SELECT create_distributed_table('wide', 'k', colocate_with => 'none');
+INSERT INTO wide SELECT i, i FROM generate_series(1, 5000) i;
+SET allow_system_table_mods = on;
+SET session_replication_role = replica;
+INSERT INTO pg_dist_node (nodeid, groupid, nodename, nodeport, hasmetadata, isactive, noderole, nodecluster, metadatasynced, shouldhaveshards)
+	SELECT 1000 + i, 1000 + i, '127.0.' || 1 + i / 200 || '.' || 1 + i % 200, CASE i % 2 WHEN 0 THEN ${\$worker1->port} ELSE ${\$worker2->port} END,
+		true, true, 'primary', 'default', true, true FROM generate_series(0, 999) i;
+UPDATE pg_dist_placement p SET groupid = 1000 + 2 * ((shardid - first) / 2) + CASE groupid WHEN 1 THEN 0 ELSE 1 END
+	FROM (SELECT min(shardid) AS first FROM pg_dist_shard WHERE logicalrelid = 'wide'::regclass) f
+	WHERE shardid IN (SELECT shardid FROM pg_dist_shard WHERE logicalrelid = 'wide'::regclass);
+INSERT INTO pg_dist_colocation SELECT 7770, 100000, 1, 'int'::regtype, 0;
+INSERT INTO pg_dist_partition SELECT 'big'::regclass, 'h', 'k', 7770, 's', false;
+INSERT INTO pg_dist_shard SELECT 'big'::regclass, 7000000 + s, 't', (-2147483648 + s * 42949::bigint)::text,
+	CASE WHEN s = 99999 THEN '2147483647' ELSE (-2147483648 + (s + 1) * 42949::bigint - 1)::text END FROM generate_series(0, 99999) s;
+INSERT INTO pg_dist_placement SELECT 7000000 + s, 7000000 + s, 1, 0, 1000 + s % 1000 FROM generate_series(0, 99999) s;
+END
+$wire = fresh();
+my $shard = $wire->value("SELECT get_shard_id_for_distribution_column('big', 1)");
+my $home = $shard % 2 == 0 ? $worker1 : $worker2;
+$home->safe_psql('postgres', "SET citus.enable_ddl_propagation = off; CREATE TABLE big_$shard (k int PRIMARY KEY, v int)");
+
+# A backend learns the map once, with memory for each shard that is counted in bytes.
+$wire = fresh();
+$before = $wire->value('SELECT peak()');
+at_most(steps($wire, 'INSERT INTO big VALUES (1, 2)'), 110_000, 'the first statement on 100,000 shards');
+at_most($wire->value('SELECT peak()') - $before, 70_000, 'kilobytes at most');
+at_most($wire->value("SELECT sum(total_bytes) / 1024 FROM pg_backend_memory_contexts WHERE name LIKE 'pando table%'"), 14_000, 'kilobytes that stay');
+is($wire->value('SELECT v FROM big WHERE k = 1'), 2, 'a row of one shard');
+
+# From then on a statement for one shard costs what it costs in a table of few.
+foreach my $statement ('SELECT v FROM big WHERE k = 1', 'UPDATE big SET v = v + 1 WHERE k = 1', 'SELECT v FROM big WHERE k IN (1, 1)',
+	'EXPLAIN SELECT v FROM big WHERE k = 1', 'DELETE FROM big WHERE k = 1', 'INSERT INTO big VALUES (1, 2)')
+{
+	at_most(steps($wire, $statement), 20, $statement);
+}
+run($wire, 'PREPARE one(int) AS SELECT v FROM big WHERE k = $1');
+at_most(steps($wire, 'EXECUTE one(1)'), 20, 'EXECUTE') foreach 1 .. 7;
+
+# 100 sessions: each socket is given to the kernel a few times in all, not at each wake.
+$wire = fresh();
+at_most(steps($wire, 'SELECT count(*) FROM wide'), 10 * 100, 'a statement that connects to 100 nodes');
+at_most(steps($wire, 'SELECT count(*) FROM wide'), 6 * 100, 'and goes to them once more');
+is($wire->value('SELECT count(*) FROM wide'), 5000, 'with the right result');
+
+# A splitter of 100,000 parts has memory for those that get rows.
+my $sender = PandoWire->connect($worker1->port);
+$before = $sender->value('SELECT peak()');
+is($sender->value(<<'END'), 1000, 'a splitter with 100,000 parts');
+SELECT sum(n) FROM unnest(pando.exchange_send('SELECT i FROM pg_catalog.generate_series(1, 1000) i', 'growth', true, 1, false, -1,
+	(SELECT array_agg((-2147483648 + i * 42949::bigint)::int ORDER BY i) FROM generate_series(0, 99999) i),
+	(SELECT array_agg(i) FROM generate_series(0, 99999) i), (SELECT array_agg(1) FROM generate_series(0, 99999) i)))
+	WITH ORDINALITY AS answer(n, i) WHERE i > 1 AND i % 2 = 1
+END
+at_most($sender->value('SELECT peak()') - $before, 45_000, 'kilobytes');
+done_testing();
