@@ -4,8 +4,9 @@
     fuzz_readers.py [SEED [COUNT]]
 
 Valid byte strings are changed (bits, lengths set to extremes, cut off, spliced, records in records) and
-handed to the readers of intermediate results, of exchanges, of sets of distinct values and of aggregate
-states. The server must not stop, no error may be an internal one (XX000), and no backend may take more memory
+handed to the readers of intermediate results, of exchanges, of sets of distinct values, of aggregate
+states, of the names of sessions and prepared transactions, of places of rows, of signatures and of JSON that
+nodes answer. What a node answers in other forms is forged_node.py's. The server must not stop, no error may be an internal one (XX000), and no backend may take more memory
 than MEMORY. The same seed gives the same inputs. 100,000 inputs take a few minutes.
 """
 import random
@@ -179,11 +180,57 @@ def final():
     return f"SELECT pando.final_agg('pg_catalog.{aggregate}', $1, NULL::numeric{form})", random.randbytes(random.randint(0, 80))
 
 
+def mutated_text(text):
+    """The text, changed, without what ends a literal or a step."""
+    return re.sub(r"[^ -~]|['\\\\;]", '?', mutate(text.encode()).decode('latin1'))
+
+
+def application_name():
+    """The global pid in a session's name, as every node reads it in pg_stat_activity."""
+    name = mutated_text(random.choice(['citus_internal gpid=10000000123', f'citus_internal gpid={random.getrandbits(80)}', 'citus_internal gpid=-1']))
+    gid = mutated_text(f'pando_12345678_0_{random.getrandbits(random.choice([10, 40, 70]))}_1_1')
+    return (f"SELECT set_config('application_name', '{name}', true), citus_backend_gpid(), citus_pid_for_gpid(citus_backend_gpid());"
+            f"SELECT pando.backend_gpid(1, '{name}'), pando.global_pid(1, 2, '{name}'), pando.gid_gpid('{gid}'), count(*) FROM pando.activity()", b'')
+
+
+def acting():
+    """Signatures that no node made."""
+    name = mutated_text(random.choice([b'postgres'.hex(), '', b'fuzz_reader'.hex() + ',' + b'postgres'.hex(), 'f']))
+    return (f"SELECT pando.session_challenge();CALL pando.act_as('{name}', {random.choice([0, 1, 2, 2 ** 63 - 1, -1])}, "
+            f"'{random.randbytes(32).hex() if random.random() < 0.7 else mutated_text('00')}')", b'')
+
+
+def ctids():
+    tid = f"'({random.choice([0, 1, 7, 4294967295, 4294967294])},{random.choice([0, 1, 65535])})'::tid"
+    shards = random.choice([1, 2, 32, 0, -1, 2147483647])
+    return (f"SELECT pando.shard_ctid({tid}, {shards}), pando.shard_ctid(ARRAY[{tid}, NULL, {tid}], {shards});"
+            f"SELECT pando.row_place('pg_class'::regclass, {tid}, '{random.choice([0, 3, 4294967295])}')", b'')
+
+
+def elements():
+    """What a node may answer where an array in JSON is expected."""
+    text = mutated_text(random.choice(['[{"pid": 1, "application_name": "citus_internal gpid=1"}]', '[]', '{"a": 1}', 'null', '[[[]]]', '[1, null, "x"]']))
+    # The server itself is the node that answers.
+    return (f"SELECT * FROM pando.elements_from_nodes($q$SELECT '{text}'$q$);"
+            f"SELECT pando.lock_waits(), pando.global_pid((e ->> 'pid')::int, 1, e ->> 'application_name') FROM jsonb_array_elements('{text}') e", b'')
+
+
 # Internal errors of PostgreSQL's own receive functions, which COPY (FORMAT binary) raises as well.
 CORE = re.compile('XX000: (unsupported (jsonb|jsonpath) version number|invalid (size of )?(tsvector|tsquery)|position information is misordered|(unrecognized|invalid) tsquery'
                   '|invalid length in external|cache lookup failed for type|tsvector position)')
 
-KINDS = [result] * 8 + [lengths, exchange, exchange, exchange, argument, send, distinct, distinct, partial, final]
+KINDS = [result] * 8 + [lengths, exchange, exchange, exchange, argument, send, distinct, distinct, partial, final, application_name, acting, ctids, elements]
+
+
+def signed_statement():
+    """A statement as the client's own, with a signature in it that no node made; sent as it is."""
+    mark = f'/*pando_access {random.choice([1, 2, 3, 2 ** 64])} {random.randbytes(32).hex()} {random.choice(["order", b"postgres".hex(), "6", ","])}*/'
+    if random.random() < 0.7:
+        mark = re.sub(r'[^ -~]|[\\\\;:\'"$]', '?', mutate(mark.encode()).decode('latin1'))
+        mark = f'/*{re.sub("[*/]", "", mark)}*/'
+    statement = random.choice(['SELECT count(*) FROM pg_class', 'SELECT * FROM pg_authid AS pando_access_0_x', 'SELECT pando.gate_close(1)',
+                               'SELECT * FROM pando.node_secret pando_access_0_s'])
+    return f'{mark} {statement};'
 
 
 def batch(start, count):
@@ -191,6 +238,8 @@ def batch(start, count):
     for number in range(start, start + count):
         sql, data = (deep_record if number % 500 == 1 else random.choice(KINDS))()
         lines.append(f"SELECT fuzz.attempt({number}, {quote(sql)}, '\\x{data.hex()}');")
+        if number % 20 == 2:
+            lines += ['SAVEPOINT signed;', signed_statement(), 'ROLLBACK TO signed;']
     lines += ['ROLLBACK;', '\\! grep VmHWM /proc/$FUZZ_PID/status', "SELECT 'end of batch';"]
     return '\n'.join(lines)
 
@@ -205,9 +254,15 @@ def check(start, out, states):
     wrong = []
     for line in out.splitlines():
         state = line[:5]
-        if re.fullmatch('[0-9A-Z]{5}', state):
+        if re.fullmatch('[0-9A-Z]{5}(: .*)?', line):
             states[state] = states.get(state, 0) + 1
-        if (state == 'XX000' and not CORE.match(line)) or 'ERROR' in line or 'PANIC' in line or 'server closed' in line:
+        # Signed statements are not within a function: their errors stand here. Nothing of others may.
+        direct = re.search(r'ERROR:  (\w{5}): ', line)
+        if direct:
+            states[direct[1]] = states.get(direct[1], 0) + 1
+        if 'SCRAM-SHA' in line:
+            wrong.append(f'a secret was shown: {line}')
+        if (state == 'XX000' and not CORE.match(line)) or (direct and direct[1] in ('XX000', '42601')) or 'PANIC' in line or 'server closed' in line:
             wrong.append(line)
     memory = re.search(r'VmHWM:\s*(\d+) kB', out)
     if memory and int(memory[1]) > MEMORY:
@@ -250,4 +305,5 @@ def main():
     sys.exit(0 if good else 1)
 
 
-main()
+if __name__ == '__main__':
+    main()

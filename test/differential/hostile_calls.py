@@ -9,6 +9,7 @@ and the role uses a table of its own. What is added is tried without a word here
     hostile_calls.py [SEED [SETS]]          each function with so many sets of arguments (12)
     hostile_calls.py SEED FUNCTION          only those of that name, and what each call gave
 """
+import pathlib
 import random
 import re
 import sys
@@ -71,7 +72,8 @@ def literal(text):
 def values(known):
     """Values by type, as literals."""
     names = ['', 'secret', 'public.secret', 'public', 'own', 'no such thing', ROLE, 'postgres', '{}', "'; DROP TABLE secret; --", 'x' * 3000,
-             'SELECT 1', 'SELECT * FROM public.secret', 'DROP TABLE public.secret', 'ALTER ROLE pando_hostile SUPERUSER', '127.0.0.1', '../../x', '\\x00', *known['shard_names']]
+             'SELECT 1', 'SELECT * FROM public.secret', 'DROP TABLE public.secret', 'ALTER ROLE pando_hostile SUPERUSER', 'COMMIT', 'VACUUM own.mine',
+             'VACUUM public.secret', 'ANALYZE own.mine', 'COPY own.mine TO STDOUT', 'CREATE INDEX CONCURRENTLY ON own.mine (v)', 'CLUSTER', 'SET ROLE postgres', '127.0.0.1', '../../x', '\\x00', *known['shard_names']]
     numbers = ['0', '-1', '1', '2', '7', '32767', *known['ids']]
     tables = ['public.secret', 'public.secret_list', 'public.secret_plain', 'pg_catalog.pg_class', 'pg_catalog.pg_dist_node', '0', '4000000000', *known['shard_names']]
     return {
@@ -118,10 +120,19 @@ UPDATE own.mine SET v = v WHERE k = 3;
 """
 
 
+def settings(port):
+    """Lines of SETTINGS, and such lines for those that pg_settings doesn't show."""
+    lines = cluster.must(DATABASE, SETTINGS, '-F', '\t', port=port).splitlines()
+    shown = {line.split('\t')[0] for line in lines}
+    source = pathlib.Path(__file__).parents[2] / 'src'
+    names = {name for file in source.rglob('*.c') for name in re.findall(r'"((?:citus|pando)\.[a-z_0-9]+)"', file.read_text())}
+    return lines + ['\t'.join([name, 'user', 'enum', '', '', '', 'on,off,-1,1,2147483647']) for name in sorted(names - shown)]
+
+
 def try_settings(port, states):
     """Each setting at the ends of what it takes: who may not set it is told so; what is wrong."""
     wrong = []
-    for line in cluster.must(DATABASE, SETTINGS, '-F', '\t', port=port).splitlines():
+    for line in settings(port):
         name, context, kind, low, high, initial, options = line.split('\t')
         some = {'bool': ['on', 'off'], 'enum': options.split(','), 'string': ['', 'x', "'", '{}', 'x' * 2000]}.get(kind, [low, high, initial])
         script = 'SET statement_timeout = 3000;\n' + ''.join(f'SET {name} = {literal(v)};\n{USE}RESET {name};\n' for v in some) + '\\echo <<end>>\n'

@@ -18,6 +18,7 @@
 #include "utils/builtins.h"
 #include "utils/guc.h"
 #include "utils/memutils.h"
+#include "utils/snapmgr.h"
 
 #include "pando/base/hook.h"
 #include "pando/executor/explain_worker.h"
@@ -74,7 +75,7 @@ options_unpack(int options)
 		.verbose = (options & OPTION_VERBOSE) != 0,
 		.settings = (options & OPTION_SETTINGS) != 0,
 		.summary = (options & OPTION_SUMMARY) != 0,
-		.format = options >> OPTION_FORMAT_SHIFT,
+		.format = (options >> OPTION_FORMAT_SHIFT) & 3, /* a client may have set it */
 	};
 
 	return explain;
@@ -199,8 +200,12 @@ keep_plan(QueryDesc *query)
 	RunExplain explain = options_unpack(explain_task);
 	MemoryContext old = MemoryContextSwitchTo(query->estate->es_query_cxt);
 	double execution_ms = elapsed_ms(watched_since);
-	char *plan = explain_query(query, &explain, watched_planning_ms, execution_ms);
+	char *plan;
 
+	/* A client may set it, too: the plan may have tasks of its own, which are deparsed. */
+	PushActiveSnapshot(query->estate->es_snapshot);
+	plan = explain_query(query, &explain, watched_planning_ms, execution_ms);
+	PopActiveSnapshot();
 	MemoryContextSwitchTo(old);
 	plan = MemoryContextStrdup(TopMemoryContext, plan);
 	if (last_plan != NULL)
