@@ -89,12 +89,9 @@ other_groups(const SplitSpec *spec)
 
 	for (int i = 0; i < spec->ntargets; i++)
 	{
-		const SplitTarget **at =
-			(const SplitTarget **) int_map_at(seen, spec->targets[i].group);
+		int32 group = spec->targets[i].group;
 
-		if (*at == NULL && spec->targets[i].group != node_local_group())
-			count++;
-		*at = &spec->targets[i];
+		count += int_map_first(seen, group) && group != node_local_group();
 	}
 	return count;
 }

@@ -16,6 +16,7 @@
 #include "utils/inval.h"
 
 #include "pando/base/debug_point.h"
+#include "pando/base/int_map.h"
 #include "pando/base/name.h"
 #include "pando/catalog/partition.h"
 #include "pando/executor/lost_copy.h"
@@ -99,6 +100,7 @@ unreachable(List *groups)
 static List *
 groups_of_copies(const DistTable *table, const Bitmapset *indexes)
 {
+	IntMap *seen = int_map_create();
 	List *groups = NIL;
 	int index = -1;
 
@@ -108,8 +110,10 @@ groups_of_copies(const DistTable *table, const Bitmapset *indexes)
 
 		for (int i = 0; i < shard->nplacements && shard->nplacements > 1; i++)
 		{
-			if (shard->placements[i].group != node_local_group())
-				groups = list_append_unique_int(groups, shard->placements[i].group);
+			int32 group = shard->placements[i].group;
+
+			if (group != node_local_group() && int_map_first(seen, group))
+				groups = lappend_int(groups, group);
 		}
 	}
 	return groups;

@@ -18,6 +18,7 @@
 #include "utils/snapmgr.h"
 
 #include "pando/base/hook.h"
+#include "pando/base/int_map.h"
 #include "pando/executor/exchange.h"
 #include "pando/executor/explain_worker.h"
 #include "pando/executor/intermediate.h"
@@ -81,6 +82,7 @@ static List *
 reading_nodes(FragmentRun *run, bool *here)
 {
 	List *nodes = NIL;
+	IntMap *seen = int_map_create();
 	bool write = run->fragment->command != CMD_SELECT;
 
 	*here = false;
@@ -88,14 +90,14 @@ reading_nodes(FragmentRun *run, bool *here)
 	{
 		for (int i = 0; i < task->nplacements; i++)
 		{
+			int32 group = task->placements[i].group;
+
 			if (!write && i != task->placement)
 				continue;
-			if (task->placements[i].group == node_local_group())
+			if (group == node_local_group())
 				*here = true;
-			else
-				nodes = list_append_unique_ptr(
-					nodes,
-					unconstify(DistNode *, node_by_group(task->placements[i].group)));
+			else if (int_map_first(seen, group))
+				nodes = lappend(nodes, unconstify(DistNode *, node_by_group(group)));
 		}
 		if (task->nplacements == 0)
 			*here = true;
