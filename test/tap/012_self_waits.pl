@@ -29,6 +29,26 @@ like($err, qr/Global pid (\d+) waits for global pid \1 on node/, 'that tells of 
 is($cluster->sql('SELECT sum(v), (SELECT count(*) FROM log) FROM t'), '0|0', 'nothing has happened');
 is($cluster->prepared_count, 0, 'nothing is left prepared');
 
+# Each of two rows' triggers changes the other row: all sessions are in the middle of a statement.
+my ($first, $second) = map { $cluster->sql("SELECT min(k) FROM t WHERE get_shard_id_for_distribution_column('t', k) IN"
+	. " (SELECT shardid FROM pg_dist_placement p JOIN pg_dist_node n USING (groupid) WHERE nodeport = " . $_->port . ')') }
+  ($cluster->worker(1), $cluster->worker(2));
+$cluster->sql(<<"END_SQL");
+SET citus.enable_unsafe_triggers = on;
+CREATE TABLE pair (k int PRIMARY KEY, v int, seen int DEFAULT 0);
+SELECT create_distributed_table('pair', 'k', colocate_with => 't');
+INSERT INTO pair VALUES ($first, 0), ($second, 0);
+CREATE FUNCTION tell() RETURNS trigger LANGUAGE plpgsql AS
+	\$\$ BEGIN UPDATE public.pair SET seen = seen + 1 WHERE k = $first + $second - NEW.k; RETURN NEW; END \$\$;
+CREATE TRIGGER tell AFTER UPDATE OF v ON pair FOR EACH ROW EXECUTE FUNCTION tell();
+END_SQL
+($result, $out, $err) = $cluster->coordinator->psql('postgres',
+	"$limit; UPDATE pair SET v = v + 1", extra_params => [ '-v', 'VERBOSITY=verbose' ]);
+like($err, qr/40P01: deadlock detected/, 'triggers that wait for the sessions they came from: a deadlock');
+is($cluster->sql('SELECT sum(v), sum(seen) FROM pair'), '0|0', 'nothing has happened');
+$cluster->sql("UPDATE pair SET v = v + 1 WHERE k = $first");
+is($cluster->sql('SELECT sum(v), sum(seen) FROM pair'), '1|1', 'one of them alone goes through');
+
 # Those who wait for others are left alone, however long: the other is idle in its transaction.
 my $holder = $cluster->coordinator->background_psql('postgres');
 my $waiter = $cluster->coordinator->background_psql('postgres');

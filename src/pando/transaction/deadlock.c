@@ -19,7 +19,10 @@
  * own backend. Where that session idles in a transaction, or that backend waits for
  * nodes, neither goes on before the client's statement ends, which waits. It is believed
  * when it has lasted for a while: a statement that is a transaction of its own on a node
- * may still end the transactions that it began in turn.
+ * may still end the transactions that it began in turn. Where the blocker is a session
+ * that waits for nodes, too, or for a lock, it depends: the client is stuck if all of its
+ * waits are for its own sessions, and none of its backends anywhere does anything but
+ * wait, nor has begun or ended a statement for a while.
  *
  * A cycle of waits among the same backends of one node is left to PostgreSQL, which finds
  * it there: if both ended it, two transactions would be lost.
@@ -38,6 +41,9 @@
 #include "utils/guc.h"
 #include "utils/timestamp.h"
 
+#define LONG_AGO                                                                         \
+	"(SELECT pg_catalog.clock_timestamp() - 3 * "                                        \
+	"pg_catalog.current_setting('deadlock_timeout')::interval AS long_ago) now"
 #define EDGE_QUERY                                                                       \
 	"SELECT waiting_gpid, blocking_gpid, waiting_pid, blocking_pid, wait_start, "        \
 	"(waiting_gpid = blocking_gpid AND blocking_pid <> waiting_pid AND EXISTS "          \
@@ -45,9 +51,18 @@
 	"(a.state LIKE 'idle in transaction%' AND a.state_change < long_ago OR "             \
 	"a.wait_event_type = 'Extension' AND blocking_gpid = "                               \
 	"pando.backend_gpid(a.pid, NULL)) AND wait_start < extract(epoch FROM long_ago) * "  \
-	"1000000))::int FROM pando.wait_edges(), (SELECT pg_catalog.clock_timestamp() - 3 "  \
-	"* pg_catalog.current_setting('deadlock_timeout')::interval AS long_ago) now"
-#define EDGE_COLUMNS 6
+	"1000000))::int, (waiting_gpid = blocking_gpid AND blocking_pid <> waiting_pid AND " \
+	"wait_start < extract(epoch FROM long_ago) * 1000000)::int "                         \
+	"FROM pando.wait_edges(), " LONG_AGO
+#define EDGE_COLUMNS 7
+/* A client's backends that may go on by themselves. */
+#define MOVING_QUERY                                                                     \
+	"SELECT pg_catalog.count(*) FROM pg_catalog.pg_stat_activity a, " LONG_AGO           \
+	" WHERE pando.backend_gpid(a.pid, a.application_name) = " UINT64_FORMAT              \
+	" AND (a.state_change > long_ago OR a.state = 'active' AND "                         \
+	"coalesce(a.wait_event_type, '') <> 'Extension' AND NOT EXISTS (SELECT FROM "        \
+	"pg_catalog.pg_locks l WHERE l.pid = a.pid AND NOT l.granted AND "                   \
+	"l.waitstart < long_ago))"
 #define MAX_ROUNDS 64
 #define GPID_NODE_FACTOR UINT64CONST(10000000000)
 
@@ -60,6 +75,7 @@ typedef struct WaitEdge
 	int blocker;   /* the one that it waits for; 0: a prepared transaction */
 	int64 wait_start;
 	bool own; /* both are one client's, and the blocker won't go on before the waiter */
+	bool maybe_own; /* both are one client's, and it has waited for a while */
 } WaitEdge;
 
 static double detection_factor = 2.0;
@@ -83,6 +99,7 @@ make_edge(int32 node_id, char *const *fields)
 	edge->blocker = (int) number_of(fields[3]);
 	edge->wait_start = number_of(fields[4]);
 	edge->own = number_of(fields[5]) != 0;
+	edge->maybe_own = number_of(fields[6]) != 0;
 	return edge;
 }
 
@@ -333,6 +350,54 @@ is_within_node(List *cycle)
 	return true;
 }
 
+/*
+ * Can none of the client's backends, on any node, go on by itself? It is asked twice: an
+ * answer may have been under way between two of them.
+ */
+static bool
+nothing_moves(uint64 gpid)
+{
+	char *sql = psprintf(MOVING_QUERY, gpid);
+
+	for (int look = 0; look < 2; look++)
+	{
+		bool moves = false;
+
+		foreach_ptr (PGresult, result, run_quietly(node_list(NODES_OTHER), sql, DEBUG1))
+		{
+			moves |= result == NULL || PQntuples(result) != 1 ||
+					 number_of(PQgetvalue(result, 0, 0)) != 0;
+			session_result_free(result);
+		}
+		sql_value("SELECT pg_catalog.pg_stat_clear_snapshot()");
+		if (moves || number_of(sql_value("%s", sql)) != 0)
+			return false;
+	}
+	return true;
+}
+
+/*
+ * Finds out which clients that wait for themselves are stuck. since: before the edges
+ * were collected; whoever has waited for a lock for longer is among them.
+ */
+static void
+judge_own(List *edges, TimestampTz since)
+{
+	foreach_ptr (WaitEdge, edge, edges)
+	{
+		bool by_itself = edge->maybe_own && !edge->own;
+
+		foreach_ptr (WaitEdge, other, edges)
+		{
+			if (other->waiting == edge->waiting && !other->maybe_own)
+				by_itself = false;
+		}
+		if (by_itself && nothing_moves(edge->waiting))
+			edge->own = !TimestampDifferenceExceeds(since, GetCurrentTimestamp(),
+													3 * DeadlockTimeout);
+	}
+}
+
 /* Looks for a cycle over several nodes; NIL: none. */
 static List *
 any_cycle(List *edges)
@@ -369,10 +434,13 @@ without(List *edges, uint64 gpid)
 static bool
 detect(void)
 {
+	TimestampTz since = GetCurrentTimestamp();
 	List *edges = collect_edges();
-	List *cycle = any_cycle(edges);
+	List *cycle;
 	bool found = false;
 
+	judge_own(edges, since);
+	cycle = any_cycle(edges);
 	if (log_detection && edges != NIL)
 		ereport(LOG, (errmsg("search for distributed deadlocks: %d waits, %s",
 							 list_length(edges),
