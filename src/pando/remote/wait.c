@@ -404,6 +404,7 @@ static struct
 	int room;
 	Session **sessions; /* in the order of their events, which start at KEPT_FIRST */
 	uint32 wait;		/* number of the present one */
+	bool joining;		/* still: an error came in between */
 } kept;
 
 #define KEPT_FIRST 2
@@ -420,6 +421,7 @@ forget_kept_set(void)
 	pfree(kept.sessions);
 	kept.sessions = NULL;
 	kept.count = kept.room = 0;
+	kept.joining = false;
 }
 
 /* The session's socket is about to be closed: no set may hold on to it. */
@@ -452,17 +454,19 @@ join_kept_set(Session *session)
 	if (session->state == SESSION_CONNECTING)
 		session->wire->kept_socket = socket_identity(session);
 	DEBUG_STEPS(1);
+	kept.joining = true;
 	AddWaitEventToSet(kept.set, wanted_events(session), PQsocket(session->conn), NULL,
 					  session);
 	kept.sessions[kept.count++] = session;
 	session->wire->kept = true;
+	kept.joining = false;
 }
 
 /* Room for that many sessions that are not in it, and hardly any others. */
 static void
 prepare_kept_set(int count, int joining)
 {
-	if (kept.set != NULL && kept.count + joining <= kept.room &&
+	if (kept.set != NULL && !kept.joining && kept.count + joining <= kept.room &&
 		kept.count + joining <= 2 * count + KEPT_SPARE)
 		return;
 	forget_kept_set();
