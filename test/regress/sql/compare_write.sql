@@ -387,3 +387,28 @@ UPDATE r SET name = 'y' WHERE id < 5 RETURNING id, (SELECT max(n) FROM (SELECT r
 DELETE FROM s1 WHERE x > 1 RETURNING id, (SELECT x FROM a WHERE a.k = s1.id ORDER BY x LIMIT 1);
 UPDATE a SET x = a.x FROM r WHERE r.id = a.x RETURNING a.id, r.id, (SELECT count(*) FROM a z WHERE z.x = r.id);
 $$);
+
+-- Clauses that are a field of their own in what is inserted or read: none is lost.
+SELECT public.compare_writes($$
+UPDATE w SET d = DEFAULT, t = (SELECT max(name) FROM e WHERE e.x = w.d) WHERE k < 9 RETURNING k, d, g, t, (SELECT count(*) FROM loc WHERE id > w.k);
+UPDATE w SET (d, t) = (SELECT max(x), max(name) FROM e WHERE e.x = w.d) WHERE k < 9 RETURNING k, d, g, t;
+UPDATE w SET (d, t) = (SELECT x, name FROM loc WHERE loc.id = w.k) RETURNING k, d, g, t;
+INSERT INTO w (k, d, i) OVERRIDING USER VALUE SELECT id + 100, x, 500 FROM loc;
+INSERT INTO w (k, d, i) OVERRIDING SYSTEM VALUE SELECT id + 100, x, 500 FROM loc RETURNING k, d, i;
+INSERT INTO w (k, d, i) OVERRIDING SYSTEM VALUE SELECT k + 100, x, 500 FROM a WHERE id < 10 RETURNING k, d, i;
+INSERT INTO w (k, d) SELECT k + 100, x FROM a WHERE id < 10 RETURNING k, d, g, t;
+INSERT INTO w (k, g) SELECT k + 100, x FROM a WHERE id < 10 RETURNING k, d, g, t;
+INSERT INTO c (k, x) SELECT k, x FROM a ORDER BY x FETCH FIRST 3 ROWS WITH TIES;
+INSERT INTO c (k, x) SELECT k, count(*) FROM a GROUP BY DISTINCT ROLLUP (k), ROLLUP (k) HAVING k IS NOT NULL;
+INSERT INTO c (k, x) SELECT k, id FROM a GROUP BY k, id;
+INSERT INTO c (k, x) SELECT k, length(y) FROM a GROUP BY k, id;
+INSERT INTO c (k, x) SELECT x, length(y) FROM a WHERE x > 0 GROUP BY k, id;
+INSERT INTO c (k, x) SELECT k, x FROM a TABLESAMPLE bernoulli (0);
+INSERT INTO c (k, x) (WITH q AS (SELECT k, x FROM a) SELECT * FROM q);
+INSERT INTO c (k, x) WITH q AS (SELECT k, x FROM a), q2 AS (SELECT * FROM q WHERE x > (SELECT min(x) FROM q)) SELECT * FROM q2;
+WITH q AS (SELECT k, x FROM a) INSERT INTO c (k, x) SELECT k, x FROM q WHERE k IN (SELECT k FROM q WHERE x = 2) RETURNING *;
+WITH q AS (SELECT k, x FROM a) INSERT INTO c (k, x) SELECT k, x FROM q WHERE k IN (SELECT k FROM q WHERE x = 2) RETURNING *, (SELECT count(*) FROM q WHERE q.x = c.x);
+WITH q AS (SELECT k, x FROM a) UPDATE c SET x = (SELECT max(x) FROM q WHERE q.k = c.ak) RETURNING *, (SELECT count(*) FROM q WHERE q.x = c.x);
+WITH RECURSIVE q (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM q WHERE i < 5), p AS (SELECT * FROM q) UPDATE c SET x = (SELECT max(i) FROM p WHERE i <= c.ak) WHERE k IN (SELECT i FROM q) RETURNING *, (SELECT count(*) FROM q WHERE i > c.x);
+WITH RECURSIVE q (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM q WHERE i < 5) CYCLE i SET cy USING path DELETE FROM c USING q WHERE q.i = c.ak AND NOT cy RETURNING c.*, q.path::text;
+$$);
