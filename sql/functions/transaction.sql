@@ -42,6 +42,11 @@ REVOKE ALL ON FUNCTION pg_catalog.citus_create_restore_point(text) FROM public;
 CREATE OR REPLACE FUNCTION pando.backend_gpid(pid integer, application_name text)
 	RETURNS bigint LANGUAGE C STABLE AS 'MODULE_PATHNAME';
 
+-- The same, of a backend of that role; a name is believed only if the session has proved it.
+CREATE OR REPLACE FUNCTION pando.proven_gpid(pid integer, application_name text, role oid)
+	RETURNS bigint LANGUAGE C VOLATILE AS 'MODULE_PATHNAME';
+REVOKE ALL ON FUNCTION pando.proven_gpid(integer, text, oid) FROM public;
+
 CREATE OR REPLACE FUNCTION pando.anyone_waits() RETURNS boolean
 	LANGUAGE C STRICT VOLATILE AS 'MODULE_PATHNAME';
 
@@ -71,8 +76,7 @@ BEGIN
 	WITH locks AS MATERIALIZED (
 		SELECT * FROM pg_catalog.pg_locks
 	), backends AS MATERIALIZED (
-		SELECT pid, coalesce(leader_pid, pid) AS leader,
-			pando.backend_gpid(coalesce(leader_pid, pid), application_name) AS gpid
+		SELECT pid, coalesce(leader_pid, pid) AS leader, application_name AS name, usesysid AS role
 		FROM pg_catalog.pg_stat_activity
 	), waits AS MATERIALIZED (
 		SELECT DISTINCT ON (pid) *, (extract(epoch FROM waitstart) * 1000000)::bigint AS since
@@ -81,10 +85,10 @@ BEGIN
 		SELECT w.pid, w.since, b.pid AS blocker
 		FROM waits w, pg_catalog.unnest(pg_catalog.pg_blocking_pids(w.pid)) AS b(pid)
 	)
-	SELECT w.gpid, b.gpid, w.leader, b.leader, e.since
+	SELECT pando.proven_gpid(w.leader, w.name, w.role), pando.proven_gpid(b.leader, b.name, b.role), w.leader, b.leader, e.since
 	FROM blockers e JOIN backends w ON w.pid = e.pid JOIN backends b ON b.pid = e.blocker
 	UNION ALL
-	SELECT w.gpid, pando.gid_gpid(p.gid), w.leader, 0, e.since
+	SELECT pando.proven_gpid(w.leader, w.name, w.role), pando.gid_gpid(p.gid), w.leader, 0, e.since
 	FROM waits e JOIN backends w ON w.pid = e.pid
 		JOIN locks h ON h.pid IS NULL AND h.granted AND h.locktype = e.locktype
 			AND (h.database, h.relation, h.page, h.tuple, h.virtualxid, h.transactionid, h.classid,

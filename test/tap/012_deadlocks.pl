@@ -92,6 +92,26 @@ foreach my $change ('ALTER TABLE own ADD COLUMN a int', 'CREATE INDEX i ON own (
 }
 is($cluster->worker(1)->safe_psql('postgres', "SELECT to_regclass('own') IS NULL"), 't', 'also on the worker');
 
+# A role that gives its sessions the names of another's and has them wait for each other: nobody's statement is cancelled for it.
+$cluster->sql('CREATE ROLE forger LOGIN; CREATE SCHEMA forged AUTHORIZATION forger; SET ROLE forger; '
+	. 'CREATE TABLE forged.one (); CREATE TABLE forged.two ()');
+my $anchor = $cluster->coordinator->background_psql('postgres', on_error_stop => 0, extra_params => ['-U', 'forger']);
+my $anchor_gpid = $anchor->query_safe('BEGIN; LOCK TABLE forged.one; SELECT citus_backend_gpid()');
+my $victim = $cluster->coordinator->background_psql('postgres', on_error_stop => 0);
+my $victim_gpid = $victim->query_safe('SELECT citus_backend_gpid()');
+my @forged = map { $cluster->coordinator->background_psql('postgres', on_error_stop => 0, extra_params => ['-U', 'forger']) } 1 .. 3;
+$forged[$_]->query_safe("SET application_name = 'citus_internal gpid=" . ($_ == 1 ? $anchor_gpid : $victim_gpid) . "'; "
+	. "SET pando.session_proof = '" . ('0' x 64) . "'; BEGIN") foreach 0 .. 2;
+$forged[2]->query_safe('LOCK TABLE forged.two');
+$victim->query_until(qr/sent/, "\\echo sent\nBEGIN; SELECT pg_sleep(3); COMMIT;\n");
+$forged[0]->query_until(qr/sent/, "\\echo sent\nLOCK TABLE forged.one;\n");
+$forged[1]->query_until(qr/sent/, "\\echo sent\nLOCK TABLE forged.two;\n");
+ok(waiting(2), 'waits under forged names');
+is($cluster->sql('SELECT check_distributed_deadlocks()'), 'f', 'are no deadlock');
+$victim->query_safe('SELECT 1');
+is($victim->{stderr}, '', 'and end no other statement');
+$cluster->sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'forger'");
+
 # Begun on a worker, while there is no coordinator.
 $cluster->coordinator->stop('immediate');
 $node = $cluster->worker(1);

@@ -162,6 +162,13 @@ signature(const char *challenge, uint64 number, const char *roles, const char *s
 	return text.data;
 }
 
+char *
+access_session_proof(uint64 gpid, const char *role)
+{
+	/* Challenges are digits: it is the signature of no statement. */
+	return signature("session", gpid, role, "");
+}
+
 /* Names in hexadecimal digits: nothing in them can end the comment. */
 static char *
 role_names(List *roles)

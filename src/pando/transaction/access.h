@@ -47,6 +47,9 @@ extern bool access_role_is_out_of_reach(void);
  */
 extern char *access_act_command(Session *session, Oid role);
 
+/* The signature by which a session of that role shows whose it is (identity.c). */
+extern char *access_session_proof(uint64 gpid, const char *role);
+
 /* Asks the node for its challenge, with what is in the preamble; false: is known. */
 extern bool access_prepare(Session *session);
 

@@ -58,7 +58,7 @@
 /* A client's backends that may go on by themselves. */
 #define MOVING_QUERY                                                                     \
 	"SELECT pg_catalog.count(*) FROM pg_catalog.pg_stat_activity a, " LONG_AGO           \
-	" WHERE pando.backend_gpid(a.pid, a.application_name) = " UINT64_FORMAT              \
+	" WHERE pando.proven_gpid(a.pid, a.application_name, a.usesysid) = " UINT64_FORMAT   \
 	" AND (a.state_change > long_ago OR a.state = 'active' AND "                         \
 	"coalesce(a.wait_event_type, '') <> 'Extension' AND NOT EXISTS (SELECT FROM "        \
 	"pg_catalog.pg_locks l WHERE l.pid = a.pid AND NOT l.granted AND "                   \

@@ -2,7 +2,10 @@
  * identity.c: who a backend is in the cluster, and which distributed transaction it runs.
  *
  * The global pid of a client's backend is its node's id * 10^10 + its pid; a backend that
- * serves a session of another node carries that one's, from the application_name. Each
+ * serves a session of another node carries that one's, from the application_name. Anybody
+ * may choose such a name; what it decides (who is cancelled for a deadlock) is believed
+ * with a proof that the session is given (pando.session_proof): a signature of the global
+ * pid and the session's role, good for sessions of that role alone. Each
  * backend has a slot in shared memory with the number of the distributed transaction that
  * it is running: recovery leaves that one's prepared transactions alone.
  *
@@ -18,6 +21,7 @@
 #include "funcapi.h"
 #include "miscadmin.h"
 #include "pando/base/shared_memory.h"
+#include "pando/transaction/access.h"
 #include "pando/transaction/maintenance.h"
 #include "pando/transaction/member.h"
 #include "port/atomics.h"
@@ -32,6 +36,7 @@
 
 #define GPID_NODE_FACTOR UINT64CONST(10000000000)
 #define NAME_PREFIX "citus_internal gpid="
+#define PROOF_SIZE 65
 
 typedef struct IdentitySlot
 {
@@ -41,6 +46,8 @@ typedef struct IdentitySlot
 	char detail[512];			/* of that deadlock */
 	pg_atomic_uint64 settling;	/* a committed one that recovery is to bring to nodes */
 	pg_atomic_uint64 unsettled; /* bits of its sessions, by their number */
+	pg_atomic_uint32 proof_pid; /* whose proof it is */
+	char proof[PROOF_SIZE];		/* that it has the global pid of its name */
 } IdentitySlot;
 
 typedef struct IdentityShared
@@ -52,6 +59,7 @@ typedef struct IdentityShared
 
 static IdentityShared *shared = NULL;
 static uint64 my_number = 0;
+static char *session_proof = "";
 static emit_log_hook_type next_log_hook = NULL;
 
 bool
@@ -76,6 +84,7 @@ identity_attach(void *memory, LWLock *lock, bool fresh)
 		pg_atomic_init_u32(&shared->slots[i].victim, 0);
 		pg_atomic_init_u64(&shared->slots[i].settling, 0);
 		pg_atomic_init_u64(&shared->slots[i].unsettled, 0);
+		pg_atomic_init_u32(&shared->slots[i].proof_pid, 0);
 	}
 }
 
@@ -311,6 +320,78 @@ identity_session_name(void)
 	return name;
 }
 
+/* ------------------------------------------------------------------------------------
+ * Proofs.
+ */
+
+/* It stays when the setting goes, with a transaction or RESET ALL. */
+static void
+assign_proof(const char *proof, void *extra)
+{
+	if (proof == NULL || proof[0] == '\0' || shared == NULL ||
+		MyBackendId == InvalidBackendId)
+		return;
+	strlcpy(my_slot()->proof, proof, PROOF_SIZE);
+	pg_write_barrier();
+	pg_atomic_write_u32(&my_slot()->proof_pid, MyProcPid);
+}
+
+const char *
+identity_proof(Oid role)
+{
+	static char proof[PROOF_SIZE];
+	static Oid proven_role = InvalidOid;
+	static uint64 proven = 0;
+	uint64 gpid = xact_global_pid();
+
+	if (proven != gpid || proven_role != role)
+	{
+		strlcpy(proof, access_session_proof(gpid, GetUserNameFromId(role, false)),
+				PROOF_SIZE);
+		proven = gpid;
+		proven_role = role;
+	}
+	return proof;
+}
+
+/* Has the backend shown that it works for the client of that global pid? */
+static bool
+has_proof(int pid, uint64 gpid, Oid role)
+{
+	PGPROC *proc = BackendPidGetProc(pid);
+	const IdentitySlot *slot;
+	char *name = GetUserNameFromId(role, true);
+	char proof[PROOF_SIZE];
+
+	if (proc == NULL || proc->backendId == InvalidBackendId || name == NULL)
+		return false;
+	slot = &shared->slots[proc->backendId];
+	if (pg_atomic_read_u32((pg_atomic_uint32 *) &slot->proof_pid) != (uint32) pid)
+		return false;
+	pg_read_barrier();
+	strlcpy(proof, slot->proof, PROOF_SIZE);
+	return strcmp(proof, access_session_proof(gpid, name)) == 0;
+}
+
+PG_FUNCTION_INFO_V1(proven_gpid);
+
+/* proven_gpid(pid, application_name, role): as backend_gpid(), but a name needs a proof
+ */
+Datum
+proven_gpid(PG_FUNCTION_ARGS)
+{
+	char *name = PG_ARGISNULL(1) ? NULL : text_to_cstring(PG_GETARG_TEXT_PP(1));
+	uint64 gpid = gpid_of_name(name);
+	int pid;
+
+	if (PG_ARGISNULL(0))
+		PG_RETURN_NULL();
+	pid = PG_GETARG_INT32(0);
+	if (gpid != 0 && (PG_ARGISNULL(2) || !has_proof(pid, gpid, PG_GETARG_OID(2))))
+		name = NULL;
+	PG_RETURN_INT64((int64) identity_gpid(pid, name));
+}
+
 void
 identity_init(void)
 {
@@ -322,6 +403,12 @@ identity_init(void)
 	emit_log_hook = report_victim;
 	session_register_name(identity_session_name);
 	session_register_interrupt(raise_if_victim);
+	DefineCustomStringVariable(
+		"pando.session_proof",
+		"Proof of the global pid in a session's name; set by Pando.", NULL,
+		&session_proof, "", PGC_USERSET,
+		GUC_NO_SHOW_ALL | GUC_NO_RESET_ALL | GUC_NOT_IN_SAMPLE | GUC_DISALLOW_IN_FILE,
+		NULL, assign_proof, NULL);
 }
 
 PG_FUNCTION_INFO_V1(citus_backend_gpid);

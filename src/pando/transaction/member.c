@@ -225,12 +225,15 @@ member_settings(Member *member)
 						  quote_identifier(GetUserNameFromId(GetUserId(), false)));
 	if (has == NULL || strcmp(wanted, has) != 0)
 	{
+		const char *proof = identity_proof(session->userid);
+
 		member->statement = -1;
 		member_act(member, InvalidOid);
 		if (has != NULL && has[0] != '\0')
 			appendStringInfoString(&session->preamble, settings_reset_text());
 		if (!session->pooled && (has == NULL || has[0] != '\0'))
 			appendStringInfoString(&session->preamble, settings_base_text());
+		appendStringInfo(&session->preamble, "SET pando.session_proof = '%s';", proof);
 		appendStringInfoString(&session->preamble,
 							   session->pooled ? settings_local(wanted) : wanted);
 		set_settings(session, wanted);

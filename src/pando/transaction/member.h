@@ -82,6 +82,9 @@ extern void identity_init(void);
 extern uint64 identity_transaction_number(void);
 extern void identity_transaction_end(void);
 extern bool identity_is_node_session(void);
+
+/* What this backend sets pando.session_proof to in a session of that role. */
+extern const char *identity_proof(Oid role);
 extern bool identity_is_running(int pid, uint64 number);
 extern bool identity_serves_node(void);
 extern bool identity_is_of_past(uint64 number);

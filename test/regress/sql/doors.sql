@@ -161,6 +161,7 @@ SET citus.next_cleanup_record_id TO 1;
 SET citus.local_copy_flush_threshold TO 1;
 SET citus.remote_task_check_interval TO 1;
 SET pando.explain_task TO 1;
+SET pando.session_proof TO '';
 SET pando.shells_only TO on;
 SET pando.statement TO 1;
 RESET ALL;
