@@ -29,6 +29,10 @@ CREATE OR REPLACE FUNCTION pando.refuse_written_row(view text, shown boolean, VA
 CREATE OR REPLACE FUNCTION pando.refuse_second_row(number bigint) RETURNS boolean
 	LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'refuse_second_row';
 
+-- Of the changes that a MERGE makes of one row: there is one, or it fails.
+CREATE OR REPLACE FUNCTION pando.refuse_second_change(number bigint) RETURNS boolean
+	LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'refuse_second_change';
+
 -- Where a row of a shard is: what is to be locked travels as this. Called on the shard's node.
 CREATE OR REPLACE FUNCTION pando.row_place(tableoid oid, ctid tid, xmin xid) RETURNS text
 	LANGUAGE c STABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'row_place';

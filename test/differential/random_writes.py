@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Random INSERT, UPDATE, DELETE over the tables of test/regress/sql/compare_setup.sql, which
+"""Random INSERT, UPDATE, DELETE, MERGE over the tables of test/regress/sql/compare_setup.sql, which
 have lost columns, over views of them, also behind barriers, and several in a block with subtransactions
 and loops, as calls of public.compare_writes() of compare_write.sql: it compares what
 each returns and all tables after it with plain tables, and undoes it.
@@ -142,6 +142,39 @@ def delete():
     return f'DELETE FROM {table} {target}{sources}' + (' WHERE ' + ' AND '.join(parts) if parts else '') + returning(scope, table)
 
 
+def merge():
+    table = random.choice([name for name in TABLES if not name.startswith('wv_')])
+    columns, settable, key = TABLES[table]
+    target = alias()
+    if random.random() < 0.25:
+        name = alias()
+        rows = ', '.join(f'({random.randint(0, 40)}, {random.randint(0, 9)})' for _ in range(random.choice([1, 1, 3, 8])))
+        text, source, on = f'(VALUES {rows}) {name} (q, m)', [(name, ['q', 'm'])], f'{target}.{columns[0]} = {name}.q'
+    elif random.random() < 0.4 and key:
+        t, name = random.choice(['a', 'b']), alias()
+        text, source = f'(SELECT * FROM {t}) {name}' if random.random() < 0.3 else f'{t} {name}', [(name, SOURCES[t])]
+        on = ' AND '.join(f'{target}.{c} = {name}.{s}' for c, s in zip(key, SOURCES[t]))
+    else:
+        text, source, on = unique_source([(target, columns)], key)
+    scope, actions = [(target, columns)] + source, []
+    for _ in range(random.choice([0, 1, 1, 2])):
+        cond = ' AND ' + ' AND '.join(where(scope, 1)) if random.random() < 0.5 else ''
+        sets = ', '.join(f'{c} = {value(c, scope)}' for c in random.sample(settable, min(len(settable), random.randint(1, 2))))
+        actions.append(f'WHEN MATCHED{cond} THEN ' + random.choice([f'UPDATE SET {sets}', f'UPDATE SET {sets}', 'DELETE', 'DO NOTHING']))
+        if not cond:
+            break
+    for _ in range(random.choice([0, 1, 1, 2]) if actions else 1):
+        cond = ' AND ' + ' AND '.join(where(source, 1)) if random.random() < 0.5 else ''
+        first, rest = (key or columns[:1]), [c for c in random.sample(settable, min(len(settable), 1)) if c not in (key or columns[:1])]
+        plus = random.choice([0, 0, 1000])
+        keys = [f'{source[0][0]}.{source[0][1][min(i, len(source[0][1]) - 1)]}' + (f' + {plus}' if plus else '') for i in range(len(first))]
+        actions.append(f'WHEN NOT MATCHED{cond} THEN ' + random.choice(
+            [f'INSERT ({", ".join(first + rest)}) VALUES ({", ".join(keys + [value(c, source) for c in rest])})'] * 4 + ['DO NOTHING']))
+        if not cond:
+            break
+    return f'MERGE INTO {table} {target} USING {text} ON {on} ' + ' '.join(actions)
+
+
 def insert():
     # Not into the view without the columns of the key.
     # Where rows break a key and a view's check it is open which of them is seen first.
@@ -221,7 +254,7 @@ def statements(seed, count):
         if random.random() < 0.12:
             texts.append(block())
             continue
-        text = random.choice([insert, update, update, delete])()
+        text = random.choice([insert, update, update, delete, merge])()
         texts.append(in_with(text) if random.random() < 0.1 else text)
     return texts
 

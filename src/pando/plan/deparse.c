@@ -460,6 +460,13 @@ prepare_level(Level *level, QuirkContext *context)
 		refuse_part_values(query->targetList);
 	if (query->commandType == CMD_INSERT)
 		query->override = override_of(query);
+	foreach_ptr (MergeAction, action, query->mergeActionList)
+	{
+		if (action->commandType == CMD_UPDATE)
+			action->targetList = written_assignments(query, action->targetList);
+		else
+			refuse_part_values(action->targetList);
+	}
 	if (list_length(context->levels) == 1)
 		force_prefixes(query);
 	if (repeats_sublinks(query))

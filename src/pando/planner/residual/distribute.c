@@ -26,6 +26,7 @@
 #include "pando/planner/query/from_item.h"
 #include "pando/planner/query/hoist.h"
 #include "pando/planner/query/level_fields.h"
+#include "pando/planner/query/merge_source.h"
 #include "pando/planner/query/part.h"
 #include "pando/planner/query/query_shape.h"
 #include "pando/planner/residual/aggregate/split_aggregates.h"
@@ -411,12 +412,13 @@ is_local(Query *query)
 static void
 distribute_local_write(Query *query)
 {
-	if (query->commandType == CMD_MERGE)
-		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-						errmsg("MERGE with a distributed table is not supported yet")));
 	inline_ctes(query);
 	level_keep_ctes(query);
-	level_cut_from(query);
+	/* MERGE's condition is no filter of the source's rows: that is a query by itself. */
+	if (query->commandType == CMD_MERGE)
+		merge_source_become_subquery(query);
+	else
+		level_cut_from(query);
 	distribute_inside(query);
 }
 

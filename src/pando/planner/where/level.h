@@ -9,6 +9,7 @@
 #include "nodes/bitmapset.h"
 #include "nodes/parsenodes.h"
 #include "nodes/pg_list.h"
+#include "pando/metadata/table.h"
 #include "pando/planner/where/place.h"
 
 /* What a level puts out: its place, with the keys given as output columns. */
@@ -45,6 +46,7 @@ extern Place *place_raised(Place *place);
 extern Output *level_analyse(Query *query, Level *parent);
 extern Output *level_analyse_setop(Level *level);
 extern Output *level_analyse_write(Level *level);
+extern Output *level_analyse_merge(Level *level, const DistTable *target);
 
 /* The place of a level's FROM and WHERE. */
 extern Place *level_place(Level *level);

@@ -70,12 +70,12 @@ level_analyse_write(Level *level)
 	const DistTable *target = dist_table(rte->relid);
 	Place *place;
 
-	if (query->commandType == CMD_MERGE)
-		return output_coordinator("MERGE");
 	if (target == NULL || target->kind == TABLE_MANAGED_LOCAL)
 		return output_coordinator(psprintf("local table %s", get_rel_name(rte->relid)));
 	if (query->withCheckOptions != NIL)
 		return output_coordinator("a check option");
+	if (query->commandType == CMD_MERGE)
+		return level_analyse_merge(level, target);
 	place = level_place(level);
 	place = level_attach_expressions(level, place);
 	if (place->kind == PLACE_COORDINATOR)

@@ -84,8 +84,7 @@ is_equal(Var *column, Var *value)
 								  InvalidOid, column->varcollid);
 }
 
-/* Attribute numbers of the primary key, in a list; NIL: there is none. */
-static List *
+List *
 primary_key(Oid relid)
 {
 	Relation relation = table_open(relid, NoLock);

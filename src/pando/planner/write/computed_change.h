@@ -19,4 +19,7 @@
 extern Query *change_computed_here(Query *query, const DistTable *target,
 								   const char **why);
 
+/* Attribute numbers of the primary key, in a list; NIL: there is none. */
+extern List *primary_key(Oid relid);
+
 #endif

@@ -39,6 +39,7 @@
 #include "pando/planner/where/result_scope.h"
 #include "pando/planner/write/computed_change.h"
 #include "pando/planner/write/may_run_here.h"
+#include "pando/planner/write/merge.h"
 #include "pando/planner/write/write.h"
 
 bool
@@ -266,8 +267,7 @@ refuse_modification(const DistTable *target, Query *query, const char *why)
 		 errdetail("%s.", why ? why : "It depends on rows of other shards or tables")));
 }
 
-/* Does each shard, or each copy of the table, find all that the statement needs? */
-static bool
+bool
 can_stand_on_shards(Query *query, const DistTable *target,
 					const Distribution *distribution)
 {
@@ -381,8 +381,7 @@ plan_write(Query *query, int cursor_options, ParamListInfo params)
 	if (target == NULL || target->kind == TABLE_MANAGED_LOCAL)
 		return NULL;
 	if (query->commandType == CMD_MERGE)
-		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-						errmsg("MERGE into a distributed table is not supported yet")));
+		return plan_merge(query, target, params);
 	forget_excluded_of_views(query);
 	given = query_with_rows_written_out(query);
 	bare = query_without_target_policies(given);

@@ -44,14 +44,6 @@
 
 #define RETURNED "returned rows"
 
-typedef struct Step
-{
-	char *name;
-	Query *query;
-	List *reads; /* RangeTblEntry *, of its kept rows */
-	bool counts; /* its rows are those that the statement returns */
-} Step;
-
 /* What runs by itself: a WITH query that is a step, or the main query. */
 typedef struct Part
 {
@@ -119,8 +111,8 @@ has_cte(Query *query, const char *name)
  * Reading kept rows.
  */
 
-static RangeTblEntry *
-kept_rte(Step *step)
+RangeTblEntry *
+step_rte(Step *step)
 {
 	RangeTblEntry *rte = rte_of_output(step->name, step->query);
 
@@ -134,7 +126,7 @@ kept_rte(Step *step)
 static void
 read_kept(RangeTblEntry *rte, int depth, void *step)
 {
-	rte_become_subquery(rte, query_of_columns(kept_rte(step)));
+	rte_become_subquery(rte, query_of_columns(step_rte(step)));
 }
 
 /* ------------------------------------------------------------------------------------
@@ -310,8 +302,8 @@ make_parts(Steps *steps, Query *main)
 }
 
 /* What triggers do after a step PostgreSQL would do after the statement. */
-static void
-refuse_triggers(Oid relid)
+void
+steps_refuse_triggers(Oid relid)
 {
 	Relation relation = table_open(relid, NoLock);
 	TriggerDesc *triggers = relation->trigdesc;
@@ -338,7 +330,7 @@ check_order(const Steps *steps)
 		if (part->query->commandType == CMD_SELECT)
 			continue;
 		target = write_target(part->query);
-		refuse_triggers(target);
+		steps_refuse_triggers(target);
 		for (int j = 0; j < i; j++)
 		{
 			Change before = change_of_table(steps->parts[j].query, target);
@@ -488,18 +480,25 @@ plan_step(Step *step, ParamListInfo params)
 	return stmt;
 }
 
-static PlannedStmt *
-plan_steps(Steps *steps, Query *original, int cursor_options, ParamListInfo params)
+PlannedStmt *
+plan_steps(List *steps, Query *main, Query *original, int cursor_options,
+		   ParamListInfo params)
 {
 	List *plans = NIL;
 	PlannedStmt *stmt;
 	CustomScan *scan;
 
-	foreach_ptr (Step, step, steps->steps)
+	foreach_ptr (Step, step, steps)
 		plans =
 			lappend(plans, list_make3(makeString(step->name), makeBoolean(step->counts),
 									  plan_step(step, params)));
-	stmt = plan_any_query(steps->main, cursor_options & ~CURSOR_OPT_PARALLEL_OK, params);
+	stmt = plan_any_query(main, cursor_options & ~CURSOR_OPT_PARALLEL_OK, params);
+	/* A MERGE may have steps of its own: they are the last. */
+	if (plan_is_kind(stmt->planTree, PLAN_STEPS))
+	{
+		plans = list_concat(plans, ((CustomScan *) stmt->planTree)->custom_private);
+		stmt->planTree = outerPlan(stmt->planTree);
+	}
 	scan = fragment_scan_above(stmt->planTree, PLAN_STEPS);
 	scan->custom_private = plans;
 	stmt->planTree = &scan->scan.plan;
@@ -531,5 +530,5 @@ plan_in_steps(Query *query, int cursor_options, ParamListInfo params)
 	make_steps(&steps);
 	if (split)
 		((Step *) llast(steps.steps))->counts = true;
-	return plan_steps(&steps, query, cursor_options, params);
+	return plan_steps(steps.steps, steps.main, query, cursor_options, params);
 }

@@ -11,6 +11,26 @@
 #include "nodes/parsenodes.h"
 #include "nodes/plannodes.h"
 
+/* A plan that runs to its end before the main query. */
+typedef struct Step
+{
+	char *name;
+	Query *query;
+	List *reads; /* RangeTblEntry *, of its kept rows */
+	bool counts; /* its rows are those that the statement returns */
+} Step;
+
+/* An item of FROM for steps after it, and for the main query: the step's kept rows. */
+extern RangeTblEntry *step_rte(Step *step);
+
+/* The plan of steps (Step *), in that order, and a main query; `original`: what they are
+ * made of. */
+extern PlannedStmt *plan_steps(List *steps, Query *main, Query *original,
+							   int cursor_options, ParamListInfo params);
+
+/* Raises an error if a table has triggers that would fire too early, after a step. */
+extern void steps_refuse_triggers(Oid relid);
+
 /*
  * The plan of a statement with data-modifying WITH queries, or whose RETURNING is
  * computed here. Raises feature_not_supported where PostgreSQL's result could differ.

@@ -81,6 +81,11 @@ change_of_table(const Query *query, Oid relid)
 			return query->onConflict && query->onConflict->action == ONCONFLICT_UPDATE
 					   ? CHANGE_UPDATE
 					   : CHANGE_INSERT;
+		case CMD_MERGE:
+			return change_reaches(write_target(query), relid, true, NIL) ||
+						   change_reaches(write_target(query), relid, false, NIL)
+					   ? CHANGE_UPDATE
+					   : CHANGE_NOTHING;
 		case CMD_UPDATE:
 			return change_reaches(write_target(query), relid, true, NIL) ? CHANGE_UPDATE
 																		 : CHANGE_NOTHING;

@@ -12,6 +12,7 @@
 #include "nodes/plannodes.h"
 #include "pando/metadata/table.h"
 #include "pando/plan/fragment.h"
+#include "pando/planner/where/distribution.h"
 
 /*
  * A plan for a statement that changes a table; NULL when its target is not distributed:
@@ -65,6 +66,10 @@ extern Query *query_with_barriers_as_quals(Query *query);
  * Rows of a RETURNING that it didn't have are for nobody.
  */
 extern Query *query_with_view_checks(Query *query);
+
+/* Does each shard, or each copy of the table, find all that the statement needs? */
+extern bool can_stand_on_shards(Query *query, const DistTable *target,
+								const Distribution *distribution);
 
 /* Does each row of the table exist more than once? */
 extern bool table_has_copies(const DistTable *table);

@@ -1,0 +1,184 @@
+/*
+ * level_merge.c: where a MERGE can run.
+ *
+ * It is an outer join, from the source to the target, of which each row has one action
+ * (an inner join where nothing is inserted). On the shards each of them must make its
+ * change in the shard group in which it comes about: a row that is inserted must belong
+ * to the shard group of its source row.
+ *
+ * A source of one row (SELECT $1 AS id, VALUES (1, 2)) gives its values: a condition on
+ * such a column binds the statement as the value itself would.
+ */
+#include "pando/compat/compat.h"
+
+#include "catalog/pg_type.h"
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/optimizer.h"
+#include "parser/parsetree.h"
+#include "rewrite/rewriteManip.h"
+#include "utils/lsyscache.h"
+#include "utils/typcache.h"
+
+#include "pando/catalog/partition.h"
+#include "pando/metadata/table.h"
+#include "pando/planner/query/equality.h"
+#include "pando/planner/query/join_tree.h"
+#include "pando/planner/where/hazard.h"
+#include "pando/planner/where/key_value.h"
+#include "pando/planner/where/level.h"
+#include "pando/planner/where/place.h"
+
+/* Not joined, so that no join makes NULLs of its columns. */
+static bool
+reads_one_item(const Query *query)
+{
+	return query->jointree->fromlist == NIL ||
+		   (list_length(query->jointree->fromlist) == 1 &&
+			IsA(linitial(query->jointree->fromlist), RangeTblRef));
+}
+
+/* The value of an item's column for its only row; NULL: it isn't known. */
+static Node *
+value_of_column(const RangeTblEntry *rte, AttrNumber column)
+{
+	Query *query = rte->subquery;
+	Node *value;
+
+	if (rte->rtekind == RTE_VALUES && list_length(rte->values_lists) == 1)
+		value = list_nth(linitial(rte->values_lists), column - 1);
+	else if (rte->rtekind != RTE_SUBQUERY || query->setOperations != NULL ||
+			 query->groupingSets != NIL || query->hasTargetSRFs ||
+			 !reads_one_item(query) || column > list_length(query->targetList))
+		return NULL;
+	else
+	{
+		value = (Node *) ((TargetEntry *) list_nth(query->targetList, column - 1))->expr;
+		if (IsA(value, Var) && ((Var *) value)->varlevelsup == 0 &&
+			((Var *) value)->varattno > 0)
+			value = value_of_column(rt_fetch(((Var *) value)->varno, query->rtable),
+									((Var *) value)->varattno);
+	}
+	if (value == NULL || contain_var_clause(value) || checkExprHasSubLink(value) ||
+		contain_aggs_of_level(value, 0) || contain_windowfuncs(value) ||
+		pull_vars_of_level(value, 1) != NIL || expression_varies(value))
+		return NULL;
+	return value;
+}
+
+/* The expression with such values in the place of columns. */
+static Node *
+values_mutator(Node *node, void *context)
+{
+	Query *query = context;
+	Var *var = (Var *) node;
+	Node *value = NULL;
+
+	if (node == NULL)
+		return NULL;
+	if (IsA(node, Var) && var->varlevelsup == 0 && var->varattno > 0 &&
+		var->varno != query->resultRelation && reads_one_item(query))
+		value = value_of_column(rt_fetch(var->varno, query->rtable), var->varattno);
+	if (value != NULL)
+		return copyObject(value);
+	return expression_tree_mutator(node, values_mutator, context);
+}
+
+/* What the condition says with and without them: both are true together. */
+static List *
+quals_with_values(Query *query)
+{
+	List *quals = quals_flat(query->jointree->quals);
+
+	foreach_ptr (Node, qual, list_copy(quals))
+	{
+		if (IsA(qual, OpExpr) && !checkExprHasSubLink(qual))
+			quals = list_append_unique(quals, values_mutator(qual, query));
+	}
+	return quals;
+}
+
+/* The target as PostgreSQL's planner will join it. */
+static JoinExpr *
+target_join(Query *query)
+{
+	JoinExpr *join = makeNode(JoinExpr);
+	RangeTblRef *target = makeNode(RangeTblRef);
+
+	target->rtindex = query->resultRelation;
+	join->jointype = query->mergeUseOuterJoin ? JOIN_RIGHT : JOIN_INNER;
+	join->larg = (Node *) target;
+	join->rarg = linitial(query->jointree->fromlist);
+	join->quals = quals_as_node(quals_with_values(query));
+	return join;
+}
+
+static bool
+is_key_of_rows(Query *query, const DistTable *target, Place *place, Node *expr)
+{
+	Node *value;
+
+	if (place_has_key(place, expr, false))
+		return true;
+	value = eval_const_expressions(NULL, values_mutator(expr, query));
+	value = key_value(value, target->key_type);
+	return value != NULL && list_member(place->bound, value);
+}
+
+/* Does the change stay in the shard group of the joined row? */
+static bool
+action_stays(Query *query, const MergeAction *action, const DistTable *target,
+			 Place *place)
+{
+	if (action->commandType != CMD_INSERT && action->commandType != CMD_UPDATE)
+		return true;
+	if (!AttributeNumberIsValid(target->key))
+		return place->one_group;
+	foreach_ptr (TargetEntry, entry, action->targetList)
+	{
+		const Var *var = (const Var *) entry->expr;
+
+		if (entry->resjunk || entry->resno != target->key)
+			continue;
+		if (action->commandType == CMD_UPDATE && IsA(var, Var) &&
+			var->varno == query->resultRelation && var->varattno == target->key)
+			return true;
+		return exprType((Node *) entry->expr) == target->key_type &&
+			   is_key_of_rows(query, target, place, (Node *) entry->expr);
+	}
+	return action->commandType == CMD_UPDATE;
+}
+
+Output *
+level_analyse_merge(Level *level, const DistTable *target)
+{
+	Query *query = level->query;
+	Query joined = *query;
+	Level rows = *level;
+	Place *place;
+
+	joined.jointree = makeFromExpr(list_make1(target_join(query)), NULL);
+	/* They are evaluated for its rows, as what a query puts out is. */
+	joined.targetList = query->mergeActionList;
+	rows.query = &joined;
+	place = level_place(&rows);
+	place = level_attach_expressions(&rows, place);
+	if (place->kind == PLACE_COORDINATOR)
+		return output_at(place);
+	if ((target->kind == TABLE_REFERENCE || target->repmodel == REPMODEL_COPIES) &&
+		level_varies(&joined, place))
+		return output_coordinator("a MERGE that may come out differently for two copies");
+	place->anchor = target->relid;
+	if (target->kind == TABLE_REFERENCE)
+		return place->kind == PLACE_ANYWHERE
+				   ? output_at(place)
+				   : output_coordinator("a MERGE into a reference table from others");
+	if (place->kind != PLACE_SHARDS || place->colocation != target->colocation)
+		return output_coordinator("a MERGE of rows that are not on the shards");
+	foreach_ptr (MergeAction, action, query->mergeActionList)
+	{
+		if (!action_stays(query, action, target, place))
+			return output_coordinator("rows that go to other shards than they come from");
+	}
+	return output_at(place);
+}

@@ -1,0 +1,644 @@
+/*
+ * merge.c: MERGE into distributed and reference tables.
+ *
+ * Where each row of the source finds its match, and puts what it inserts, in its own
+ * shard group, the statement is sent whole (where/level_merge.c). Any other is made of
+ * steps (steps.h):
+ *
+ * - source: the source's rows, with a number each, read once;
+ * - matched: SELECT number, identity of t's row, action, values
+ *       FROM (SELECT *, CASE WHEN condition THEN 1 ... END AS action
+ *             FROM (SELECT ... FROM t, source WHERE condition FOR UPDATE OF t))
+ *   the rows to change are found and locked, and what becomes of them is computed here;
+ * - unmatched: the same of the source's rows whose number isn't among those;
+ * - one that fails if a row is to be changed twice;
+ * - an UPDATE, DELETE or INSERT for each such action, of the rows that have it.
+ *
+ * All is computed before anything changes. A row is known by its ctid, or by the primary
+ * key where it has several copies, as in computed_change.c.
+ */
+#include "pando/compat/compat.h"
+
+#include "access/sysattr.h"
+#include "catalog/pg_operator_d.h"
+#include "catalog/pg_type.h"
+#include "fmgr.h"
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "parser/parse_func.h"
+#include "parser/parse_oper.h"
+#include "parser/parsetree.h"
+#include "rewrite/rewriteManip.h"
+#include "utils/fmgroids.h"
+#include "utils/lsyscache.h"
+#include "utils/typcache.h"
+
+#include "pando/base/expr.h"
+#include "pando/plan/row_place.h"
+#include "pando/planner/fragment/fragment_make.h"
+#include "pando/planner/query/carried.h"
+#include "pando/planner/query/cte_use.h"
+#include "pando/planner/query/equality.h"
+#include "pando/planner/query/flatten.h"
+#include "pando/planner/query/from_item.h"
+#include "pando/planner/query/join_tree.h"
+#include "pando/planner/query/level_fields.h"
+#include "pando/planner/query/merge_source.h"
+#include "pando/planner/where/distribution.h"
+#include "pando/planner/write/computed_change.h"
+#include "pando/planner/write/merge.h"
+#include "pando/planner/write/steps.h"
+#include "pando/planner/write/write.h"
+
+typedef struct Merge
+{
+	Query *query; /* with a source that is one subquery */
+	const DistTable *table;
+	Index target;
+	Index source;
+	List *steps; /* Step * */
+	Step *rows;	 /* the source's */
+	int number;	 /* its column with the number of a row */
+	Step *matched;
+	Step *unmatched;
+	int nidentity; /* columns of `matched` after the number, followed by the action */
+	List *columns; /* for each action the int list of columns that hold its values */
+} Merge;
+
+static Step *
+add_step(Merge *merge, const char *name, Query *query)
+{
+	Step *step = palloc0(sizeof(Step));
+
+	step->name = pstrdup(name);
+	step->query = query;
+	merge->steps = lappend(merge->steps, step);
+	return step;
+}
+
+static void
+refuse(const Merge *merge, const char *why)
+{
+	ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+					errmsg("this MERGE into table \"%s\" cannot be made on its shards "
+						   "and is not supported yet",
+						   get_rel_name(merge->table->relid)),
+					errdetail("%s.", why)));
+}
+
+/* ------------------------------------------------------------------------------------
+ * Small queries and expressions.
+ */
+
+static Node *
+int4_const(int value)
+{
+	return (Node *) makeConst(INT4OID, -1, InvalidOid, sizeof(int32),
+							  Int32GetDatum(value), false, true);
+}
+
+static Node *
+is_action(Node *action, int number)
+{
+	return (Node *) make_opclause(Int4EqualOperator, BOOLOID, false, (Expr *) action,
+								  (Expr *) int4_const(number), InvalidOid, InvalidOid);
+}
+
+static Var *
+column_of(Index varno, Query *query, int number)
+{
+	return makeVarFromTargetEntry(varno, list_nth(query->targetList, number - 1));
+}
+
+/* SELECT all columns FROM (query). */
+static Query *
+query_over(Query *query, const char *name)
+{
+	Query *over = query_of_columns(rte_of_output(name, query));
+
+	rte_become_subquery(linitial(over->rtable), query);
+	return over;
+}
+
+static Query *
+read_step(Step *step)
+{
+	return query_of_columns(step_rte(step));
+}
+
+static int
+add_column(Query *query, Node *expr, const char *name)
+{
+	int number = list_length(query->targetList) + 1;
+
+	query->targetList = lappend(
+		query->targetList, makeTargetEntry((Expr *) expr, number, pstrdup(name), false));
+	return number;
+}
+
+/* row_number() OVER (PARTITION BY columns) */
+static Node *
+add_row_number(Query *query, List *columns)
+{
+	WindowFunc *number = makeNode(WindowFunc);
+	WindowClause *window = makeNode(WindowClause);
+
+	foreach_int(column, columns)
+	{
+		TargetEntry *entry = list_nth(query->targetList, column - 1);
+		SortGroupClause *clause = makeNode(SortGroupClause);
+
+		clause->tleSortGroupRef = entry->ressortgroupref = column;
+		get_sort_group_operators(exprType((Node *) entry->expr), true, true, false,
+								 &clause->sortop, &clause->eqop, NULL, &clause->hashable);
+		window->partitionClause = lappend(window->partitionClause, clause);
+	}
+	number->winfnoid = F_ROW_NUMBER;
+	number->wintype = INT8OID;
+	number->winref = window->winref = 1;
+	number->location = -1;
+	window->frameOptions = FRAMEOPTION_DEFAULTS;
+	query->windowClause = list_make1(window);
+	query->hasWindowFuncs = true;
+	return (Node *) number;
+}
+
+static bool
+changes_rows(const MergeAction *action)
+{
+	return action->commandType == CMD_UPDATE || action->commandType == CMD_DELETE;
+}
+
+static bool
+has_action(const Merge *merge, CmdType command)
+{
+	foreach_ptr (MergeAction, action, merge->query->mergeActionList)
+	{
+		if (action->commandType == command)
+			return true;
+	}
+	return false;
+}
+
+static bool
+changes_any(const Merge *merge)
+{
+	return has_action(merge, CMD_UPDATE) || has_action(merge, CMD_DELETE);
+}
+
+/* ------------------------------------------------------------------------------------
+ * Which action a row has, and its values.
+ */
+
+/* The number of the first action whose condition holds, from 1; 0: there is none. */
+static Node *
+action_of_row(const List *actions, bool matched)
+{
+	CaseExpr *choice = makeNode(CaseExpr);
+	int number = 0;
+
+	choice->casetype = INT4OID;
+	choice->location = -1;
+	choice->defresult = (Expr *) int4_const(0);
+	foreach_ptr (MergeAction, action, (List *) actions)
+	{
+		CaseWhen *when;
+
+		number++;
+		if (action->matched != matched)
+			continue;
+		if (action->qual == NULL)
+		{
+			choice->defresult = (Expr *) int4_const(number);
+			break;
+		}
+		when = makeNode(CaseWhen);
+		when->expr = (Expr *) action->qual;
+		when->result = (Expr *) int4_const(number);
+		when->location = -1;
+		choice->args = lappend(choice->args, when);
+	}
+	return choice->args == NIL ? (Node *) choice->defresult : (Node *) choice;
+}
+
+/* Columns with the values of each action's assignments, where it is the row's. */
+static void
+add_values(Merge *merge, Query *query, List *actions, bool matched, int column_of_action)
+{
+	Query *inner = ((RangeTblEntry *) linitial(query->rtable))->subquery;
+	int number = 0;
+
+	foreach_ptr (MergeAction, action, actions)
+	{
+		List *columns = NIL;
+
+		number++;
+		if (action->matched != matched)
+			continue;
+		foreach_ptr (TargetEntry, entry, action->targetList)
+		{
+			Node *mine =
+				is_action((Node *) column_of(1, inner, column_of_action), number);
+
+			columns = lappend_int(
+				columns, add_column(query, expr_if(mine, (Node *) entry->expr), "value"));
+		}
+		lfirst(list_nth_cell(merge->columns, number - 1)) = columns;
+	}
+}
+
+/* ------------------------------------------------------------------------------------
+ * The rows that match.
+ */
+
+/* Expressions for the row's identity, over the target. */
+static List *
+identity_of_row(const Merge *merge)
+{
+	List *exprs = NIL;
+
+	if (!table_has_copies(merge->table))
+		return list_make1(row_ctid_call(merge->target, 0));
+	foreach_int(number, primary_key(merge->table->relid))
+	{
+		Oid type;
+		int32 typmod;
+		Oid collation;
+
+		get_atttypetypmodcoll(merge->table->relid, number, &type, &typmod, &collation);
+		exprs =
+			lappend(exprs, makeVar(merge->target, number, type, typmod, collation, 0));
+	}
+	if (exprs == NIL)
+		refuse(merge, "The table has several copies and no primary key");
+	return exprs;
+}
+
+/* SELECT exprs FROM t, source WHERE condition FOR UPDATE OF t */
+static Query *
+found_rows(const Merge *merge, List *exprs)
+{
+	Query *found = copyObject(merge->query);
+	RangeTblEntry *rte = rt_fetch(merge->target, found->rtable);
+
+	level_become_select(found);
+	found->cteList = NIL;
+	found->hasRecursive = false;
+	lfirst(list_nth_cell(found->rtable, merge->source - 1)) =
+		rte_of_query("source", read_step(merge->rows));
+	found->jointree->fromlist =
+		list_concat(from_one(merge->target)->fromlist, from_one(merge->source)->fromlist);
+	found->targetList = columns_of(exprs);
+	found->hasSubLinks = checkExprHasSubLink((Node *) found->jointree);
+	rte->inFromCl = true;
+	rte->rellockmode = AccessShareLock;
+	if (changes_any(merge))
+	{
+		RowMarkClause *mark = makeNode(RowMarkClause);
+
+		mark->rti = merge->target;
+		mark->strength =
+			has_action(merge, CMD_DELETE) ? LCS_FORUPDATE : LCS_FORNOKEYUPDATE;
+		mark->waitPolicy = LockWaitBlock;
+		rte->rellockmode = RowShareLock;
+		found->rowMarks = list_make1(mark);
+		found->hasForUpdate = true;
+	}
+	return found;
+}
+
+static void
+find_matched(Merge *merge)
+{
+	Carried rows = {.varno = 1};
+	List *identity = (List *) carried_columns((Node *) identity_of_row(merge), &rows);
+	Node *number = carried_columns(
+		(Node *) column_of(merge->source, merge->rows->query, merge->number), &rows);
+	List *actions =
+		(List *) carried_columns((Node *) merge->query->mergeActionList, &rows);
+	Query *decided = query_over(found_rows(merge, rows.exprs), "found");
+	int action = add_column(decided, action_of_row(actions, true), "action");
+	Query *matched;
+
+	decided->hasSubLinks = checkExprHasSubLink((Node *) decided->targetList);
+	matched = query_over(decided, "decided");
+	matched->targetList = NIL;
+	(void) add_column(matched, number, "number");
+	foreach_ptr (Node, expr, identity)
+		(void) add_column(matched, expr, "identity");
+	merge->nidentity = list_length(identity);
+	(void) add_column(matched, (Node *) column_of(1, decided, action), "action");
+	add_values(merge, matched, actions, true, action);
+	matched->hasSubLinks = checkExprHasSubLink((Node *) matched->targetList);
+	merge->matched = add_step(merge, "matched", matched);
+}
+
+/* ------------------------------------------------------------------------------------
+ * Those that don't.
+ */
+
+/* NOT EXISTS (SELECT FROM matched WHERE number = the row's) */
+static Node *
+has_no_match(const Merge *merge, Query *waiting)
+{
+	SubLink *exists = makeNode(SubLink);
+	Query *match = read_step(merge->matched);
+	Var *number = column_of(1, waiting, merge->number);
+
+	number->varlevelsup = 1;
+	match->jointree->quals = (Node *) make_opclause(
+		lookup_type_cache(INT8OID, TYPECACHE_EQ_OPR)->eq_opr, BOOLOID, false,
+		(Expr *) column_of(1, match, 1), (Expr *) number, InvalidOid, InvalidOid);
+	exists->subLinkType = EXISTS_SUBLINK;
+	exists->subselect = (Node *) match;
+	exists->location = -1;
+	return (Node *) makeBoolExpr(NOT_EXPR, list_make1(exists), -1);
+}
+
+static void
+find_unmatched(Merge *merge)
+{
+	List *actions = copyObject(merge->query->mergeActionList);
+	Query *waiting = read_step(merge->rows);
+	Query *unmatched;
+	int action;
+
+	ChangeVarNodes((Node *) actions, merge->source, 1, 0);
+	waiting->jointree->quals = has_no_match(merge, waiting);
+	waiting->hasSubLinks = true;
+	action = add_column(waiting, action_of_row(actions, false), "action");
+	unmatched = query_over(waiting, "decided");
+	unmatched->targetList = NIL;
+	(void) add_column(unmatched, (Node *) column_of(1, waiting, action), "action");
+	add_values(merge, unmatched, actions, false, action);
+	unmatched->hasSubLinks = checkExprHasSubLink((Node *) unmatched->targetList);
+	merge->unmatched = add_step(merge, "unmatched", unmatched);
+}
+
+/* ------------------------------------------------------------------------------------
+ * A row is changed once.
+ */
+
+static void
+refuse_second_changes(Merge *merge)
+{
+	Query *changes = read_step(merge->matched);
+	Node *action = (Node *) column_of(1, changes, merge->nidentity + 2);
+	Oid types[] = {INT8OID};
+	Oid function = LookupFuncName(
+		list_make2(makeString("pando"), makeString("refuse_second_change")), 1, types,
+		false);
+	List *is_change = NIL;
+	List *identity = NIL;
+	Node *number;
+	int count = 0;
+
+	foreach_ptr (MergeAction, one, merge->query->mergeActionList)
+	{
+		count++;
+		if (changes_rows(one))
+			is_change = lappend(is_change, is_action(copyObject(action), count));
+	}
+	changes->jointree->quals = list_length(is_change) == 1
+								   ? linitial(is_change)
+								   : (Node *) makeBoolExpr(OR_EXPR, is_change, -1);
+	for (int i = 0; i < merge->nidentity; i++)
+		identity = lappend_int(identity, i + 2);
+	number = add_row_number(changes, identity);
+	add_column(changes,
+			   (Node *) makeFuncExpr(function, BOOLOID, list_make1(number), InvalidOid,
+									 InvalidOid, COERCE_EXPLICIT_CALL),
+			   "once");
+	(void) add_step(merge, "changed once", changes);
+}
+
+PG_FUNCTION_INFO_V1(refuse_second_change);
+
+/* pando.refuse_second_change(number of a change): true, or an error for any but the
+ * first. */
+Datum
+refuse_second_change(PG_FUNCTION_ARGS)
+{
+	if (PG_GETARG_INT64(0) > 1)
+		ereport(ERROR,
+				(errcode(ERRCODE_CARDINALITY_VIOLATION),
+				 errmsg("%s command cannot affect row a second time", "MERGE"),
+				 errhint("Ensure that not more than one source row matches any one "
+						 "target row.")));
+	PG_RETURN_BOOL(true);
+}
+
+/* ------------------------------------------------------------------------------------
+ * Changes.
+ */
+
+static Node *
+is_same(Node *a, Node *b)
+{
+	Oid equal = lookup_type_cache(exprType(a), TYPECACHE_EQ_OPR)->eq_opr;
+
+	return (Node *) make_opclause(equal, BOOLOID, false, (Expr *) a, (Expr *) b,
+								  InvalidOid, exprCollation(a));
+}
+
+/* The target's row is the one that the step's row names. */
+static List *
+same_row(const Merge *merge, Query *rows)
+{
+	List *quals = NIL;
+	int column = 2;
+
+	foreach_ptr (Node, expr, identity_of_row(merge))
+	{
+		Node *given = (Node *) column_of(2, rows, column++);
+
+		ChangeVarNodes(expr, merge->target, 1, 0);
+		quals = lappend(quals, is_same(expr, given));
+	}
+	if (!table_has_copies(merge->table))
+	{
+		Node *given = (Node *) column_of(2, rows, 2);
+		Node *ctid = (Node *) makeVar(1, SelfItemPointerAttributeNumber, TIDOID, -1,
+									  InvalidOid, 0);
+
+		quals =
+			lappend(quals, is_same(ctid, shard_ctid_call(given, merge->table->nshards)));
+	}
+	return quals;
+}
+
+/* Values that can't differ in anything if they are equal. */
+static bool
+is_plain_type(Oid type)
+{
+	return type == INT2OID || type == INT4OID || type == INT8OID || type == UUIDOID ||
+		   type == TEXTOID || type == VARCHAROID;
+}
+
+/* An assignment of what the distribution column has already. */
+static bool
+keeps_key(const Merge *merge, const TargetEntry *entry)
+{
+	const DistTable *table = merge->table;
+	Equalities *equalities = equalities_create();
+	Var *key;
+
+	if (table->key == InvalidAttrNumber || entry->resno != table->key)
+		return false;
+	key = makeVar(merge->target, table->key, table->key_type, table->key_typmod,
+				  table->key_collation, 0);
+	if (equal(equality_strip((Node *) entry->expr), key))
+		return true;
+	equalities_add(equalities, quals_flat(merge->query->jointree->quals));
+	return is_plain_type(table->key_type) &&
+		   exprType((Node *) entry->expr) == table->key_type &&
+		   equalities_same(equalities, (Node *) key, equality_strip((Node *) entry->expr),
+						   hash_family_of_type(table->key_type));
+}
+
+static List *
+assignments(const Merge *merge, const MergeAction *action, Query *rows, List *columns)
+{
+	List *result = NIL;
+	ListCell *cell;
+	ListCell *column;
+
+	forboth(cell, action->targetList, column, columns)
+	{
+		TargetEntry *entry = flatCopyTargetEntry(lfirst(cell));
+
+		if (action->commandType == CMD_UPDATE && keeps_key(merge, entry))
+			entry->expr = (Expr *) makeVar(1, entry->resno, merge->table->key_type,
+										   merge->table->key_typmod,
+										   merge->table->key_collation, 0);
+		else
+			entry->expr = (Expr *) column_of(2, rows, lfirst_int(column));
+		result = lappend(result, entry);
+	}
+	return result;
+}
+
+static Query *
+change_of_action(const Merge *merge, const MergeAction *action, int number)
+{
+	bool inserts = action->commandType == CMD_INSERT;
+	Query *rows = read_step(inserts ? merge->unmatched : merge->matched);
+	int action_column = inserts ? 1 : merge->nidentity + 2;
+	Query *change = query_new();
+	List *quals =
+		list_make1(is_action((Node *) column_of(2, rows, action_column), number));
+	List *from = from_one(2)->fromlist;
+
+	change->commandType = action->commandType;
+	change->override = action->override;
+	change->resultRelation = 1;
+	change->rtable = list_make2(copyObject(rt_fetch(merge->target, merge->query->rtable)),
+								rte_of_query("rows", rows));
+	change->targetList =
+		assignments(merge, action, rows, list_nth(merge->columns, number - 1));
+	if (!inserts)
+	{
+		from = list_concat(from_one(1)->fromlist, from);
+		quals = list_concat(same_row(merge, rows), quals);
+	}
+	change->jointree = makeFromExpr(from, quals_as_node(quals));
+	return change;
+}
+
+static void
+add_changes(Merge *merge)
+{
+	int number = 0;
+
+	foreach_ptr (MergeAction, action, merge->query->mergeActionList)
+	{
+		number++;
+		if (action->commandType != CMD_NOTHING)
+			add_step(merge,
+					 psprintf("%s of action %d",
+							  action->commandType == CMD_INSERT	  ? "insert"
+							  : action->commandType == CMD_UPDATE ? "update"
+																  : "delete",
+							  number),
+					 change_of_action(merge, action, number))
+				->counts = true;
+	}
+}
+
+/* ------------------------------------------------------------------------------------
+ * The statement.
+ */
+
+static void
+read_source(Merge *merge, RangeTblEntry *source)
+{
+	Query *query = query_over(source->subquery, "source");
+
+	merge->number = add_column(query, add_row_number(query, NIL), "number");
+	query->cteList = merge->query->cteList;
+	query->hasRecursive = merge->query->hasRecursive;
+	query->hasModifyingCTE = merge->query->hasModifyingCTE;
+	merge->rows = add_step(merge, "source", query);
+}
+
+static bool
+multiexpr_walker(Node *node, void *context)
+{
+	return node != NULL &&
+		   ((IsA(node, Param) && ((Param *) node)->paramkind == PARAM_MULTIEXPR) ||
+			expression_tree_walker(node, multiexpr_walker, context));
+}
+
+static void
+check(const Merge *merge)
+{
+	Query *query = merge->query;
+	const RangeTblEntry *rte = rt_fetch(merge->target, query->rtable);
+	List *parts = list_make2(query->jointree->quals, query->mergeActionList);
+
+	if (rte->securityQuals != NIL || query->withCheckOptions != NIL)
+		refuse(merge, "The table has row-level security");
+	if (cte_each_use_in((Node *) parts, NULL, NULL, NULL) > 0)
+		refuse(merge, "Its conditions or actions refer to a WITH query");
+	if (multiexpr_walker((Node *) query->mergeActionList, NULL))
+		refuse(merge, "It assigns several columns from one subquery");
+	steps_refuse_triggers(merge->table->relid);
+}
+
+static PlannedStmt *
+plan_computed_here(Query *query, const DistTable *target, ParamListInfo params)
+{
+	Merge merge = {.table = target, .target = query->resultRelation};
+	Query *main = query_new();
+	RangeTblEntry *source;
+
+	merge.query = query_without_join_columns(copyObject(query));
+	check(&merge);
+	source = merge_source_become_subquery(merge.query);
+	merge.source = list_length(merge.query->rtable);
+	for (int i = 0; i < list_length(merge.query->mergeActionList); i++)
+		merge.columns = lappend(merge.columns, NIL);
+	read_source(&merge, source);
+	find_matched(&merge);
+	if (has_action(&merge, CMD_INSERT))
+		find_unmatched(&merge);
+	if (changes_any(&merge))
+		refuse_second_changes(&merge);
+	add_changes(&merge);
+	main->targetList = columns_of(NIL);
+	return plan_steps(merge.steps, main, query, 0, params);
+}
+
+PlannedStmt *
+plan_merge(Query *query, const DistTable *target, ParamListInfo params)
+{
+	Query *bare = query_without_target_policies(query);
+	Distribution distribution = distribution_of_query(bare);
+	Fragment *fragment;
+
+	if (!can_stand_on_shards(bare, target, &distribution))
+		return plan_computed_here(query, target, params);
+	fragment = fragment_from_query(bare, &distribution);
+	fragment->anchor = target->relid;
+	return fragment_planned_stmt(query, fragment);
+}
