@@ -103,11 +103,12 @@ $$;
 
 CREATE OR REPLACE FUNCTION pando.create_table_command(rel regclass, for_shard boolean) RETURNS text
 	LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
-	SELECT format('CREATE %sTABLE %s (%s)%s%s',
+	SELECT format('CREATE %sTABLE %s (%s)%s%s%s',
 		CASE c.relpersistence WHEN 'u' THEN 'UNLOGGED ' ELSE '' END, rel,
 		(SELECT string_agg(pando.column_definition(rel, a.attnum, for_shard), ', '
 				ORDER BY a.attnum)
 			FROM pg_attribute a WHERE a.attrelid = rel AND a.attnum > 0),
+		' PARTITION BY ' || pg_get_partkeydef(rel),
 		(SELECT format(' USING %I', am.amname) FROM pg_am am WHERE am.oid = c.relam),
 		' WITH (' || nullif(concat_ws(', ', pando.option_list(c.reloptions),
 			(SELECT pando.option_list(tc.reloptions, 'toast.') FROM pg_class tc
@@ -232,7 +233,7 @@ CREATE OR REPLACE FUNCTION pando.table_definition_steps(rel regclass, for_shard 
 				(2, CASE WHEN t.tgenabled <> 'O' THEN format('ALTER TABLE %s %s TRIGGER %I', rel,
 					CASE t.tgenabled WHEN 'D' THEN 'DISABLE' WHEN 'A' THEN 'ENABLE ALWAYS'
 					ELSE 'ENABLE REPLICA' END, t.tgname) END)) x(part, command)
-		WHERE t.tgrelid = rel AND NOT t.tgisinternal AND x.command IS NOT NULL
+		WHERE t.tgrelid = rel AND NOT t.tgisinternal AND t.tgparentid = 0 AND x.command IS NOT NULL
 		UNION ALL
 		SELECT 1, 11, d.objsubid, format('COMMENT ON %s IS %L', CASE WHEN d.objsubid = 0
 			THEN format('TABLE %s', rel) ELSE format('COLUMN %s.%I', rel, a.attname) END,
@@ -252,6 +253,10 @@ CREATE OR REPLACE FUNCTION pando.table_definition_steps(rel regclass, for_shard 
 		FROM pg_index x JOIN pg_description d
 			ON d.classoid = 'pg_class'::regclass AND d.objoid = x.indexrelid AND d.objsubid = 0
 		WHERE NOT for_shard AND x.indrelid = rel
+		UNION ALL
+		SELECT 1, 14, 0, format('ALTER TABLE %s ATTACH PARTITION %s %s', h.inhparent::regclass, rel,
+			pg_get_expr(c.relpartbound, rel))
+		FROM pg_class c JOIN pg_inherits h ON h.inhrelid = c.oid WHERE c.oid = rel AND c.relispartition
 		UNION ALL
 		SELECT 2, 1, n.oid, pando.constraint_command(n.oid)
 		FROM pg_constraint n WHERE n.conrelid = rel AND n.contype = 'f' AND n.conparentid = 0

@@ -50,12 +50,13 @@ typedef enum EndPlace
 /* ProcessUtility_hook */
 typedef enum UtilityPlace
 {
-	UTILITY_HOLD,	 /* a database that is to be free of our workers */
-	UTILITY_MANAGE,	 /* new local tables become usable everywhere */
-	UTILITY_DDL,	 /* schema changes */
-	UTILITY_COPY,	 /* COPY of tables with shards */
-	UTILITY_EXPLAIN, /* notes EXPLAIN's options */
-	UTILITY_NESTING, /* depth of statements */
+	UTILITY_HOLD,		/* a database that is to be free of our workers */
+	UTILITY_MANAGE,		/* new local tables become usable everywhere */
+	UTILITY_PARTITIONS, /* new partitions of distributed tables follow them */
+	UTILITY_DDL,		/* schema changes */
+	UTILITY_COPY,		/* COPY of tables with shards */
+	UTILITY_EXPLAIN,	/* notes EXPLAIN's options */
+	UTILITY_NESTING,	/* depth of statements */
 	UTILITY_PLACES
 } UtilityPlace;
 

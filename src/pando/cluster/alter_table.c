@@ -8,6 +8,7 @@
 #include "pando/compat/compat.h"
 
 #include "access/table.h"
+#include "catalog/pg_class.h"
 #include "fmgr.h"
 #include "lib/stringinfo.h"
 #include "storage/lmgr.h"
@@ -18,7 +19,9 @@
 #include "pando/base/name.h"
 #include "pando/cluster/colocation.h"
 #include "pando/cluster/convert.h"
+#include "pando/cluster/move.h"
 #include "pando/cluster/node_row.h"
+#include "pando/cluster/partitions.h"
 #include "pando/cluster/settings.h"
 #include "pando/cluster/shards.h"
 #include "pando/cluster/table_check.h"
@@ -43,7 +46,9 @@ begin_change(Oid relid)
 
 	node_require_coordinator();
 	table_check_owner(relid);
+	partitions_refuse(relid, "alter");
 	node_rows_lock(RowShareLock);
+	(void) partition_tree(relid, ShareUpdateExclusiveLock);
 	LockRelationOid(relid, ShareUpdateExclusiveLock);
 	table = dist_table_require(relid);
 	if (table->kind != TABLE_HASH)
@@ -147,8 +152,8 @@ tables_to_change(FunctionCallInfo fcinfo, const Change *change, const DistTable 
 						"other")));
 	if (cascade)
 		return members;
-	if (list_length(members) > 1 && change->shard_count != 0 && PG_ARGISNULL(4) &&
-		change->colocate_with == NULL)
+	if (list_length(members) > list_length(partition_tree(change->relid, NoLock)) &&
+		change->shard_count != 0 && PG_ARGISNULL(4) && change->colocate_with == NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("cascade_to_colocated must be given because %s is colocated with "
@@ -166,7 +171,7 @@ tables_to_change(FunctionCallInfo fcinfo, const Change *change, const DistTable 
 					   name_qualified(linitial_oid(sharded_neighbours(change->relid)))),
 			 errhint(
 				 "Set cascade_to_colocated to alter both, or drop the foreign key.")));
-	return list_make1_oid(change->relid);
+	return partition_tree(change->relid, NoLock);
 }
 
 static void
@@ -185,8 +190,10 @@ alter_tables(const Change *change, List *relids, int32 old_colocation)
 	foreach (cell, relids)
 	{
 		LockRelationOid(lfirst_oid(cell), AccessExclusiveLock);
-		specs = lappend(specs, current_spec(lfirst_oid(cell), change->column));
 	}
+	list_sort(relids, table_depth_cmp);
+	foreach (cell, relids)
+		specs = lappend(specs, current_spec(lfirst_oid(cell), change->column));
 	/* All of them go where the first one goes; checked before anything is moved. */
 	choose_group(linitial(specs), change, old_colocation, colocated);
 	foreach_ptr (TableSpec, spec, specs)
@@ -276,6 +283,11 @@ update_distributed_table_colocation(PG_FUNCTION_ARGS)
 	int32 old_colocation = table->colocation;
 	TableSpec *spec = current_spec(relid, NULL);
 
+	if (get_rel_relkind(relid) == RELKIND_PARTITIONED_TABLE)
+		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+						errmsg("cannot change the colocation of partitioned table %s",
+							   name_qualified(relid)),
+						errhint("Use alter_distributed_table().")));
 	LockRelationOid(relid, AccessExclusiveLock);
 	if (sharded_neighbours(relid) != NIL)
 		ereport(ERROR,

@@ -79,11 +79,17 @@ plain_columns(TupleDesc desc, bool with_generated)
 static bool
 shell_has_rows(Relation rel)
 {
-	Snapshot snapshot = RegisterSnapshot(GetLatestSnapshot());
-	TableScanDesc scan = table_beginscan(rel, snapshot, 0, NULL);
-	TupleTableSlot *slot = table_slot_create(rel, NULL);
-	bool found = table_scan_getnextslot(scan, ForwardScanDirection, slot);
+	Snapshot snapshot;
+	TableScanDesc scan;
+	TupleTableSlot *slot;
+	bool found;
 
+	if (rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE)
+		return false;
+	snapshot = RegisterSnapshot(GetLatestSnapshot());
+	scan = table_beginscan(rel, snapshot, 0, NULL);
+	slot = table_slot_create(rel, NULL);
+	found = table_scan_getnextslot(scan, ForwardScanDirection, slot);
 	ExecDropSingleTupleTableSlot(slot);
 	table_endscan(scan);
 	UnregisterSnapshot(snapshot);
@@ -229,7 +235,9 @@ convert_make_shells(Oid relid, List *commands)
 	xact_settle_past();
 	ObjectAddressSet(address, RelationRelationId, relid);
 	dependency_ensure(&address);
-	run_on_others(commands);
+	/* What a partition gets from its parent is not checked against the shards. */
+	commands = lcons("SET LOCAL pando.shells_only TO on", list_copy(commands));
+	run_on_others(lappend(commands, "SET LOCAL pando.shells_only TO off"));
 }
 
 void
@@ -451,7 +459,10 @@ convert_undistribute(List *relids, bool keep_shells)
 		colocations = list_append_unique_int(
 			colocations, dist_table_require(lfirst_oid(cell))->colocation);
 	foreach (cell, relids)
-		move_rows_to_shell(lfirst_oid(cell));
+	{
+		if (get_rel_relkind(lfirst_oid(cell)) != RELKIND_PARTITIONED_TABLE)
+			move_rows_to_shell(lfirst_oid(cell));
+	}
 	foreach (cell, relids)
 		shards_drop_on_nodes(lfirst_oid(cell));
 	foreach (cell, relids)

@@ -59,8 +59,8 @@ typedef struct Member
  * Which tables.
  */
 
-static int
-compare_depth(const ListCell *a, const ListCell *b)
+int
+table_depth_cmp(const ListCell *a, const ListCell *b)
 {
 	int depth_a = get_rel_relispartition(lfirst_oid(a))
 					  ? list_length(get_partition_ancestors(lfirst_oid(a)))
@@ -81,7 +81,7 @@ shard_group_tables(const DistTable *table)
 					   ? list_make1_oid(table->relid)
 					   : list_copy(dist_table_oids_of_colocation(table->colocation));
 
-	list_sort(tables, compare_depth);
+	list_sort(tables, table_depth_cmp);
 	return tables;
 }
 

@@ -28,6 +28,9 @@ extern void shard_group_move(int64 shard_id, const DistNode *source,
  * list). */
 extern List *shard_group_tables(const DistTable *table);
 
+/* Order of a list of tables' OIDs: parents before their partitions, then by OID. */
+extern int table_depth_cmp(const ListCell *a, const ListCell *b);
+
 /* Raises for transfer modes that there is no way for yet; the argument of the SQL
  * functions. */
 extern void transfer_mode_check(Oid mode);

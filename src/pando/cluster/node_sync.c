@@ -17,6 +17,7 @@
 #include "catalog/dependency.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_class.h"
+#include "catalog/pg_class.h"
 #include "catalog/pg_namespace.h"
 #include "commands/tablecmds.h"
 #include "access/xact.h"
@@ -31,6 +32,7 @@
 
 #include "pando/base/name.h"
 #include "pando/base/sql.h"
+#include "pando/cluster/move.h"
 #include "pando/cluster/node_lock.h"
 #include "pando/cluster/node_row.h"
 #include "pando/cluster/node_sync.h"
@@ -255,7 +257,8 @@ copy_reference_table(const DistNode *node, Oid relid)
 		 psprintf("SELECT pando.shards_create(%s::pg_catalog.regclass, '{" INT64_FORMAT
 				  "}', 'table')",
 				  literal, shard->id));
-	row_stream_to_node(shard_relation_require(table, shard->id), node, shard_name);
+	if (get_rel_relkind(relid) != RELKIND_PARTITIONED_TABLE)
+		row_stream_to_node(shard_relation_require(table, shard->id), node, shard_name);
 	tell(node,
 		 psprintf("SELECT pando.shards_create(%s::pg_catalog.regclass, '{" INT64_FORMAT
 				  "}', 'indexes')",
@@ -316,6 +319,8 @@ node_sync(const DistNode *node, bool first_time)
 	List *missing = reference_tables_missing(node, relids);
 
 	node_lock_tables_everywhere(missing, ExclusiveLock, first_time ? node : NULL);
+	list_sort(relids, table_depth_cmp);
+	list_sort(missing, table_depth_cmp);
 	send_identity(node);
 	tell(node, sql_join(dependency_all_commands()));
 	send_public_privileges(node);

@@ -82,12 +82,8 @@ check_kind(Relation rel)
 	Oid namespace = RelationGetNamespace(rel);
 	char *schema = get_namespace_name(namespace);
 
-	if (rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE || rel->rd_rel->relispartition)
-		refuse(rel, ERRCODE_FEATURE_NOT_SUPPORTED,
-			   rel->rd_rel->relispartition ? "It is a partition."
-										   : "It is a partitioned table.",
-			   NULL);
-	if (rel->rd_rel->relkind != RELKIND_RELATION)
+	if (rel->rd_rel->relkind != RELKIND_RELATION &&
+		rel->rd_rel->relkind != RELKIND_PARTITIONED_TABLE)
 		ereport(ERROR,
 				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
 				 errmsg("\"%s\" is not an ordinary table", RelationGetRelationName(rel)),
@@ -101,9 +97,19 @@ check_kind(Relation rel)
 	if (is_shard(rel))
 		refuse(rel, ERRCODE_WRONG_OBJECT_TYPE, "It is a shard of a distributed table.",
 			   NULL);
-	if (has_superclass(RelationGetRelid(rel)) || has_subclass(RelationGetRelid(rel)))
+	if ((has_superclass(RelationGetRelid(rel)) && !rel->rd_rel->relispartition) ||
+		(has_subclass(RelationGetRelid(rel)) &&
+		 rel->rd_rel->relkind != RELKIND_PARTITIONED_TABLE))
 		refuse(rel, ERRCODE_FEATURE_NOT_SUPPORTED, "It takes part in table inheritance.",
 			   NULL);
+}
+
+static void
+check_no_partition(Relation rel)
+{
+	if (rel->rd_rel->relispartition)
+		refuse(rel, ERRCODE_FEATURE_NOT_SUPPORTED, "It is a partition.",
+			   "Distribute the table that it is a partition of; its partitions follow.");
 }
 
 static void
@@ -132,8 +138,8 @@ check_triggers_and_rules(Relation rel)
 			   "Run ALTER TABLE ... NO FORCE ROW LEVEL SECURITY first.");
 }
 
-void
-table_check_ordinary(Relation rel)
+static void
+check_not_in_metadata(Relation rel)
 {
 	const DistTable *table;
 
@@ -151,9 +157,25 @@ table_check_ordinary(Relation rel)
 }
 
 void
+table_check_ordinary(Relation rel)
+{
+	if (rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE)
+		refuse(rel, ERRCODE_FEATURE_NOT_SUPPORTED, "It is a partitioned table.", NULL);
+	check_no_partition(rel);
+	check_not_in_metadata(rel);
+}
+
+void
 table_check_relation(Relation rel)
 {
-	table_check_ordinary(rel);
+	check_no_partition(rel);
+	table_check_partition(rel);
+}
+
+void
+table_check_partition(Relation rel)
+{
+	check_not_in_metadata(rel);
 	check_triggers_and_rules(rel);
 }
 
@@ -335,7 +357,10 @@ foreign_keys_of(Oid relid, bool outgoing)
 							  &scan_key);
 	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
 	{
-		if (((Form_pg_constraint) GETSTRUCT(tuple))->contype == CONSTRAINT_FOREIGN)
+		Form_pg_constraint form = (Form_pg_constraint) GETSTRUCT(tuple);
+
+		/* Those of partitions that follow their parents' are PostgreSQL's business. */
+		if (form->contype == CONSTRAINT_FOREIGN && !OidIsValid(form->conparentid))
 			keys = lappend(keys, foreign_key_from_tuple(tuple));
 	}
 	systable_endscan(scan);

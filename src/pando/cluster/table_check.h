@@ -32,11 +32,15 @@ typedef struct TableSpec
 /* The current user owns it; used before anything is told about the table. */
 extern void table_check_owner(Oid relid);
 
-/* An ordinary table that is not in the metadata. */
+/* An ordinary table, not partitioned, that is not in the metadata. */
 extern void table_check_ordinary(Relation rel);
 
-/* The same, with nothing that shards can't keep. */
+/*
+ * A table, partitioned or not, that is not in the metadata and has nothing that shards
+ * can't keep; no partition, which is distributed along with its parent (the second).
+ */
 extern void table_check_relation(Relation rel);
+extern void table_check_partition(Relation rel);
 
 /* Finds the distribution column and fills in the key of the spec. */
 extern void table_check_key(Relation rel, const char *column, TableSpec *spec);

@@ -28,6 +28,7 @@
 #include "pando/cluster/convert.h"
 #include "pando/cluster/local_table.h"
 #include "pando/cluster/node_row.h"
+#include "pando/cluster/partitions.h"
 #include "pando/cluster/settings.h"
 #include "pando/cluster/shards.h"
 #include "pando/cluster/table_check.h"
@@ -115,13 +116,13 @@ shard_count_argument(FunctionCallInfo fcinfo, int number)
 static void
 distribute(Relation rel, TableSpec *spec)
 {
-	table_check_unique(rel, spec);
-	table_check_foreign_keys(rel, spec, NIL);
-	shards_check_replication(spec);
+	List *specs;
+
 	table_close(rel, NoLock);
+	specs = partition_specs(spec);
+	shards_check_replication(spec);
 	colocation_register_new(spec);
-	convert_distribute(spec, true);
-	convert_foreign_keys(spec, true);
+	partitions_distribute(specs, InvalidOid);
 	if (spec->kind == TABLE_REFERENCE)
 	{
 		foreach_oid(relid, table_foreign_key_neighbours(spec->relid))
@@ -223,6 +224,7 @@ create_reference_table(PG_FUNCTION_ARGS)
 static List *
 foreign_key_closure(List *relids)
 {
+	relids = partitions_complete(relids);
 	for (int i = 0; i < list_length(relids); i++)
 	{
 		ListCell *cell;
@@ -232,7 +234,8 @@ foreign_key_closure(List *relids)
 			const DistTable *table = dist_table(lfirst_oid(cell));
 
 			if (table != NULL && table->kind != TABLE_MANAGED_LOCAL)
-				relids = list_append_unique_oid(relids, lfirst_oid(cell));
+				relids = list_concat_unique_oid(
+					relids, partitions_complete(list_make1_oid(table->relid)));
 		}
 	}
 	return relids;
@@ -244,25 +247,28 @@ undistribute_table(PG_FUNCTION_ARGS)
 {
 	Oid relid;
 	List *relids;
+	int tree;
 
 	require_argument(fcinfo, 0, "table_name");
 	relid = PG_GETARG_OID(0);
 	begin_change(relid);
 	dist_table_require(relid);
+	partitions_refuse(relid, "undistribute");
 	if (is_managed_local(relid))
 	{
 		local_table_release(relid);
 		PG_RETURN_VOID();
 	}
+	tree = list_length(partitions_complete(list_make1_oid(relid)));
 	relids = foreign_key_closure(list_make1_oid(relid));
-	if (list_length(relids) > 1 && (PG_ARGISNULL(1) || !PG_GETARG_BOOL(1)))
+	if (list_length(relids) > tree && (PG_ARGISNULL(1) || !PG_GETARG_BOOL(1)))
 		ereport(
 			ERROR,
 			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 			 errmsg("cannot undistribute %s alone because of its foreign keys",
 					name_qualified(relid)),
 			 errdetail("A foreign key connects it with %s, which is distributed.",
-					   name_qualified(list_nth_oid(relids, 1))),
+					   name_qualified(list_nth_oid(relids, tree))),
 			 errhint("Set cascade_via_foreign_keys to undistribute all %d tables that "
 					 "foreign keys connect, or drop the foreign keys.",
 					 list_length(relids))));

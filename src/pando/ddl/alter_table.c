@@ -14,6 +14,7 @@
 #include "catalog/namespace.h"
 #include "catalog/pg_attrdef.h"
 #include "catalog/pg_class.h"
+#include "catalog/pg_inherits.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
 #include "rewrite/rewriteHandler.h"
@@ -30,6 +31,7 @@
 #include "pando/ddl/local_key.h"
 #include "pando/ddl/local_shell.h"
 #include "pando/ddl/sequence.h"
+#include "pando/ddl/partition.h"
 #include "pando/ddl/shard_ddl.h"
 #include "pando/ddl/statements.h"
 #include "pando/metadata/node.h"
@@ -41,7 +43,7 @@ table_of_relation(RangeVar *relation)
 {
 	Oid relid = RangeVarGetRelid(relation, NoLock, true);
 
-	if (OidIsValid(relid) && get_rel_relkind(relid) == RELKIND_INDEX)
+	if (OidIsValid(relid) && partition_relkind_is_index(get_rel_relkind(relid)))
 		relid = IndexGetRelation(relid, true);
 	return job_table_has_shards(relid) ? relid : InvalidOid;
 }
@@ -76,9 +78,6 @@ static const struct
 } limits[] = {
 	{AT_DropColumn, NULL},
 	{AT_AlterColumnType, NULL},
-	{AT_AttachPartition, "ATTACH PARTITION"},
-	{AT_DetachPartition, "DETACH PARTITION"},
-	{AT_DetachPartitionFinalize, "DETACH PARTITION"},
 	{AT_AddInherit, "INHERIT"},
 	{AT_DropInherit, "NO INHERIT"},
 	{AT_AddOf, "ALTER TABLE ... OF"},
@@ -142,6 +141,16 @@ prepare_other_relation(DdlJob *job, const RangeVar *relation)
 		object_prepare(job);
 }
 
+/* ATTACH and DETACH PARTITION, which come alone. */
+static bool
+is_partition_command(const AlterTableStmt *stmt)
+{
+	AlterTableType subtype = linitial_node(AlterTableCmd, stmt->cmds)->subtype;
+
+	return subtype == AT_DetachPartition || subtype == AT_DetachPartitionFinalize ||
+		   (subtype == AT_AttachPartition && stmt->objtype == OBJECT_TABLE);
+}
+
 void
 alter_table_prepare(DdlJob *job)
 {
@@ -149,9 +158,15 @@ alter_table_prepare(DdlJob *job)
 	Oid relid = table_of_relation(stmt->relation);
 	AlterTableStmt *afterwards;
 
+	if (OidIsValid(relid) && is_partition_command(stmt))
+	{
+		(void) partition_command_prepare(job, relid, linitial(stmt->cmds));
+		return;
+	}
 	if (OidIsValid(relid))
 	{
 		job_add_table(job, relid);
+		partition_indexes_note(job, relid);
 		foreach_ptr (AlterTableCmd, command, stmt->cmds)
 			alter_prepare_command(job, relid, command);
 		if (job->applying && dist_table_require(relid)->managed_local)
@@ -189,7 +204,10 @@ alter_table_changed(DdlJob *job)
 	AlterTableStmt *stmt = (AlterTableStmt *) job->stmt;
 	ObjectAddress address;
 
-	if (job->applying || job->tables == NIL)
+	if (job->tables == NIL)
+		return;
+	partition_indexes_changed(job);
+	if (job->applying)
 		return;
 	foreach_ptr (AlterTableCmd, command, stmt->cmds)
 	{
@@ -249,15 +267,19 @@ void
 rename_changed(DdlJob *job)
 {
 	RenameStmt *stmt = (RenameStmt *) job->stmt;
-	PartitionRow *row;
 
 	if (stmt->renameType != OBJECT_COLUMN || job->tables == NIL)
 		return;
-	row = catalog_partition_by_relid(linitial_oid(job->tables));
-	if (row == NULL || row->partkey == NULL || strcmp(row->partkey, stmt->subname) != 0)
-		return;
-	row->partkey = stmt->newname;
-	catalog_partition_update(row);
+	foreach_oid(relid, find_all_inheritors(linitial_oid(job->tables), NoLock, NULL))
+	{
+		PartitionRow *row = catalog_partition_by_relid(relid);
+
+		if (row == NULL || row->partkey == NULL ||
+			strcmp(row->partkey, stmt->subname) != 0)
+			continue;
+		row->partkey = stmt->newname;
+		catalog_partition_update(row);
+	}
 	CommandCounterIncrement();
 }
 

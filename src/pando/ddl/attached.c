@@ -20,6 +20,7 @@
 #include "utils/syscache.h"
 
 #include "pando/ddl/constraint.h"
+#include "pando/ddl/partition.h"
 #include "pando/ddl/sequence.h"
 #include "pando/ddl/settings.h"
 #include "pando/ddl/statements.h"
@@ -188,7 +189,7 @@ attached_table(ObjectType type, List *names)
 	relid = RangeVarGetRelid(relation, NoLock, true);
 	if (OidIsValid(relid) && get_rel_relkind(relid) == RELKIND_SEQUENCE)
 		return sequence_distributed_table(relid);
-	if (OidIsValid(relid) && get_rel_relkind(relid) == RELKIND_INDEX)
+	if (OidIsValid(relid) && partition_relkind_is_index(get_rel_relkind(relid)))
 		relid = IndexGetRelation(relid, true);
 	return job_table_has_shards(relid) ? relid : InvalidOid;
 }

@@ -6,6 +6,7 @@
 #include "nodes/parsenodes.h"
 
 #include "pando/ddl/statements.h"
+#include "pando/metadata/node.h"
 
 /*
  * A local table may refer to a distributed one on the way to be distributed itself:
@@ -37,9 +38,12 @@ create_table_prepare(DdlJob *job)
 
 	foreach_ptr (RangeVar, parent, stmt->inhRelations)
 	{
-		if (OidIsValid(job_distributed_table(parent)))
-			job_refuse(job, stmt->partbound != NULL ? "PARTITION OF" : "INHERITS",
-					   "Create the table first and distribute it afterwards.");
+		if (!OidIsValid(job_distributed_table(parent)))
+			continue;
+		if (stmt->partbound == NULL)
+			job_refuse(job, "INHERITS", NULL);
+		/* It follows its parent once it is there (cluster/partitions.c). */
+		node_require_coordinator();
 	}
 	foreach_ptr (Node, element, stmt->tableElts)
 	{

@@ -230,7 +230,8 @@ walk_relation(Walk *walk, const ObjectAddress *object, Oid from_class)
 	bool distributed = dist_table(object->objectId) != NULL;
 
 	if (relkind == RELKIND_SEQUENCE || relkind == RELKIND_INDEX ||
-		relkind == RELKIND_COMPOSITE_TYPE || !OidIsValid(from_class))
+		relkind == RELKIND_PARTITIONED_INDEX || relkind == RELKIND_COMPOSITE_TYPE ||
+		!OidIsValid(from_class))
 	{
 		if (relkind == RELKIND_RELATION || relkind == RELKIND_PARTITIONED_TABLE)
 			walk_parts(walk, object);

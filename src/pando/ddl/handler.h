@@ -41,6 +41,7 @@ typedef struct DdlJob
 	List *names;			/* names fixed so far, in order (char *) */
 	List *names_given;		/* when applying: the coordinator's, in the same order */
 	List *filled;			/* new columns (char *) whose rows columns_fill() numbers */
+	List *indexes_before;	/* partition_indexes_note() */
 	const struct DdlHandler *handler;
 	DdlCall *call; /* NULL when applying */
 } DdlJob;

@@ -16,6 +16,7 @@
 #include "catalog/pg_type.h"
 
 #include "pando/ddl/handler.h"
+#include "pando/ddl/partition.h"
 #include "pando/ddl/statements.h"
 
 #define OBJECT_CREATED(tag, kind, class_id)                                              \
@@ -28,8 +29,8 @@ static const DdlHandler handlers[] = {
 	{T_AlterTableStmt, ANY_OBJECT, alter_table_prepare, alter_table_finish,
 	 alter_table_changed, .managed_local = true},
 	{T_CreateStmt, ANY_OBJECT, create_table_prepare},
-	{T_IndexStmt, ANY_OBJECT, index_create_prepare, NULL, NULL, index_create_run,
-	 .managed_local = true},
+	{T_IndexStmt, ANY_OBJECT, index_create_prepare, NULL, partition_indexes_changed,
+	 index_create_run, .managed_local = true},
 	{T_ReindexStmt, ANY_OBJECT, reindex_prepare, NULL, NULL, reindex_run},
 	{T_ClusterStmt, ANY_OBJECT, cluster_prepare, NULL, NULL, cluster_run},
 	{T_TruncateStmt, ANY_OBJECT, truncate_prepare, truncate_finish},

@@ -25,6 +25,7 @@
 #include "pando/base/sql.h"
 #include "pando/ddl/constraint.h"
 #include "pando/ddl/outside.h"
+#include "pando/ddl/partition.h"
 #include "pando/ddl/statements.h"
 #include "pando/metadata/node.h"
 #include "pando/metadata/table.h"
@@ -42,6 +43,7 @@ index_create_prepare(DdlJob *job)
 	if (!OidIsValid(relid))
 		return;
 	job_add_table(job, relid);
+	partition_indexes_note(job, relid);
 	constraint_prepare_index(job, relid, stmt);
 	if (!stmt->concurrent)
 		job_add_shards(job, relid, job->stmt);
@@ -107,7 +109,7 @@ index_table(List *names, Oid *indexid)
 	Oid relid;
 
 	*indexid = RangeVarGetRelid(makeRangeVarFromNameList(names), NoLock, true);
-	if (!OidIsValid(*indexid) || get_rel_relkind(*indexid) != RELKIND_INDEX)
+	if (!OidIsValid(*indexid) || !partition_relkind_is_index(get_rel_relkind(*indexid)))
 		return InvalidOid;
 	relid = IndexGetRelation(*indexid, true);
 	return job_table_has_shards(relid) ? relid : InvalidOid;
@@ -216,8 +218,9 @@ reindex_table(const ReindexStmt *stmt, Oid *indexid)
 	if (OidIsValid(relid) && stmt->kind == REINDEX_OBJECT_INDEX)
 	{
 		*indexid = relid;
-		relid = get_rel_relkind(relid) == RELKIND_INDEX ? IndexGetRelation(relid, true)
-														: InvalidOid;
+		relid = partition_relkind_is_index(get_rel_relkind(relid))
+					? IndexGetRelation(relid, true)
+					: InvalidOid;
 	}
 	return job_table_has_shards(relid) ? relid : InvalidOid;
 }
@@ -238,6 +241,8 @@ reindex_prepare(DdlJob *job)
 	}
 	if (!OidIsValid(relid))
 		return;
+	if (get_rel_relkind(relid) == RELKIND_PARTITIONED_TABLE)
+		job_refuse(job, "REINDEX of partitioned tables", "Name the partitions.");
 	job_add_table(job, relid);
 	if (!reindex_is_concurrent(stmt))
 		job_add_shards(job, relid, job->stmt);
@@ -309,7 +314,13 @@ cluster_prepare(DdlJob *job)
 	ClusterStmt *stmt = (ClusterStmt *) job->stmt;
 
 	if (stmt->relation != NULL)
+	{
+		Oid relid = job_distributed_table(stmt->relation);
+
+		if (OidIsValid(relid) && get_rel_relkind(relid) == RELKIND_PARTITIONED_TABLE)
+			job_refuse(job, "CLUSTER of partitioned tables", "Name the partitions.");
 		job_one_table(job, stmt->relation);
+	}
 	else
 		job->concerned = node_is_coordinator() && clustered_tables() != NIL;
 }

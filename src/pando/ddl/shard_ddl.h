@@ -29,6 +29,14 @@ typedef struct ShardMap
  */
 extern bool shard_rename_statement(Node *stmt, const ShardMap *map);
 
+/*
+ * The id in the name of a check constraint or foreign key of the shard `map` of a
+ * partition, if its parent is (or is to be) `parent`: that of the highest ancestor's
+ * shard that has it, under that name.
+ */
+extern int64 shard_constraint_shard(Oid parent, Oid child, const char *name,
+									const ShardMap *map);
+
 /* Names a relation's shard in place, qualified. */
 extern void shard_rename_range_var(RangeVar *relation, const ShardMap *map);
 

@@ -11,15 +11,19 @@
 #include "access/htup_details.h"
 #include "catalog/index.h"
 #include "catalog/namespace.h"
+#include "catalog/partition.h"
+#include "catalog/pg_constraint.h"
 #include "catalog/pg_class.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "parser/parse_type.h"
 #include "parser/parser.h"
 #include "utils/lsyscache.h"
+#include "utils/syscache.h"
 
 #include "tcop/utility.h"
 #include "pando/base/name.h"
+#include "pando/ddl/partition.h"
 #include "pando/ddl/shard_ddl.h"
 
 /* <name>_<shardid>; NULL stays NULL. */
@@ -72,7 +76,7 @@ shard_rename_range_var(RangeVar *relation, const ShardMap *map)
 	Oid table = relid;
 	int64 shard_id;
 
-	if (get_rel_relkind(relid) == RELKIND_INDEX)
+	if (partition_relkind_is_index(get_rel_relkind(relid)))
 		table = IndexGetRelation(relid, false);
 	shard_id = shard_map_find(map, table);
 	relation->catalogname = NULL;
@@ -248,10 +252,53 @@ column_replace_serial(ColumnDef *column)
 	return false;
 }
 
+/* Has the table a check constraint or foreign key of that name? */
+static bool
+has_inheritable(Oid relid, const char *name)
+{
+	Oid id = get_relation_constraint_oid(relid, name, true);
+	HeapTuple tuple;
+	bool found;
+
+	if (!OidIsValid(id))
+		return false;
+	tuple = SearchSysCache1(CONSTROID, ObjectIdGetDatum(id));
+	if (!HeapTupleIsValid(tuple))
+		return false;
+	found = ((Form_pg_constraint) GETSTRUCT(tuple))->contype == CONSTRAINT_CHECK ||
+			((Form_pg_constraint) GETSTRUCT(tuple))->contype == CONSTRAINT_FOREIGN;
+	ReleaseSysCache(tuple);
+	return found;
+}
+
+int64
+shard_constraint_shard(Oid parent, Oid child, const char *name, const ShardMap *map)
+{
+	Oid owner = child;
+
+	while (OidIsValid(parent) && has_inheritable(parent, name))
+	{
+		owner = parent;
+		parent = get_rel_relispartition(parent) ? get_partition_parent(parent, true)
+												: InvalidOid;
+	}
+	return shard_map_find(map, owner);
+}
+
+/* A partition's constraints that are its parent's have that name on shards as well. */
+static char *
+rename_constraint_name(const char *name, const ShardMap *map)
+{
+	if (name == NULL || !get_rel_relispartition(map->relid))
+		return shard_rename(name, map);
+	return name_shard(name, shard_constraint_shard(get_partition_parent(map->relid, true),
+												   map->relid, name, map));
+}
+
 static void
 rename_constraint(Constraint *constraint, const ShardMap *map)
 {
-	constraint->conname = shard_rename(constraint->conname, map);
+	constraint->conname = rename_constraint_name(constraint->conname, map);
 	constraint->indexname = shard_rename(constraint->indexname, map);
 	if (constraint->pktable != NULL)
 		shard_rename_range_var(constraint->pktable, map);
@@ -340,7 +387,9 @@ rename_alter_command(AlterTableCmd *command, const ShardMap *map)
 			continue;
 		if (alter_commands[i].name == NAME_NOWHERE)
 			return false;
-		command->name = shard_rename(command->name, map);
+		command->name = command->subtype == AT_ClusterOn
+							? shard_rename(command->name, map)
+							: rename_constraint_name(command->name, map);
 	}
 	if (command->subtype == AT_ColumnDefault && command->def != NULL &&
 		shard_default_is_sequence(command->def))
@@ -354,6 +403,8 @@ rename_alter_command(AlterTableCmd *command, const ShardMap *map)
 		rename_column((ColumnDef *) command->def, map);
 	else if (IsA(command->def, Constraint))
 		rename_constraint((Constraint *) command->def, map);
+	else if (IsA(command->def, PartitionCmd))
+		shard_rename_range_var(((PartitionCmd *) command->def)->name, map);
 	else if (command->subtype == AT_AlterColumnType)
 		rename_expression(((ColumnDef *) command->def)->raw_default, map);
 	else if (IsA(command->def, ReplicaIdentityStmt))

@@ -22,6 +22,8 @@
 #include "access/genam.h"
 #include "access/sysattr.h"
 #include "access/table.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_collation.h"
 #include "catalog/pg_operator_d.h"
 #include "catalog/pg_type.h"
 #include "fmgr.h"
@@ -126,7 +128,10 @@ same_key(Computing *computing, Oid relid)
 	return quals;
 }
 
-/* It has the ctid, for which PostgreSQL can look in each shard. */
+/*
+ * It has the ctid, for which PostgreSQL can look in each shard. Partitions number their
+ * rows each by itself: among theirs the row's place says which it is.
+ */
 static List *
 same_ctid(Computing *computing, int nshards)
 {
@@ -135,11 +140,23 @@ same_ctid(Computing *computing, int nshards)
 	Expr *ctid = (Expr *) makeVar(computing->target, SelfItemPointerAttributeNumber,
 								  TIDOID, -1, InvalidOid, 0);
 
-	return list_make2(make_opclause(TIDEqualOperator, BOOLOID, false, (Expr *) row,
-									(Expr *) given, InvalidOid, InvalidOid),
-					  make_opclause(TIDEqualOperator, BOOLOID, false, ctid,
-									(Expr *) shard_ctid_call(given, nshards), InvalidOid,
-									InvalidOid));
+	List *quals = list_make2(make_opclause(TIDEqualOperator, BOOLOID, false, (Expr *) row,
+										   (Expr *) given, InvalidOid, InvalidOid),
+							 make_opclause(TIDEqualOperator, BOOLOID, false, ctid,
+										   (Expr *) shard_ctid_call(given, nshards),
+										   InvalidOid, InvalidOid));
+
+	if (rt_fetch(computing->target, computing->query->rtable)->relkind ==
+		RELKIND_PARTITIONED_TABLE)
+	{
+		Node *place = row_place_call(computing->target);
+
+		quals = lappend(quals,
+						make_opclause(TextEqualOperator, BOOLOID, false, (Expr *) place,
+									  (Expr *) source_column(computing, place),
+									  InvalidOid, DEFAULT_COLLATION_OID));
+	}
+	return quals;
 }
 
 /* ------------------------------------------------------------------------------------
