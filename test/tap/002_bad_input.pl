@@ -11,6 +11,7 @@ my $coordinator = $cluster->coordinator;
 
 $cluster->sql(<<'END');
 CREATE TABLE parted (a int, b int) PARTITION BY RANGE (a);
+CREATE TABLE parted_1 PARTITION OF parted FOR VALUES FROM (0) TO (10);
 CREATE TABLE plain (a int, b point, c int PRIMARY KEY, d int GENERATED ALWAYS AS (c + 1) STORED);
 CREATE TABLE uniq (a int, b int UNIQUE);
 CREATE TABLE nulls (a int);
@@ -61,7 +62,7 @@ refuses('an unknown table', "SELECT create_distributed_table('nowhere', 'a')", '
 refuses('an unknown column', "SELECT create_distributed_table('plain', 'nope')", '42703', qr/nope/);
 refuses('a type without a hash function', "SELECT create_distributed_table('plain', 'b')", '42704|42883|0A000', qr/hash|point/);
 refuses('a generated column', "SELECT create_distributed_table('plain', 'd')", '0A000', qr/generated/i);
-refuses('a partitioned table', "SELECT create_distributed_table('parted', 'a')", '0A000', qr/parted/);
+refuses('a partition', "SELECT create_distributed_table('parted_1', 'a')", '0A000', qr/parted_1/);
 refuses('a temporary table', "CREATE TEMP TABLE tmp (a int); SELECT create_distributed_table('tmp', 'a')", '0A000|42809|42P16', qr/temporary/i);
 refuses('a view', "SELECT create_distributed_table('looking', 'a')", '42809|0A000', qr/looking/);
 refuses('a table twice', "SELECT create_distributed_table('done', 'a')", '42P16|42710|42809|42P07|55000', qr/already/);
