@@ -167,7 +167,10 @@ def merge():
         cond = ' AND ' + ' AND '.join(where(source, 1)) if random.random() < 0.5 else ''
         first, rest = (key or columns[:1]), [c for c in random.sample(settable, min(len(settable), 1)) if c not in (key or columns[:1])]
         plus = random.choice([0, 0, 1000])
+        known = len(source[0][1]) > 2 or text.startswith('(VALUES')
         keys = [f'{source[0][0]}.{source[0][1][min(i, len(source[0][1]) - 1)]}' + (f' + {plus}' if plus else '') for i in range(len(first))]
+        # No NULL where rows are distributed by it.
+        keys = keys if known else [f'coalesce({k}, 7)' for k in keys]
         actions.append(f'WHEN NOT MATCHED{cond} THEN ' + random.choice(
             [f'INSERT ({", ".join(first + rest)}) VALUES ({", ".join(keys + [value(c, source) for c in rest])})'] * 4 + ['DO NOTHING']))
         if not cond:
