@@ -228,12 +228,29 @@ transfer_here(const Transfer *transfer, Oid relid, int64 shard_id, const DistNod
 	xact_wrote_locally();
 }
 
+/* What has the shard's name on another node may be a table of somebody else's. */
+static void
+require_shard_of(const Transfer *transfer, int64 shard_id, const DistNode *source)
+{
+	char *found = xact_value_from_node(
+		source, psprintf("SELECT pando.relation_shard_id(%s::pg_catalog.regclass)",
+						 quote_literal_cstr(transfer->relation)));
+
+	if (found == NULL || strcmp(found, psprintf(INT64_FORMAT, shard_id)) != 0)
+		ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+						errmsg("%s on node %s:%d is not shard " INT64_FORMAT,
+							   transfer->relation, source->host, source->port, shard_id),
+						errdetail("Its table's owner doesn't own it, or it is gone.")));
+}
+
 void
 shard_transfer(Oid relid, int64 shard_id, const DistNode *source, const DistNode *target)
 {
 	Transfer transfer = transfer_describe(relid, shard_id);
 	int32 here = node_local_group();
 
+	if (source->group != here)
+		require_shard_of(&transfer, shard_id, source);
 	if (target->group == here)
 		transfer_here(&transfer, relid, shard_id, source);
 	else if (source->group == here)

@@ -162,13 +162,15 @@ column_name_to_column(PG_FUNCTION_ARGS)
 	return column_checked(PG_GETARG_OID(0), PG_GETARG_TEXT_PP(1));
 }
 
-/* Shard id of a shard's table on this node; NULL for any other relation. */
+/* Shard id of a shard's table on this node; NULL for any other relation, and for one that
+ * only has a shard's name. */
 Datum
 relation_shard_id(PG_FUNCTION_ARGS)
 {
 	int64 shard_id;
 
-	if (!relation_is_shard(PG_GETARG_OID(0), &shard_id, NULL))
+	if (!relation_is_shard(PG_GETARG_OID(0), &shard_id, NULL) ||
+		!relation_has_shell_rights(PG_GETARG_OID(0)))
 		PG_RETURN_NULL();
 	PG_RETURN_INT64(shard_id);
 }

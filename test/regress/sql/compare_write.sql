@@ -356,7 +356,7 @@ INSERT INTO w_kept (k, d, t) VALUES (10, 3, 'kept') ON CONFLICT (k) DO UPDATE SE
 INSERT INTO w_kept (k, d, t) VALUES (10, -3, 'kept');
 INSERT INTO w_kept (k, d, t) VALUES (24, 3, 'kept'), (30, 4, 'kept') ON CONFLICT (k) DO UPDATE SET d = excluded.d;
 INSERT INTO w_kept (k, d, t) VALUES (24, 3, NULL);
-INSERT INTO w_kept (k, d, t) SELECT k, d - 10, t FROM w WHERE k < 20 ON CONFLICT (k) DO UPDATE SET d = excluded.d;
+INSERT INTO w_kept (k, d, t) SELECT k, d - 100, t FROM w WHERE k < 20 AND d > 0 AND t IS NOT NULL ON CONFLICT (k) DO UPDATE SET d = excluded.d;
 INSERT INTO w_kept (k, d, t) SELECT k, 5, 'five' FROM w WHERE k < 25 ON CONFLICT (k) DO UPDATE SET d = excluded.d, t = excluded.t;
 UPDATE w_kept SET d = d - 1 WHERE k = 10 RETURNING k, d;
 UPDATE w_kept SET d = d - 10 WHERE k = 10;

@@ -111,6 +111,30 @@ SET SESSION AUTHORIZATION doors_victim;
 SELECT * FROM doors.bait_1470401;
 RESET SESSION AUTHORIZATION;
 SELECT citus_set_node_property('127.0.0.1', :coordinator, 'shouldhaveshards', false);
+-- The same from worker to worker.
+SELECT nodeport AS other FROM pg_dist_node WHERE groupid = 2 \gset
+SET SESSION AUTHORIZATION doors_guest;
+SET citus.next_shard_id TO 1470402;
+CREATE TABLE doors.hook (k int PRIMARY KEY, secret text);
+SELECT create_distributed_table('doors.hook', 'k', colocate_with => 'none');
+RESET SESSION AUTHORIZATION;
+SELECT nodeport AS source, CASE nodeport WHEN :worker THEN :other ELSE :worker END AS target FROM citus_shards WHERE shardid = 1470402 \gset
+\c - postgres - :source
+CREATE TABLE doors.bait_1470402 (k int PRIMARY KEY, secret text);
+ALTER TABLE doors.bait_1470402 OWNER TO doors_victim;
+\c - postgres - :coordinator
+SET client_min_messages TO warning;
+SET citus.enable_ddl_propagation TO off;
+ALTER TABLE doors.hook RENAME TO bait;
+RESET citus.enable_ddl_propagation;
+SELECT DISTINCT result FROM run_command_on_workers('ALTER TABLE doors.hook RENAME TO bait');
+\set VERBOSITY sqlstate
+SELECT citus_move_shard_placement(1470402, '127.0.0.1', :source, '127.0.0.1', :target, 'block_writes');
+\set VERBOSITY terse
+\c - postgres - :source
+DROP TABLE doors.bait_1470402;
+\c - postgres - :coordinator
+SET client_min_messages TO warning;
 DROP SCHEMA doors CASCADE;
 DROP OWNED BY doors_guest;
 DROP ROLE doors_guest, doors_victim;
