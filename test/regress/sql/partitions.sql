@@ -5,7 +5,7 @@
 SET client_min_messages = warning;
 DROP SCHEMA twice CASCADE;
 
--- On a new node, after a move, and back: refused by name where there is no way.
+-- After a move, altered, and back; refused by name where there is no way.
 \set VERBOSITY terse
 CREATE SCHEMA parts;
 SET search_path TO parts;
