@@ -31,6 +31,7 @@
 #include "pando/planner/local/all_here.h"
 #include "pando/planner/fragment/column_stats.h"
 #include "pando/planner/residual/cut.h"
+#include "pando/planner/residual/decorrelate.h"
 #include "pando/planner/residual/distribute.h"
 #include "pando/planner/where/distribution.h"
 #include "pando/planner/fragment/estimate.h"
@@ -62,6 +63,10 @@
 #include "pando/planner/write/steps.h"
 #include "pando/planner/local/union_size.h"
 #include "pando/planner/write/write.h"
+
+/* PostgreSQL takes each lookup of a subplan for the first, of a join's inner side for one
+ * of many. */
+#define LOOKUPS_OF_SUBPLAN 10
 
 bool plan_shells = false;
 
@@ -95,6 +100,26 @@ plan_one_fragment(Query *query, const Distribution *distribution, const char *so
 	return fragment_planned_stmt(query, fragment);
 }
 
+/*
+ * An index on another column than the key is one for each shard: a correlated aggregate
+ * that looks its rows up there looks as often as there are shards. Computed for all
+ * values at once it may be cheaper; PostgreSQL's costs of both tell.
+ */
+static PlannedStmt *
+plan_joined_aggregates(Query *query, PlannedStmt *stmt, const char *source,
+					   int cursor_options, ParamListInfo params)
+{
+	Query *joined = copyObject(query);
+	PlannedStmt *other;
+
+	if (!query_join_aggregates(joined) || !query_use_all_here(joined))
+		return stmt;
+	other = plan_locally(joined, source, cursor_options, params);
+	return other->planTree->total_cost * LOOKUPS_OF_SUBPLAN < stmt->planTree->total_cost
+			   ? other
+			   : stmt;
+}
+
 /* The plan of a SELECT that needs no other node; NULL: it does. EXPLAIN shows tasks. */
 static PlannedStmt *
 plan_all_here(Query *query, const char *source, int cursor_options, ParamListInfo params)
@@ -108,6 +133,7 @@ plan_all_here(Query *query, const char *source, int cursor_options, ParamListInf
 	if (!query_use_all_here(copy))
 		return NULL;
 	stmt = plan_locally(copy, source, cursor_options, params);
+	stmt = plan_joined_aggregates(query, stmt, source, cursor_options, params);
 	plan_add_relations(stmt, query);
 	counter_add(COUNTER_QUERY_MULTI);
 	return stmt;

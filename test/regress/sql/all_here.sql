@@ -100,6 +100,31 @@ END $$;
 SELECT rows_of('SELECT FROM ' || shards_of('b') || ' WHERE id = 3 AND x = 2 AND k = 3');
 DROP FUNCTION shards_of(text), plan_of(text), rows_of(text);
 
+-- A correlated aggregate by another column than the key: not looked up in each shard for each row.
+CREATE TABLE lookups (k int, part int, n int);
+SELECT create_distributed_table('lookups', 'k', colocate_with => 'a');
+INSERT INTO lookups SELECT i, i % 2000, i % 7 FROM generate_series(1, 40000) i;
+CREATE INDEX lookups_part ON lookups (part);
+CREATE TABLE local_lookups AS SELECT * FROM lookups;
+CREATE INDEX ON local_lookups (part);
+VACUUM ANALYZE lookups, local_lookups;
+BEGIN;
+SELECT count(*), sum(k) FROM lookups l WHERE part < 40 AND n < (SELECT 0.5 * avg(n) FROM lookups i WHERE i.part = l.part);
+SELECT sum(pg_stat_get_xact_numscans(('dist.lookups_part_' || shardid)::regclass)) <= 2 * 40 * count(*) AS once_for_each_part
+	FROM pg_dist_shard WHERE logicalrelid = 'lookups'::regclass;
+COMMIT;
+SELECT count(*), sum(k) FROM local_lookups l WHERE part < 40 AND n < (SELECT 0.5 * avg(n) FROM local_lookups i WHERE i.part = l.part);
+DROP TABLE lookups, local_lookups;
+SELECT compare($$
+SELECT id FROM a WHERE x > (SELECT avg(x) FROM b WHERE b.x = a.x + 1);
+SELECT id FROM a WHERE id > 3 AND v < (SELECT 20 * max(f)::numeric FROM b WHERE b.x = a.x AND b.id <> 7);
+SELECT id FROM a WHERE x IN (SELECT x FROM b WHERE b.id < (SELECT sum(e.k) FROM e WHERE e.x = b.x));
+SELECT id FROM a LEFT JOIN b USING (id) WHERE a.x <= (SELECT min(x) FROM b c WHERE c.id = b.id);
+SELECT id FROM a WHERE x > (SELECT count(*) FROM b WHERE b.x = a.id);
+SELECT id, (SELECT count(*) FROM b WHERE b.x = a.x AND b.id < (SELECT max(e.k) FROM e WHERE e.x = b.x)) FROM a;
+WITH w AS (SELECT * FROM b) SELECT id FROM a WHERE x < (SELECT sum(x) FROM w WHERE w.id = a.id);
+$$);
+
 -- Rows of this transaction; rights of columns; a table's whole rows.
 BEGIN;
 INSERT INTO a (k, id, x) VALUES (1, 100001, 1), (2, 100001, 1), (3, 100001, 1);

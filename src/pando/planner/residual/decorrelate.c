@@ -584,14 +584,27 @@ split_or(Node *qual)
 	return list_concat(result, more);
 }
 
+static bool
+may_decorrelate(Query *query)
+{
+	return query->setOperations == NULL && query->jointree->fromlist != NIL &&
+		   !level_has_row_security(query) && query->rowMarks == NIL;
+}
+
+static void
+put_quals(Query *query, List *quals)
+{
+	query->jointree->quals = quals_as_node(quals);
+	query->hasSubLinks = true;
+}
+
 bool
 level_decorrelate(Query *query)
 {
 	List *quals = NIL;
 	bool changed = false;
 
-	if (query->setOperations != NULL || query->jointree->fromlist == NIL ||
-		level_has_row_security(query) || query->rowMarks != NIL)
+	if (!may_decorrelate(query))
 		return false;
 	foreach_ptr (Node, qual, quals_flat(query->jointree->quals))
 	{
@@ -607,9 +620,48 @@ level_decorrelate(Query *query)
 		quals = list_concat(quals, instead);
 	}
 	if (changed)
+		put_quals(query, quals);
+	return changed;
+}
+
+static bool
+join_aggregates_walker(Node *node, void *context)
+{
+	Query *query = (Query *) node;
+	List *quals = NIL;
+	bool changed = false;
+
+	if (node == NULL)
+		return false;
+	if (!IsA(node, Query))
+		return expression_tree_walker(node, join_aggregates_walker, context);
+	query_tree_walker(query, join_aggregates_walker, context, 0);
+	if (query->commandType != CMD_SELECT || !query->hasSubLinks ||
+		!may_decorrelate(query))
+		return false;
+	foreach_ptr (Node, qual, quals_flat(query->jointree->quals))
 	{
-		query->jointree->quals = quals_as_node(quals);
-		query->hasSubLinks = true;
+		SubLink *sublink = only_sublink(qual);
+		List *instead = NIL;
+
+		if (sublink != NULL && sublink->subLinkType == EXPR_SUBLINK)
+			instead = decorrelated(query, qual);
+		changed |= instead != NIL;
+		quals = list_concat(quals, instead != NIL ? instead : list_make1(qual));
 	}
+	if (changed)
+	{
+		put_quals(query, quals);
+		*(bool *) context = true;
+	}
+	return false;
+}
+
+bool
+query_join_aggregates(Query *query)
+{
+	bool changed = false;
+
+	(void) join_aggregates_walker((Node *) query, &changed);
 	return changed;
 }

@@ -16,4 +16,10 @@
  */
 extern bool level_decorrelate(Query *query);
 
+/*
+ * Of all levels the correlated aggregates alone, which PostgreSQL computes row by row
+ * (EXISTS it makes a join itself). False: nothing changed.
+ */
+extern bool query_join_aggregates(Query *query);
+
 #endif
