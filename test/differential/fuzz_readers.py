@@ -215,10 +215,10 @@ def elements():
             f"SELECT pando.lock_waits(), pando.global_pid((e ->> 'pid')::int, 1, e ->> 'application_name') FROM jsonb_array_elements('{text}') e", b'')
 
 
-# Internal errors of PostgreSQL's own receive functions, which COPY (FORMAT binary) raises as well; that of int4multirange
-# (type 4451 = 0x1163) asks for as much memory as it is told that there are ranges.
+# Internal errors of PostgreSQL's own receive functions, which COPY (FORMAT binary) raises as well; those of polygon and of
+# int4multirange (type 4451 = 0x1163) ask for as much memory as they are told that there are points or ranges.
 CORE = re.compile('XX000: (unsupported (jsonb|jsonpath) version number|invalid (size of )?(tsvector|tsquery)|position information is misordered|(unrecognized|invalid) tsquery'
-                  '|invalid memory alloc request size .*00001163|invalid length in external|cache lookup failed for type|tsvector position)')
+                  '|invalid memory alloc request size .*(polygon|00001163)|invalid length in external|cache lookup failed for type|tsvector position)')
 
 KINDS = [result] * 8 + [lengths, exchange, exchange, exchange, argument, send, distinct, distinct, partial, final, application_name, acting, ctids, elements]
 
