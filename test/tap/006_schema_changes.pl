@@ -128,6 +128,8 @@ foreach my $statement (
 	'VACUUM (FULL, ANALYZE) another.sales',
 	"DO \$\$ BEGIN EXECUTE 'ALTER TABLE another.sales ADD done bool'; CREATE INDEX done ON another.sales (done); END \$\$",
 	'ALTER TABLE app.kinds ADD at timestamptz DEFAULT now()',
+	'ALTER TABLE app.kinds ADD r float NOT NULL DEFAULT random()',
+	'ALTER TABLE app.lines ADD number bigserial',
 	'BEGIN; ALTER TABLE app.lines ADD a int; SAVEPOINT s; ALTER TABLE app.lines ADD b int; ROLLBACK TO s; CREATE INDEX ON app.lines (a); COMMIT',
 	'BEGIN; ALTER TABLE app.lines DROP a; ROLLBACK')
 {
@@ -148,7 +150,6 @@ foreach (
 	[ 'CREATE TABLE app.child () INHERITS (app.lines)', 'INHERITS' ],
 	[ 'CREATE RULE r AS ON INSERT TO app.lines DO INSTEAD NOTHING', 'RULE' ],
 	[ 'CREATE TRIGGER t BEFORE INSERT ON app.lines FOR EACH ROW EXECUTE FUNCTION suppress_redundant_updates_trigger()', 'TRIGGER' ],
-	[ 'ALTER TABLE app.kinds ADD r float DEFAULT random()', 'volatile' ],
 	[ 'ALTER TABLE another.sales ADD CHECK (kind > 1)', 'violated' ])
 {
 	my ($statement, $word) = @$_;
