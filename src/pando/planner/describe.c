@@ -112,6 +112,8 @@ append_fragments(StringInfo out)
 		appendStringInfo(out, "%s%d", number > 0 ? "\n" : "", number + 1);
 		if (fragment->choice == SHARDS_BY_KEY)
 			append_keys(out, fragment->keys);
+		if (fragment->merges)
+			appendStringInfoString(out, " by node");
 		number++;
 		appendStringInfo(
 			out, ": %s%s%s",

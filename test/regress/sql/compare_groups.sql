@@ -58,3 +58,25 @@ PREPARE grouped(int, text) AS SELECT many + $1, count(*) FILTER (WHERE few = $2)
 CREATE TEMP TABLE first AS EXECUTE grouped(3, 'f1');
 SELECT count(*) FROM (TABLE first EXCEPT SELECT many + 3, count(*) FILTER (WHERE few = 'f1'), avg(v * 3) FROM plain.g WHERE v > 3 GROUP BY many + 3) e;
 SELECT count(*) FROM first;
+
+-- What every task would read in full is read once per node where it outweighs what joins of shards gain from being small.
+SET search_path = dist, public;
+CREATE TABLE orders_here (k int, x int);
+CREATE TABLE items_here (k int, n int);
+CREATE TABLE read_again (x int, n int);
+CREATE TABLE read_again_small (x int, n int);
+SET citus.shard_count = 4;
+SELECT create_distributed_table('orders_here', 'k'), create_distributed_table('items_here', 'k', colocate_with => 'orders_here'),
+	create_reference_table('read_again'), create_reference_table('read_again_small');
+INSERT INTO orders_here SELECT i, i % 12000 FROM generate_series(1, 40000) i;
+INSERT INTO items_here SELECT i, i % 7 FROM generate_series(1, 40000) i;
+INSERT INTO read_again SELECT i, i % 3 FROM generate_series(0, 11999) i;
+INSERT INTO read_again_small SELECT i, i % 3 FROM generate_series(0, 99) i;
+VACUUM ANALYZE orders_here, items_here, read_again, read_again_small;
+SELECT t, query_fragments ~ 'by node' AS once_per_node FROM unnest(ARRAY['read_again', 'read_again_small']) t,
+	pando.query_fragments(format('SELECT r.n, sum(i.n) FROM dist.orders_here o JOIN dist.items_here i USING (k) JOIN dist.%I r USING (x) GROUP BY r.n', t));
+SELECT r.n, count(*), sum(i.n) FROM orders_here o JOIN items_here i USING (k) JOIN read_again r USING (x) GROUP BY r.n ORDER BY r.n;
+SELECT k % 12000 % 3 AS n, count(*), sum(k % 7) FROM generate_series(1, 40000) k GROUP BY 1 ORDER BY 1;
+DROP TABLE orders_here, items_here, read_again, read_again_small;
+RESET citus.shard_count;
+RESET search_path;

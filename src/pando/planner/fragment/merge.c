@@ -26,6 +26,11 @@
 
 /* Of a table without statistics. */
 #define DEFAULT_TUPLES 1000
+/*
+ * A row that each task reads again costs its share of the whole; one of larger joins
+ * costs only what they are slower for their size.
+ */
+#define READ_AGAIN 2
 
 typedef struct Merge
 {
@@ -136,5 +141,5 @@ merge_is_better(Query *query)
 		return false;
 	if (merge.sharded == 1)
 		return merge.others || query->hasAggs || query->groupClause != NIL;
-	return merge.other_rows * merge.parts > merge.sharded_rows;
+	return merge.other_rows * merge.parts * READ_AGAIN > merge.sharded_rows;
 }
