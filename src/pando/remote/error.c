@@ -1,10 +1,10 @@
 /*
  * error.c: a node's errors and notices become this backend's.
  *
- * This is the one place where it happens. SQLSTATE, message, detail, hint and context are
- * kept; the node is named in the context. libpq's notice receiver may be called in the
- * middle of libpq's work, so notices are queued there and reported when libpq has
- * returned.
+ * This is the one place where it happens. SQLSTATE, message, detail, hint, context and
+ * the names in fields are kept; the node is named in the context. libpq's notice receiver
+ * may be called in the middle of libpq's work, so notices are queued there and reported
+ * when libpq has returned.
  */
 #include "pando/compat/compat.h"
 
@@ -90,6 +90,23 @@ sqlstate_of(const PGresult *result, int otherwise)
 	return MAKE_SQLSTATE(text[0], text[1], text[2], text[3], text[4]);
 }
 
+/* The fields that name what the error is about, as PostgreSQL's own errors have them. */
+static void
+set_names(const PGresult *result)
+{
+	static const int codes[] = {PG_DIAG_SCHEMA_NAME, PG_DIAG_TABLE_NAME,
+								PG_DIAG_COLUMN_NAME, PG_DIAG_DATATYPE_NAME,
+								PG_DIAG_CONSTRAINT_NAME};
+
+	for (int i = 0; i < lengthof(codes); i++)
+	{
+		const char *value = PQresultErrorField(result, codes[i]);
+
+		if (value != NULL)
+			err_generic_string(codes[i], value);
+	}
+}
+
 void
 session_raise(Session *session, const PGresult *result, int elevel)
 {
@@ -109,7 +126,7 @@ session_raise(Session *session, const PGresult *result, int elevel)
 
 	ereport(elevel, (errcode(sqlstate), errmsg_internal("%s", message),
 					 detail ? errdetail_internal("%s", detail) : 0,
-					 hint ? errhint("%s", hint) : 0,
+					 hint ? errhint("%s", hint) : 0, set_names(result),
 					 (context && context[0]) ? errcontext("%s", context) : 0,
 					 errcontext("while executing command on %s:%d", session->address.host,
 								session->address.port)));

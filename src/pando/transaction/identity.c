@@ -21,6 +21,7 @@
 #include "funcapi.h"
 #include "miscadmin.h"
 #include "pando/base/shared_memory.h"
+#include "pando/metadata/shard_error.h"
 #include "pando/transaction/access.h"
 #include "pando/transaction/maintenance.h"
 #include "pando/transaction/member.h"
@@ -110,7 +111,7 @@ identity_transaction_end(void)
 /*
  * Cancels the backend's statement for a deadlock. Wherever it waits, its client gets
  * deadlock_detected with that detail: raise_if_victim(), identity_rethrow() and
- * report_victim() turn the cancel into it.
+ * report_error() turn the cancel into it.
  */
 bool
 identity_cancel_victim(int pid, const char *detail)
@@ -159,25 +160,34 @@ tell_deadlock(ErrorData *error, MemoryContext context)
 void
 identity_rethrow(void)
 {
+	bool victim = geterrcode() == ERRCODE_QUERY_CANCELED && is_victim();
+	MemoryContext context = CurTransactionContext;
 	ErrorData *error;
 
-	if (geterrcode() != ERRCODE_QUERY_CANCELED || !is_victim())
+	if (context == NULL || (!victim && !shard_error_possible(geterrcode())))
 		PG_RE_THROW();
-	MemoryContextSwitchTo(TopTransactionContext);
+	MemoryContextSwitchTo(context);
 	error = CopyErrorData();
 	FlushErrorState();
-	tell_deadlock(error, TopTransactionContext);
-	pg_atomic_write_u32(&my_slot()->victim, 0);
+	if (victim)
+	{
+		tell_deadlock(error, context);
+		pg_atomic_write_u32(&my_slot()->victim, 0);
+	}
+	else
+		shard_error_tell(error, context);
 	ReThrowError(error);
 }
 
-/* The cancel came where nobody catches it: while tables were locked for planning. */
+/* The error came where nobody catches it: a cancel while tables were locked for planning,
+ * constraints that are checked at the end of the transaction. */
 static void
-report_victim(ErrorData *error)
+report_error(ErrorData *error)
 {
 	if (error->elevel == ERROR && error->sqlerrcode == ERRCODE_QUERY_CANCELED &&
 		is_victim())
 		tell_deadlock(error, error->assoc_context);
+	shard_error_tell(error, error->assoc_context);
 	if (next_log_hook)
 		next_log_hook(error);
 }
@@ -400,7 +410,7 @@ identity_init(void)
 
 	shared_memory_register(&memory);
 	next_log_hook = emit_log_hook;
-	emit_log_hook = report_victim;
+	emit_log_hook = report_error;
 	session_register_name(identity_session_name);
 	session_register_interrupt(raise_if_victim);
 	DefineCustomStringVariable(

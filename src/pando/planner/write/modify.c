@@ -11,6 +11,7 @@
  * functions, no LIMIT without a total order.
  */
 #include "pando/compat/compat.h"
+#include "access/table.h"
 
 #include "catalog/pg_aggregate.h"
 #include "catalog/pg_collation.h"
@@ -26,6 +27,7 @@
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
+#include "utils/rel.h"
 
 #include "pando/planner/fragment/fragment_make.h"
 #include "pando/planner/query/equality.h"
@@ -142,15 +144,17 @@ refuse_varying_copies(const DistTable *target, Query *query)
 void
 refuse_missing_key(const DistTable *target)
 {
-	ereport(
-		ERROR,
-		(errcode(ERRCODE_NOT_NULL_VIOLATION),
-		 errmsg("cannot insert a row without a value of the distribution column \"%s\" "
-				"of table \"%s\"",
-				get_attname(target->relid, target->key, false),
-				get_rel_name(target->relid)),
-		 errdetail("The distribution column decides which shard a row belongs to."),
-		 errhint("Give the column a value or a DEFAULT.")));
+	Relation relation = table_open(target->relid, NoLock);
+
+	ereport(ERROR,
+			(errcode(ERRCODE_NOT_NULL_VIOLATION),
+			 errmsg("null value in column \"%s\" of relation \"%s\" violates not-null "
+					"constraint",
+					get_attname(target->relid, target->key, false),
+					RelationGetRelationName(relation)),
+			 errdetail("The distribution column decides where a row is stored."),
+			 errhint("Give the column a value or a DEFAULT."),
+			 errtablecol(relation, target->key)));
 }
 
 /*

@@ -1,0 +1,287 @@
+/*
+ * shard_error.c: an error that comes from a shard names the logical table.
+ *
+ * PostgreSQL's constraint errors name table and constraint in fields, and again in the
+ * message; foreign keys name the other table in message and detail. All of these end in
+ * the id of a shard, which leads to its table, and whether the text before the id is what
+ * name_shard() makes is certain. The rest of a text stays as it is: the values of rows
+ * stand in details alone, in parentheses, before the name of a foreign key's table.
+ *
+ * PostgreSQL reads catalogs itself to describe such a row just before it raises the
+ * error, so they may be read where it is caught, before the transaction is aborted.
+ */
+#include "pando/compat/compat.h"
+
+#include "access/genam.h"
+#include "access/table.h"
+#include "access/xact.h"
+#include "catalog/indexing.h"
+#include "catalog/namespace.h"
+#include "catalog/pg_constraint.h"
+#include "catalog/pg_index.h"
+#include "lib/stringinfo.h"
+#include "utils/fmgroids.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+
+#include "pando/base/name.h"
+#include "pando/metadata/shard_error.h"
+#include "pando/metadata/table.h"
+
+/* A name of this node's shard, and what it stands for. */
+typedef struct ShardName
+{
+	char *shard;
+	char *logical;
+} ShardName;
+
+bool
+shard_error_possible(int sqlstate)
+{
+	return ERRCODE_TO_CATEGORY(sqlstate) == ERRCODE_INTEGRITY_CONSTRAINT_VIOLATION ||
+		   sqlstate == ERRCODE_INSUFFICIENT_PRIVILEGE ||
+		   sqlstate == ERRCODE_LOCK_NOT_AVAILABLE;
+}
+
+/* The number that follows the underscore, and where it ends; 0: there is none. */
+static int64
+id_after(const char *underscore, const char **end)
+{
+	char *stop;
+	int64 id;
+
+	if (underscore[1] < '1' || underscore[1] > '9')
+		return 0;
+	errno = 0;
+	id = strtoll(underscore + 1, &stop, 10);
+	*end = stop;
+	return errno == 0 ? id : 0;
+}
+
+static int64
+trailing_id(const char *name)
+{
+	const char *underscore = strrchr(name, '_');
+	const char *end;
+	int64 id = underscore != NULL ? id_after(underscore, &end) : 0;
+
+	return id != 0 && *end == '\0' ? id : 0;
+}
+
+/* The table's name as a shard's; false: there is no such shard. */
+static bool
+table_of_shard(int64 id, ShardName *name, const DistTable **table)
+{
+	if (shard_by_id(id, table) == NULL || (*table)->managed_local)
+		return false;
+	name->logical = get_rel_name((*table)->relid);
+	if (name->logical == NULL)
+		return false;
+	name->shard = name_shard(name->logical, id);
+	return true;
+}
+
+/* Which of the names, found by a scan of what belongs to the relation, is the shard's? */
+static char *
+scan_names(Oid catalog, Oid index, AttrNumber column, Oid relid, const char *shard,
+		   int64 id)
+{
+	Relation rel = table_open(catalog, AccessShareLock);
+	ScanKeyData key;
+	SysScanDesc scan;
+	HeapTuple tuple;
+	char *found = NULL;
+
+	ScanKeyInit(&key, column, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(relid));
+	scan = systable_beginscan(rel, index, true, NULL, 1, &key);
+	while (found == NULL && HeapTupleIsValid(tuple = systable_getnext(scan)))
+	{
+		char *name =
+			catalog == ConstraintRelationId
+				? pstrdup(NameStr(((Form_pg_constraint) GETSTRUCT(tuple))->conname))
+				: get_rel_name(((Form_pg_index) GETSTRUCT(tuple))->indexrelid);
+
+		if (name != NULL && strcmp(name_shard(name, id), shard) == 0)
+			found = name;
+	}
+	systable_endscan(scan);
+	table_close(rel, AccessShareLock);
+	return found;
+}
+
+/* The relation's constraint or index whose name on the shard that is. */
+static char *
+constraint_of(Oid relid, const char *shard, int64 id)
+{
+	char *name = scan_names(ConstraintRelationId, ConstraintRelidTypidNameIndexId,
+							Anum_pg_constraint_conrelid, relid, shard, id);
+
+	return name != NULL ? name
+						: scan_names(IndexRelationId, IndexIndrelidIndexId,
+									 Anum_pg_index_indrelid, relid, shard, id);
+}
+
+/* What comes before the id, unless that is a part of a long name. */
+static char *
+without_id(const char *shard, int64 id)
+{
+	char *name = pnstrdup(shard, strrchr(shard, '_') - shard);
+
+	return strcmp(name_shard(name, id), shard) == 0 ? name : NULL;
+}
+
+/* Is that the schema of the relation? */
+static bool
+in_schema(Oid relid, const char *schema)
+{
+	char *name = get_namespace_name(get_rel_namespace(relid));
+
+	return schema != NULL && name != NULL && strcmp(schema, name) == 0;
+}
+
+/* The table that the error's fields name, as a shard's; false: it is not one. */
+static bool
+table_of_error(const ErrorData *error, ShardName *name, const DistTable **table)
+{
+	int64 id = error->table_name != NULL ? trailing_id(error->table_name) : 0;
+
+	return id != 0 && table_of_shard(id, name, table) &&
+		   strcmp(name->shard, error->table_name) == 0 &&
+		   in_schema((*table)->relid, error->schema_name);
+}
+
+/*
+ * The constraint that the error's fields name. The coordinator's own tables have
+ * constraints that refer to shards and have their ids in the name, too.
+ */
+static bool
+constraint_of_error(const ErrorData *error, const DistTable *table, ShardName *name)
+{
+	int64 id = error->constraint_name != NULL ? trailing_id(error->constraint_name) : 0;
+	Oid relid;
+
+	if (id == 0 || error->table_name == NULL || error->schema_name == NULL ||
+		shard_by_id(id, NULL) == NULL)
+		return false;
+	relid = table != NULL
+				? table->relid
+				: get_relname_relid(error->table_name,
+									get_namespace_oid(error->schema_name, true));
+	name->shard = error->constraint_name;
+	name->logical = constraint_of(relid, name->shard, id);
+	/* A command under way may not have made the table's yet. */
+	if (name->logical == NULL && table != NULL)
+		name->logical = without_id(name->shard, id);
+	return name->logical != NULL;
+}
+
+/* Does the name stand in the text before its end, from its own beginning on? */
+static bool
+name_ends(const char *name, const char *text, const char *end)
+{
+	const char *start = end - strlen(name);
+
+	if (start < text || memcmp(start, name, strlen(name)) != 0)
+		return false;
+	return start == text || (start[-1] != '_' && !isalnum((unsigned char) start[-1]));
+}
+
+/*
+ * The text with the logical names from there on, or the text itself. *first is set to
+ * the first shard's name if that has none yet.
+ */
+static char *
+replace_names(char *text, const char *from, const ShardName *constraint, char **first)
+{
+	StringInfoData out;
+	char *done = text;
+
+	initStringInfo(&out);
+	for (const char *at = strchr(from, '_'); at != NULL; at = strchr(at + 1, '_'))
+	{
+		const char *end;
+		int64 id = id_after(at, &end);
+		const DistTable *table;
+		ShardName name;
+
+		if (id == 0)
+			continue;
+		if (constraint != NULL && name_ends(constraint->shard, done, end))
+			name = *constraint;
+		else if (!table_of_shard(id, &name, &table) || !name_ends(name.shard, done, end))
+			continue;
+		else if (*first == NULL)
+			*first = name.shard;
+		appendBinaryStringInfo(&out, done, end - strlen(name.shard) - done);
+		appendStringInfoString(&out, name.logical);
+		done = text + (end - text);
+	}
+	if (done == text)
+		return text;
+	appendStringInfoString(&out, done);
+	return out.data;
+}
+
+/*
+ * Do message and detail name relations in PostgreSQL's own words? Errors of constraints
+ * have the table in a field; policies and locks of rows that are not waited for do not.
+ */
+static bool
+names_relations(const ErrorData *error)
+{
+	if (ERRCODE_TO_CATEGORY(error->sqlerrcode) == ERRCODE_INTEGRITY_CONSTRAINT_VIOLATION)
+		return error->table_name != NULL;
+	if (error->sqlerrcode == ERRCODE_INSUFFICIENT_PRIVILEGE)
+		return error->funcname != NULL &&
+			   strcmp(error->funcname, "ExecWithCheckOptions") == 0;
+	return error->sqlerrcode == ERRCODE_LOCK_NOT_AVAILABLE && error->filename != NULL &&
+		   strncmp(error->filename, "heapam", strlen("heapam")) == 0;
+}
+
+static void
+note_shard(ErrorData *error, const char *shard)
+{
+	char *line = psprintf("shard \"%s\"", shard);
+
+	error->context =
+		error->context != NULL ? psprintf("%s\n%s", error->context, line) : line;
+}
+
+void
+shard_error_tell(ErrorData *error, MemoryContext context)
+{
+	MemoryContext old;
+	const DistTable *table = NULL;
+	ShardName relation;
+	ShardName constraint;
+	bool has_constraint;
+	char *shard = NULL;
+
+	if (error->elevel != ERROR || error->message == NULL ||
+		!shard_error_possible(error->sqlerrcode) || !names_relations(error) ||
+		!IsTransactionState() || !metadata_active())
+		return;
+	old = MemoryContextSwitchTo(context);
+	if (!table_of_error(error, &relation, &table))
+		table = NULL;
+	has_constraint = constraint_of_error(error, table, &constraint);
+	error->message = replace_names(error->message, error->message,
+								   has_constraint ? &constraint : NULL, &shard);
+	if (error->detail != NULL && error->sqlerrcode == ERRCODE_FOREIGN_KEY_VIOLATION)
+	{
+		const char *values_end = strrchr(error->detail, ')');
+
+		error->detail = replace_names(
+			error->detail, values_end != NULL ? values_end : error->detail, NULL, &shard);
+	}
+	if (table != NULL)
+	{
+		shard = relation.shard;
+		error->table_name = relation.logical;
+	}
+	if (has_constraint)
+		error->constraint_name = constraint.logical;
+	if (shard != NULL)
+		note_shard(error, shard);
+	MemoryContextSwitchTo(old);
+}
