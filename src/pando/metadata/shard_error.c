@@ -26,6 +26,7 @@
 
 #include "pando/base/name.h"
 #include "pando/metadata/shard_error.h"
+#include "pando/metadata/shard_relation.h"
 #include "pando/metadata/table.h"
 
 /* A name of this node's shard, and what it stands for. */
@@ -56,16 +57,6 @@ id_after(const char *underscore, const char **end)
 	id = strtoll(underscore + 1, &stop, 10);
 	*end = stop;
 	return errno == 0 ? id : 0;
-}
-
-static int64
-trailing_id(const char *name)
-{
-	const char *underscore = strrchr(name, '_');
-	const char *end;
-	int64 id = underscore != NULL ? id_after(underscore, &end) : 0;
-
-	return id != 0 && *end == '\0' ? id : 0;
 }
 
 /* The table's name as a shard's; false: there is no such shard. */
@@ -143,7 +134,7 @@ in_schema(Oid relid, const char *schema)
 static bool
 table_of_error(const ErrorData *error, ShardName *name, const DistTable **table)
 {
-	int64 id = error->table_name != NULL ? trailing_id(error->table_name) : 0;
+	int64 id = error->table_name != NULL ? shard_id_of_name(error->table_name) : 0;
 
 	return id != 0 && table_of_shard(id, name, table) &&
 		   strcmp(name->shard, error->table_name) == 0 &&
@@ -157,7 +148,8 @@ table_of_error(const ErrorData *error, ShardName *name, const DistTable **table)
 static bool
 constraint_of_error(const ErrorData *error, const DistTable *table, ShardName *name)
 {
-	int64 id = error->constraint_name != NULL ? trailing_id(error->constraint_name) : 0;
+	int64 id =
+		error->constraint_name != NULL ? shard_id_of_name(error->constraint_name) : 0;
 	Oid relid;
 
 	if (id == 0 || error->table_name == NULL || error->schema_name == NULL ||

@@ -25,9 +25,8 @@
 #include "pando/metadata/node.h"
 #include "pando/metadata/shard_relation.h"
 
-/* The number after the last underscore of a name; 0 when there is none. */
-static int64
-trailing_id(const char *name)
+int64
+shard_id_of_name(const char *name)
 {
 	const char *digits = strrchr(name, '_');
 	char *end;
@@ -44,7 +43,7 @@ bool
 relation_is_shard(Oid relid, int64 *shard_id, Oid *shell)
 {
 	char *name = get_rel_name(relid);
-	int64 id = name != NULL ? trailing_id(name) : 0;
+	int64 id = name != NULL ? shard_id_of_name(name) : 0;
 	const DistTable *table;
 
 	if (id == 0 || shard_by_id(id, &table) == NULL)

@@ -44,4 +44,7 @@ extern bool shard_is_local(const DistTable *table, int index);
  */
 extern Oid shard_local_table(const DistTable *table, int index, LOCKMODE mode);
 
+/* The number after the last underscore of a name; 0 when there is none. */
+extern int64 shard_id_of_name(const char *name);
+
 #endif

@@ -170,3 +170,13 @@ unused_rte(void)
 	rte->inFromCl = false;
 	return rte;
 }
+
+Query *
+query_over_query(Query *query, const char *name)
+{
+	/* Types of columns are the output's; a subquery's item has none. */
+	Query *over = query_of_columns(rte_of_output(name, query));
+
+	rte_become_subquery(linitial(over->rtable), query);
+	return over;
+}

@@ -62,4 +62,7 @@ extern Query *query_of_columns(RangeTblEntry *rte);
 /* A FROM item that stays to keep the range table's numbers, but is nothing. */
 extern RangeTblEntry *unused_rte(void);
 
+/* SELECT all columns FROM (query) name. */
+extern Query *query_over_query(Query *query, const char *name);
+
 #endif

@@ -194,16 +194,6 @@ rows_to_change(Computing *computing)
 	return rows;
 }
 
-/* SELECT all columns FROM (query). */
-static Query *
-query_over(Query *query, const char *name)
-{
-	Query *over = query_of_columns(rte_of_output(name, query));
-
-	rte_become_subquery(linitial(over->rtable), query);
-	return over;
-}
-
 /* A subselect with the number of each row as its last column. */
 static Query *
 numbered(Query *subselect)
@@ -215,7 +205,7 @@ numbered(Query *subselect)
 
 	cte_each_use_in((Node *) subselect, NULL, move_below, &by);
 	IncrementVarSublevelsUp((Node *) subselect, 1, 1);
-	query = query_over(subselect, "given");
+	query = query_over_query(subselect, "given");
 	number->winfnoid = F_ROW_NUMBER;
 	number->wintype = INT8OID;
 	number->winref = window->winref = 1;
@@ -293,7 +283,7 @@ refuse_second_row(PG_FUNCTION_ARGS)
 static Query *
 rows_with_subselects(Query *rows, List *subselects)
 {
-	Query *query = query_over(rows, "found");
+	Query *query = query_over_query(rows, "found");
 
 	foreach_ptr (Query, subselect, subselects)
 		join_subselect(query, numbered(subselect));
@@ -347,7 +337,7 @@ source_query(Computing *computing)
 	rows = rows_to_change(computing);
 	if (subselects != NIL)
 		rows = rows_with_subselects(rows, subselects);
-	source = query_over(rows, "found");
+	source = query_over_query(rows, "found");
 	source->targetList =
 		columns_of((List *) given_mutator((Node *) computing->outputs, computing));
 	source->hasSubLinks = checkExprHasSubLink((Node *) source->targetList);

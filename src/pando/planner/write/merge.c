@@ -110,16 +110,6 @@ column_of(Index varno, Query *query, int number)
 	return makeVarFromTargetEntry(varno, list_nth(query->targetList, number - 1));
 }
 
-/* SELECT all columns FROM (query). */
-static Query *
-query_over(Query *query, const char *name)
-{
-	Query *over = query_of_columns(rte_of_output(name, query));
-
-	rte_become_subquery(linitial(over->rtable), query);
-	return over;
-}
-
 static Query *
 read_step(Step *step)
 {
@@ -316,12 +306,12 @@ find_matched(Merge *merge)
 		(Node *) column_of(merge->source, merge->rows->query, merge->number), &rows);
 	List *actions =
 		(List *) carried_columns((Node *) merge->query->mergeActionList, &rows);
-	Query *decided = query_over(found_rows(merge, rows.exprs), "found");
+	Query *decided = query_over_query(found_rows(merge, rows.exprs), "found");
 	int action = add_column(decided, action_of_row(actions, true), "action");
 	Query *matched;
 
 	decided->hasSubLinks = checkExprHasSubLink((Node *) decided->targetList);
-	matched = query_over(decided, "decided");
+	matched = query_over_query(decided, "decided");
 	matched->targetList = NIL;
 	(void) add_column(matched, number, "number");
 	foreach_ptr (Node, expr, identity)
@@ -367,7 +357,7 @@ find_unmatched(Merge *merge)
 	waiting->jointree->quals = has_no_match(merge, waiting);
 	waiting->hasSubLinks = true;
 	action = add_column(waiting, action_of_row(actions, false), "action");
-	unmatched = query_over(waiting, "decided");
+	unmatched = query_over_query(waiting, "decided");
 	unmatched->targetList = NIL;
 	(void) add_column(unmatched, (Node *) column_of(1, waiting, action), "action");
 	add_values(merge, unmatched, actions, false, action);
@@ -572,7 +562,7 @@ add_changes(Merge *merge)
 static void
 read_source(Merge *merge, RangeTblEntry *source)
 {
-	Query *query = query_over(source->subquery, "source");
+	Query *query = query_over_query(source->subquery, "source");
 
 	merge->number = add_column(query, add_row_number(query, NIL), "number");
 	query->cteList = merge->query->cteList;
