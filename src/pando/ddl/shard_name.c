@@ -69,13 +69,26 @@ shard_map_find(const ShardMap *map, Oid relid)
 	return 0;
 }
 
+/* Statements come from clients, too: CLUSTER, GRANT ON SCHEMA, DROP TYPE name no table.
+ */
+static void
+require_table_name(bool named)
+{
+	if (!named)
+		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+						errmsg("a statement that does not name its table or index cannot "
+							   "be applied to a shard")));
+}
+
 void
 shard_rename_range_var(RangeVar *relation, const ShardMap *map)
 {
-	Oid relid = RangeVarGetRelid(relation, NoLock, false);
-	Oid table = relid;
+	Oid relid;
+	Oid table;
 	int64 shard_id;
 
+	require_table_name(relation != NULL && IsA(relation, RangeVar));
+	relid = table = RangeVarGetRelid(relation, NoLock, false);
 	if (partition_relkind_is_index(get_rel_relkind(relid)))
 		table = IndexGetRelation(relid, false);
 	shard_id = shard_map_find(map, table);
@@ -96,8 +109,10 @@ rename_range_vars(List *relations, const ShardMap *map)
 static void
 rename_name_list(List *names, const ShardMap *map)
 {
-	String *last = llast(names);
+	String *last;
 
+	require_table_name(names != NIL && IsA(names, List) && IsA(llast(names), String));
+	last = llast(names);
 	last->sval = shard_rename(last->sval, map);
 }
 
@@ -451,7 +466,7 @@ rename_index(Node *node, const ShardMap *map)
 {
 	IndexStmt *stmt = (IndexStmt *) node;
 
-	Assert(stmt->idxname != NULL);
+	require_table_name(stmt->idxname != NULL);
 	stmt->idxname = shard_rename(stmt->idxname, map);
 	foreach_ptr (IndexElem, element, stmt->indexParams)
 		rename_expression(element->expr, map);
