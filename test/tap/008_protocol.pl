@@ -5,7 +5,6 @@ use warnings;
 use Test::More;
 use lib '.';
 use PandoCluster;
-use PandoWire;
 
 my $cluster = PandoCluster->new('protocol', workers => 2);
 my $coordinator = $cluster->coordinator;
@@ -68,36 +67,6 @@ foreach my $mode ('simple', 'extended', 'prepared')
 		't', "$mode: the sums agree");
 }
 is($cluster->prepared_count, 0, 'no prepared transaction is left');
-
-# What a node has prepared on another for one row has its plan for all values from the second time on;
-# other statements are planned for their values, as ever.
-my ($shard, $port) = split /\|/, $cluster->sql(<<'END');
-SELECT shard_name, nodeport FROM citus_shards WHERE shardid = get_shard_id_for_distribution_column('counter', 1)
-END
-my $node = PandoWire->connect($port);
-my %settles = (
-	pando_1 => [ "SELECT n FROM $shard WHERE k = \$1", 1 ],
-	pando_2 => [ "UPDATE $shard SET n = n + 1 WHERE \$1 = k AND n >= 0", 1 ],
-	pando_3 => [ "INSERT INTO $shard (k, n) VALUES (\$1, 0) ON CONFLICT DO NOTHING", 1 ],
-	pando_4 => [ "SELECT n FROM $shard WHERE k = \$1 FOR UPDATE", 1 ],
-	pando_5 => [ "SELECT n FROM $shard WHERE k > \$1", 0 ],
-	pando_6 => [ "DELETE FROM $shard WHERE n = \$1 - 2", 0 ],
-	other => [ "SELECT k FROM $shard WHERE k = \$1", 0 ]);
-
-sub message { my ($type, $body) = @_; return $type . pack('N', 4 + length $body) . $body; }
-
-foreach my $name (sort keys %settles)
-{
-	my $bytes = message('P', "$name\0$settles{$name}[0]\0" . pack 'n', 0);
-	foreach (1 .. 3)
-	{
-		$bytes .= message('B', "\0$name\0" . pack('n n N a n', 0, 1, 1, '1', 0)) . message('E', "\0" . pack 'N', 0);
-	}
-	$node->put($bytes . message('S', ''));
-	is($node->answer->{error}, undef, "$name runs");
-	is($node->value("SELECT generic_plans FROM pg_prepared_statements WHERE name = '$name'"), $settles{$name}[1] ? 2 : 0,
-		"$name: " . ($settles{$name}[1] ? 'one plan for all values' : 'a plan for each value'));
-}
 
 $cluster->stop;
 done_testing();

@@ -22,7 +22,6 @@ typedef enum PlannerPlace
 	PLANNER_VISIBILITY, /* hides shards from who lists relations */
 	PLANNER_EXPLAIN,	/* measures for another node's EXPLAIN */
 	PLANNER_STATEMENT,	/* distributed tables */
-	PLANNER_SETTLED,	/* notes plans that no value changes */
 	PLANNER_PLACES
 } PlannerPlace;
 
@@ -33,7 +32,6 @@ typedef enum StartPlace
 	START_REFUSE,  /* a function that changes what a change is being computed of */
 	START_STEPS,   /* names of what steps keep */
 	START_INSTEAD, /* a kept plan takes the place of the statement's */
-	START_SETTLED, /* a plan that no value changes counts for all */
 	START_NESTING, /* depth of statements; snapshots; transactions in doubt */
 	START_KEPT,	   /* a kept execution instead of PostgreSQL's start */
 	START_PLACES

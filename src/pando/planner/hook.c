@@ -57,7 +57,6 @@
 #include "pando/planner/write/returning.h"
 #include "pando/planner/where/row_ctid.h"
 #include "pando/planner/residual/sample.h"
-#include "pando/planner/local/settled_plan.h"
 #include "pando/planner/local/shard_choice.h"
 #include "pando/planner/fragment/spread.h"
 #include "pando/planner/write/steps.h"
@@ -464,7 +463,6 @@ planner_init(void)
 		&plan_shells, false, PGC_USERSET, GUC_NO_SHOW_ALL | GUC_NOT_IN_SAMPLE, NULL, NULL,
 		NULL);
 	exchange_move_init();
-	settled_plan_init();
 	planning_init(plan_piece);
 	hook_planner(PLANNER_STATEMENT, plan_hook);
 	fragment_path_init();
