@@ -98,7 +98,7 @@ BEGIN
 	RETURN plan -> 0 -> 'Plan' ->> 'Plan Rows';
 END $$;
 SELECT rows_of('SELECT FROM ' || shards_of('b') || ' WHERE id = 3 AND x = 2 AND k = 3');
-DROP FUNCTION shards_of(text), plan_of(text), rows_of(text);
+DROP FUNCTION shards_of(text), rows_of(text);
 
 -- A correlated aggregate by another column than the key: not looked up in each shard for each row.
 CREATE TABLE lookups (k int, part int, n int);
@@ -114,6 +114,23 @@ SELECT sum(pg_stat_get_xact_numscans(('dist.lookups_part_' || shardid)::regclass
 	FROM pg_dist_shard WHERE logicalrelid = 'lookups'::regclass;
 COMMIT;
 SELECT count(*), sum(k) FROM local_lookups l WHERE part < 40 AND n < (SELECT 0.5 * avg(n) FROM local_lookups i WHERE i.part = l.part);
+
+-- Groups of shard groups are made once, not by each process of a parallel plan.
+CREATE FUNCTION groups_of(name text) RETURNS text LANGUAGE sql AS $$
+	SELECT '(' || string_agg('SELECT k FROM dist.' || name || '_' || shardid || ' GROUP BY k', ' UNION ALL ' ORDER BY shardid) || ')'
+	FROM pg_dist_shard WHERE logicalrelid = ('dist.' || name)::regclass
+$$;
+SET parallel_setup_cost = 0;
+SET parallel_tuple_cost = 0;
+SET enable_hashjoin = off;
+ALTER TABLE local_lookups SET (parallel_workers = 2);
+SELECT line ~ 'Parallel' AS shared, count(*)
+FROM plan_of('SELECT count(*) FROM local_lookups l LEFT JOIN ' || groups_of('lookups') || ' g USING (k)') line
+WHERE line ~ 'Append' GROUP BY 1;
+RESET parallel_setup_cost;
+RESET parallel_tuple_cost;
+RESET enable_hashjoin;
+DROP FUNCTION groups_of(text), plan_of(text);
 DROP TABLE lookups, local_lookups;
 SELECT compare($$
 SELECT id FROM a WHERE x > (SELECT avg(x) FROM b WHERE b.x = a.x + 1);

@@ -1,10 +1,15 @@
 /*
- * union_size.c: how many rows a UNION ALL of a table's shards has.
+ * union_size.c: how many rows a UNION ALL of a table's shards has, and who reads it.
  *
  * PostgreSQL adds up what it expects of each child, and of each at least one row. A table
  * of hardly more rows than shards has no selective filter then: of 25 nations in 32
  * shards one name would give 32. The filters' selectivity among the rows of all shards,
  * by the statistics of the whole (column_stats.c), is what it expects of a plain table.
+ *
+ * Groups that are made shard group by shard group (all_here.c) are made once. In a
+ * parallel plan PostgreSQL would as well have each process make all of them, as the inner
+ * side of a join: it counts the time, which is the same, not the work, which is a
+ * multiple. A Parallel Append of them, shared out or in a shared hash table, is as fast.
  */
 #include "pando/compat/compat.h"
 
@@ -47,6 +52,42 @@ scale_paths(List *paths, double factor)
 	}
 }
 
+/* Are the children groups, or distinct rows, of shard groups (one tells for all)? */
+static bool
+groups_of_shards(PlannerInfo *root, Index parent)
+{
+	foreach_ptr (AppendRelInfo, child, root->append_rel_list)
+	{
+		RangeTblEntry *rte = planner_rt_fetch(child->child_relid, root);
+
+		if (child->parent_relid != parent)
+			continue;
+		if (rte->rtekind != RTE_SUBQUERY ||
+			(rte->subquery->groupClause == NIL && rte->subquery->distinctClause == NIL))
+			return false;
+		foreach_ptr (RangeTblEntry, item, rte->subquery->rtable)
+		{
+			if (item->rtekind == RTE_RELATION &&
+				relation_is_shard(item->relid, NULL, NULL))
+				return true;
+		}
+		return false;
+	}
+	return false;
+}
+
+/* Processes of a parallel plan share the union's rows: none makes all of them. */
+static void
+share_union(RelOptInfo *rel)
+{
+	if (rel->partial_pathlist == NIL)
+		return;
+	foreach_ptr (Path, path, rel->pathlist)
+	{
+		path->parallel_safe = false;
+	}
+}
+
 static void
 size_union(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *rte)
 {
@@ -56,7 +97,11 @@ size_union(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *rte)
 	hook_pathlist_next(PATHLIST_UNION_SIZE, root, rel, rti, rte);
 	if (rte->rtekind == RTE_SUBQUERY && rte->inh && rel->reloptkind == RELOPT_BASEREL &&
 		!IS_DUMMY_REL(rel))
+	{
 		tuples = tuples_of_shards(root, rti);
+		if (tuples <= 0 && groups_of_shards(root, rti))
+			share_union(rel);
+	}
 	if (tuples <= 0)
 		return;
 	/* As of a table: filtered rows are no measure for its columns' distinct values. */
