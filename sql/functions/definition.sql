@@ -229,11 +229,17 @@ CREATE OR REPLACE FUNCTION pando.table_definition_steps(rel regclass, for_shard 
 		SELECT 1, 9, p.oid, pando.policy_command(p) FROM pg_policy p WHERE p.polrelid = rel
 		UNION ALL
 		SELECT 1, 10, t.oid::int8 * 4 + x.part, x.command FROM pg_trigger t,
+			LATERAL (SELECT EXISTS (SELECT FROM pg_depend d WHERE d.classid = 'pg_trigger'::regclass
+				AND d.objid = t.oid AND d.deptype = 'x' AND d.refclassid = 'pg_extension'::regclass
+				AND d.refobjid = (SELECT e.oid FROM pg_extension e WHERE e.extname = 'pando'))) m(on_shards),
 			LATERAL (VALUES (1, pg_get_triggerdef(t.oid)),
 				(2, CASE WHEN t.tgenabled <> 'O' THEN format('ALTER TABLE %s %s TRIGGER %I', rel,
 					CASE t.tgenabled WHEN 'D' THEN 'DISABLE' WHEN 'A' THEN 'ENABLE ALWAYS'
-					ELSE 'ENABLE REPLICA' END, t.tgname) END)) x(part, command)
+					ELSE 'ENABLE REPLICA' END, t.tgname) END),
+				(3, CASE WHEN NOT for_shard AND m.on_shards THEN
+					format('ALTER TRIGGER %I ON %s DEPENDS ON EXTENSION pando', t.tgname, rel) END)) x(part, command)
 		WHERE t.tgrelid = rel AND NOT t.tgisinternal AND t.tgparentid = 0 AND x.command IS NOT NULL
+			AND (NOT for_shard OR m.on_shards)
 		UNION ALL
 		SELECT 1, 11, d.objsubid, format('COMMENT ON %s IS %L', CASE WHEN d.objsubid = 0
 			THEN format('TABLE %s', rel) ELSE format('COLUMN %s.%I', rel, a.attname) END,

@@ -149,7 +149,7 @@ foreach (
 	[ 'ALTER TABLE app.lines ADD FOREIGN KEY (line) REFERENCES another.sales (customer)', 'foreign key' ],
 	[ 'CREATE TABLE app.child () INHERITS (app.lines)', 'INHERITS' ],
 	[ 'CREATE RULE r AS ON INSERT TO app.lines DO INSTEAD NOTHING', 'RULE' ],
-	[ 'CREATE TRIGGER t BEFORE INSERT ON app.lines FOR EACH ROW EXECUTE FUNCTION suppress_redundant_updates_trigger()', 'TRIGGER' ],
+	[ 'CREATE CONSTRAINT TRIGGER t AFTER INSERT ON app.lines DEFERRABLE FOR EACH ROW EXECUTE FUNCTION suppress_redundant_updates_trigger()', 'TRIGGER' ],
 	[ 'ALTER TABLE another.sales ADD CHECK (kind > 1)', 'violated' ])
 {
 	my ($statement, $word) = @$_;

@@ -52,6 +52,7 @@
 #include "pando/copy/dest.h"
 #include "pando/ddl/dependency.h"
 #include "pando/ddl/shard_ddl.h"
+#include "pando/ddl/statements.h"
 #include "pando/ddl/table_def.h"
 #include "pando/metadata/node.h"
 #include "pando/transaction/xact.h"
@@ -267,6 +268,7 @@ convert_foreign_keys(const TableSpec *spec, bool make_shells)
 		run_on_others(lappend(commands, "SET LOCAL pando.shells_only TO off"));
 	}
 	shards_create_on_nodes(spec->relid, "foreign_keys");
+	trigger_check_keys(spec->relid);
 }
 
 /* ------------------------------------------------------------------------------------

@@ -17,6 +17,7 @@
 #include "catalog/pg_constraint.h"
 #include "catalog/pg_inherits.h"
 #include "catalog/pg_namespace.h"
+#include "catalog/pg_trigger.h"
 #include "commands/trigger.h"
 #include "lib/stringinfo.h"
 #include "miscadmin.h"
@@ -119,13 +120,18 @@ check_triggers_and_rules(Relation rel)
 	{
 		Trigger *trigger = &rel->trigdesc->triggers[i];
 
-		if (!trigger->tgisinternal)
-			refuse(
-				rel, ERRCODE_FEATURE_NOT_SUPPORTED,
-				psprintf("It has trigger \"%s\"; triggers of distributed tables are not "
-						 "supported.",
-						 trigger->tgname),
-				"Drop the trigger first.");
+		if (trigger->tgisinternal)
+			continue;
+		if (trigger->tgdeferrable)
+			refuse(rel, ERRCODE_FEATURE_NOT_SUPPORTED,
+				   psprintf("Its trigger \"%s\" is deferrable.", trigger->tgname),
+				   "Drop the trigger first.");
+		if (TRIGGER_FOR_ROW(trigger->tgtype) &&
+			rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE)
+			refuse(rel, ERRCODE_FEATURE_NOT_SUPPORTED,
+				   psprintf("It has partitions, and trigger \"%s\" fires for each row.",
+							trigger->tgname),
+				   "Drop the trigger first.");
 	}
 	if (rel->rd_rules != NULL && rel->rd_rules->numLocks > 0)
 		refuse(rel, ERRCODE_FEATURE_NOT_SUPPORTED,

@@ -12,6 +12,8 @@
  * default, and this node holds no placement of the table.
  *
  * Errors name the line of the input, wherever they are found (line.h).
+ *
+ * Where the table's triggers fire here, the rows are those of an INSERT that follows.
  */
 #include "pando/compat/compat.h"
 
@@ -23,6 +25,7 @@
 #include "commands/copyfrom_internal.h"
 #include "commands/progress.h"
 #include "executor/executor.h"
+#include "executor/spi.h"
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
@@ -41,11 +44,15 @@
 #include "utils/portal.h"
 #include "utils/rls.h"
 #include "utils/snapmgr.h"
+#include "utils/tuplestore.h"
 
 #include "pando/copy/from.h"
 #include "pando/copy/line.h"
 #include "pando/copy/shard_route.h"
 #include "pando/metadata/table.h"
+
+/* By this name an INSERT reads the rows of a COPY. */
+#define COPIED "copied rows"
 
 /* May the user make the server read a file or run a program? */
 static void
@@ -303,12 +310,16 @@ forward_lines(CopyFromState source, const DistTable *table, CopyLine *line)
 	return shard_route_finish(route);
 }
 
-/* Sends decoded rows; returns the rows stored. */
-static uint64
-send_rows(CopyFromState source, const DistTable *table, List *conditions, CopyLine *line)
+typedef struct RowSink
 {
-	ShardRoute *route = shard_route_rows(
-		table, source->rel, shard_route_columns(RelationGetDescr(source->rel)), line);
+	void (*put)(void *into, TupleTableSlot *row);
+	void *into;
+} RowSink;
+
+/* Decodes the rows. */
+static void
+each_row(CopyFromState source, List *conditions, CopyLine *line, RowSink sink)
+{
 	EState *estate = CreateExecutorState();
 	ExprContext *econtext = GetPerTupleExprContext(estate);
 	TupleTableSlot *row =
@@ -316,7 +327,6 @@ send_rows(CopyFromState source, const DistTable *table, List *conditions, CopyLi
 	ExprState *where = ExecPrepareQual(conditions, estate);
 	uint64 count = 0;
 	uint64 excluded = 0;
-	uint64 stored;
 
 	econtext->ecxt_scantuple = row;
 	for (;;)
@@ -341,12 +351,95 @@ send_rows(CopyFromState source, const DistTable *table, List *conditions, CopyLi
 			pgstat_progress_update_param(PROGRESS_COPY_TUPLES_EXCLUDED, ++excluded);
 			continue;
 		}
-		shard_route_row(route, row);
+		sink.put(sink.into, row);
 		pgstat_progress_update_param(PROGRESS_COPY_TUPLES_PROCESSED, ++count);
 	}
-	stored = shard_route_finish(route);
 	ExecDropSingleTupleTableSlot(row);
 	FreeExecutorState(estate);
+}
+
+static void
+put_to_shards(void *route, TupleTableSlot *row)
+{
+	shard_route_row(route, row);
+}
+
+/* Sends decoded rows; returns the rows stored. */
+static uint64
+send_rows(CopyFromState source, const DistTable *table, List *conditions, CopyLine *line)
+{
+	ShardRoute *route = shard_route_rows(
+		table, source->rel, shard_route_columns(RelationGetDescr(source->rel)), line);
+	RowSink sink = {put_to_shards, route};
+
+	each_row(source, conditions, line, sink);
+	return shard_route_finish(route);
+}
+
+/* ------------------------------------------------------------------------------------
+ * Rows that fire triggers here are those of an INSERT.
+ */
+
+static void
+put_aside(void *rows, TupleTableSlot *row)
+{
+	tuplestore_puttupleslot(rows, row);
+}
+
+static char *
+insert_command(Relation rel)
+{
+	TupleDesc desc = RelationGetDescr(rel);
+	StringInfoData columns;
+
+	initStringInfo(&columns);
+	for (int i = 0; i < desc->natts; i++)
+	{
+		Form_pg_attribute attr = TupleDescAttr(desc, i);
+
+		if (!attr->attisdropped && !attr->attgenerated)
+			appendStringInfo(&columns, "%s%s", columns.len > 0 ? ", " : "",
+							 quote_identifier(NameStr(attr->attname)));
+	}
+	return psprintf(
+		"INSERT INTO %s (%s) OVERRIDING SYSTEM VALUE SELECT %s FROM \"" COPIED "\"",
+		quote_qualified_identifier(get_namespace_name(rel->rd_rel->relnamespace),
+								   RelationGetRelationName(rel)),
+		columns.data, columns.data);
+}
+
+/* Runs the INSERT; returns the rows stored. */
+static uint64
+insert_rows(Relation rel, Tuplestorestate *rows)
+{
+	EphemeralNamedRelationData copied = {
+		.md = {.name = COPIED,
+			   .reliddesc = RelationGetRelid(rel),
+			   .enrtype = ENR_NAMED_TUPLESTORE,
+			   .enrtuples = tuplestore_tuple_count(rows)},
+		.reldata = rows};
+	uint64 stored;
+
+	if (SPI_connect() != SPI_OK_CONNECT || SPI_register_relation(&copied) < 0)
+		elog(ERROR, "SPI cannot be used");
+	if (SPI_execute(insert_command(rel), false, 0) != SPI_OK_INSERT)
+		elog(ERROR, "rows could not be inserted");
+	stored = SPI_processed;
+	SPI_finish();
+	return stored;
+}
+
+static uint64
+fire_for_rows(CopyFromState source, List *conditions, CopyLine *line)
+{
+	Tuplestorestate *rows = tuplestore_begin_heap(false, false, work_mem);
+	RowSink sink = {put_aside, rows};
+	uint64 stored;
+
+	each_row(source, conditions, line, sink);
+	line->source = NULL;
+	stored = insert_rows(source->rel, rows);
+	tuplestore_end(rows);
 	return stored;
 }
 
@@ -376,7 +469,9 @@ copy_from(const CopyStmt *stmt, const char *query_string)
 	line.source = source;
 	context.previous = error_context_stack;
 	error_context_stack = &context;
-	if (may_forward_lines(source, table, conditions))
+	if ((table->fires_here & (1 << CMD_INSERT)) != 0)
+		stored = fire_for_rows(source, conditions, &line);
+	else if (may_forward_lines(source, table, conditions))
 		stored = forward_lines(source, table, &line);
 	else
 		stored = send_rows(source, table, conditions, &line);

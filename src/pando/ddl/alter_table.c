@@ -157,6 +157,7 @@ alter_table_prepare(DdlJob *job)
 	AlterTableStmt *stmt = (AlterTableStmt *) job->stmt;
 	Oid relid = table_of_relation(stmt->relation);
 	AlterTableStmt *afterwards;
+	Node *for_shards;
 
 	if (OidIsValid(relid) && is_partition_command(stmt))
 	{
@@ -173,7 +174,9 @@ alter_table_prepare(DdlJob *job)
 			local_shell_keep_commands(stmt);
 		if (job->applying)
 			alter_keep_own_positions(job, stmt);
-		job_add_shards(job, relid, column_default_fix(job, relid, stmt, &afterwards));
+		for_shards = column_default_fix(job, relid, stmt, &afterwards);
+		if (trigger_commands_for_shards(relid, (AlterTableStmt *) for_shards))
+			job_add_shards(job, relid, for_shards);
 		if (afterwards != NULL)
 			job_add_shards(job, relid, (Node *) afterwards);
 		return;
@@ -207,6 +210,7 @@ alter_table_changed(DdlJob *job)
 	if (job->tables == NIL)
 		return;
 	partition_indexes_changed(job);
+	trigger_check_keys(linitial_oid(job->tables));
 	if (job->applying)
 		return;
 	foreach_ptr (AlterTableCmd, command, stmt->cmds)
@@ -254,7 +258,9 @@ rename_prepare(DdlJob *job)
 			!local_shell_has_renamed(relid, stmt))
 			return;
 		job_add_table(job, relid);
-		if (stmt->renameType == OBJECT_RULE)
+		if (stmt->renameType == OBJECT_RULE ||
+			(stmt->renameType == OBJECT_TRIGGER &&
+			 !trigger_is_on_shards(relid, stmt->subname)))
 			return;
 		job_add_shards(job, relid, job->stmt);
 		return;

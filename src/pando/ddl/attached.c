@@ -3,20 +3,32 @@
  * rules, statistics objects, comments, security labels.
  *
  * Policies and statistics are for shards as well as for the shell. Comments and labels
- * are the shell's alone. Triggers run where rows are, with what the node has: they are
- * refused unless citus.enable_unsafe_triggers says otherwise.
+ * are the shell's alone. So are triggers, which fire in the client's backend
+ * (planner/write/triggered.c); one that was made while citus.enable_unsafe_triggers was
+ * on is the shards' as well and fires there: the shell's is marked by a dependency on the
+ * extension.
  */
 #include "pando/compat/compat.h"
 
 #include "access/htup_details.h"
+#include "access/table.h"
+#include "access/xact.h"
 #include "catalog/index.h"
 #include "catalog/namespace.h"
+#include "catalog/dependency.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_constraint.h"
+#include "catalog/pg_extension.h"
 #include "catalog/pg_statistic_ext.h"
+#include "catalog/pg_trigger.h"
 #include "commands/defrem.h"
+#include "commands/extension.h"
+#include "commands/trigger.h"
 #include "nodes/makefuncs.h"
+#include "utils/inval.h"
 #include "utils/lsyscache.h"
+#include "utils/rel.h"
+#include "utils/relcache.h"
 #include "utils/syscache.h"
 
 #include "pando/ddl/constraint.h"
@@ -38,19 +50,160 @@ policy_alter_prepare(DdlJob *job)
 	job_one_table(job, ((AlterPolicyStmt *) job->stmt)->table);
 }
 
+/* ------------------------------------------------------------------------------------
+ * Triggers
+ */
+
+static Oid
+trigger_of_table(Oid relid, const char *name)
+{
+	return get_trigger_oid(relid, name, true);
+}
+
+bool
+trigger_is_on_shards(Oid relid, const char *name)
+{
+	Oid trigger = trigger_of_table(relid, name);
+
+	return OidIsValid(trigger) && trigger_is_of_shards(trigger);
+}
+
+/* What can't be fired where the client is. */
+static void
+refuse_here(DdlJob *job, const CreateTrigStmt *stmt, Oid relid)
+{
+	const char *hint =
+		"Set citus.enable_unsafe_triggers to on if the trigger function uses nothing "
+		"but the row and what is on the same node.";
+
+	if (stmt->deferrable)
+		job_refuse(job, "CREATE CONSTRAINT TRIGGER ... DEFERRABLE", hint);
+	if (stmt->row && (get_rel_relkind(relid) == RELKIND_PARTITIONED_TABLE ||
+					  get_rel_relispartition(relid)))
+		job_refuse(job, "CREATE TRIGGER ... FOR EACH ROW with partitions", hint);
+}
+
 void
 trigger_create_prepare(DdlJob *job)
 {
 	CreateTrigStmt *stmt = (CreateTrigStmt *) job->stmt;
+	Oid relid = job_distributed_table(stmt->relation);
+	bool on_shards = ddl_unsafe_triggers;
 
-	if (!OidIsValid(job_distributed_table(stmt->relation)))
+	if (!OidIsValid(relid))
 		return;
-	if (!ddl_unsafe_triggers && !job->applying)
-		job_refuse(
-			job, "CREATE TRIGGER",
-			"Set citus.enable_unsafe_triggers to on if the trigger function uses nothing "
-			"but the row and what is on the same node.");
-	job_one_table(job, stmt->relation);
+	/* One that is replaced stays where it is. */
+	if (stmt->replace && OidIsValid(trigger_of_table(relid, stmt->trigname)))
+		on_shards = trigger_is_on_shards(relid, stmt->trigname);
+	on_shards = strcmp(job_fix_name(job, on_shards ? "shards" : "shell"), "shards") == 0;
+	if (on_shards)
+		job_one_table(job, stmt->relation);
+	else
+	{
+		refuse_here(job, stmt, relid);
+		job_add_table(job, relid);
+	}
+}
+
+/* What the action of a foreign key does to the row that refers. */
+static int
+changes_of_action(char action, CmdType cascade)
+{
+	switch (action)
+	{
+		case FKCONSTR_ACTION_CASCADE:
+			return 1 << cascade;
+		case FKCONSTR_ACTION_SETNULL:
+		case FKCONSTR_ACTION_SETDEFAULT:
+			return 1 << CMD_UPDATE;
+		default:
+			return 0;
+	}
+}
+
+static void
+check_key(Relation relation, Oid constraint)
+{
+	HeapTuple tuple = SearchSysCache1(CONSTROID, ObjectIdGetDatum(constraint));
+	Form_pg_constraint key = (Form_pg_constraint) GETSTRUCT(tuple);
+	int changes = changes_of_action(key->confdeltype, CMD_DELETE) |
+				  changes_of_action(key->confupdtype, CMD_UPDATE);
+
+	if ((changes & dist_table_require(RelationGetRelid(relation))->fires_here) != 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("foreign key \"%s\" of table \"%s\" has an action that would not "
+						"fire the table's triggers",
+						NameStr(key->conname), RelationGetRelationName(relation)),
+				 errhint("Make it a key without actions, or create the triggers with "
+						 "citus.enable_unsafe_triggers.")));
+	ReleaseSysCache(tuple);
+}
+
+void
+trigger_check_keys(Oid relid)
+{
+	const DistTable *table = dist_table(relid);
+	Relation relation;
+
+	if (table == NULL || table->fires_here == 0)
+		return;
+	relation = table_open(relid, AccessShareLock);
+	foreach_ptr (ForeignKeyCacheInfo, key, RelationGetFKeyList(relation))
+		check_key(relation, key->conoid);
+	table_close(relation, NoLock);
+}
+
+void
+trigger_create_changed(DdlJob *job)
+{
+	CreateTrigStmt *stmt = (CreateTrigStmt *) job->stmt;
+	ObjectAddress trigger;
+	ObjectAddress extension;
+
+	if (job->names == NIL || strcmp(linitial(job->names), "shards") != 0 ||
+		trigger_is_on_shards(linitial_oid(job->tables), stmt->trigname))
+	{
+		if (job->tables != NIL)
+			trigger_check_keys(linitial_oid(job->tables));
+		return;
+	}
+	ObjectAddressSet(trigger, TriggerRelationId,
+					 trigger_of_table(linitial_oid(job->tables), stmt->trigname));
+	ObjectAddressSet(extension, ExtensionRelationId, get_extension_oid("pando", false));
+	recordDependencyOn(&trigger, &extension, DEPENDENCY_AUTO_EXTENSION);
+	CacheInvalidateRelcacheByRelid(linitial_oid(job->tables));
+	CommandCounterIncrement();
+}
+
+static bool
+command_is_of_shell(Oid relid, const AlterTableCmd *command)
+{
+	switch (command->subtype)
+	{
+		case AT_EnableTrig:
+		case AT_EnableAlwaysTrig:
+		case AT_EnableReplicaTrig:
+		case AT_DisableTrig:
+			return OidIsValid(trigger_of_table(relid, command->name)) &&
+				   !trigger_is_on_shards(relid, command->name);
+		default:
+			return false;
+	}
+}
+
+bool
+trigger_commands_for_shards(Oid relid, AlterTableStmt *stmt)
+{
+	List *kept = NIL;
+
+	foreach_ptr (AlterTableCmd, command, stmt->cmds)
+	{
+		if (!command_is_of_shell(relid, command))
+			kept = lappend(kept, command);
+	}
+	stmt->cmds = kept;
+	return kept != NIL;
 }
 
 void
@@ -76,9 +229,18 @@ attached_drop_prepare(DdlJob *job)
 
 	foreach_ptr (List, names, stmt->objects)
 	{
+		RangeVar *relation;
+		Oid relid;
+
 		if (list_length(names) < 2)
 			continue;
-		job_one_table(job, attached_relation(names));
+		relation = attached_relation(names);
+		relid = stmt->removeType == OBJECT_TRIGGER ? job_distributed_table(relation)
+												   : InvalidOid;
+		if (OidIsValid(relid) && !trigger_is_on_shards(relid, strVal(llast(names))))
+			job_add_table(job, relid);
+		else
+			job_one_table(job, relation);
 	}
 	if (stmt->removeType == OBJECT_RULE)
 		job->shard_statements = NIL;

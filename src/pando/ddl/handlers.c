@@ -39,7 +39,7 @@ static const DdlHandler handlers[] = {
 	{T_VacuumStmt, ANY_OBJECT, vacuum_prepare, NULL, NULL, vacuum_run},
 	{T_CreatePolicyStmt, ANY_OBJECT, policy_create_prepare},
 	{T_AlterPolicyStmt, ANY_OBJECT, policy_alter_prepare},
-	{T_CreateTrigStmt, ANY_OBJECT, trigger_create_prepare},
+	{T_CreateTrigStmt, ANY_OBJECT, trigger_create_prepare, NULL, trigger_create_changed},
 	{T_RuleStmt, ANY_OBJECT, rule_create_prepare},
 	{T_CreateStatsStmt, ANY_OBJECT, statistics_create_prepare},
 	{T_AlterStatsStmt, ANY_OBJECT, statistics_alter_prepare},

@@ -36,6 +36,20 @@ extern bool cluster_run(DdlJob *job);
 extern void policy_create_prepare(DdlJob *job);
 extern void policy_alter_prepare(DdlJob *job);
 extern void trigger_create_prepare(DdlJob *job);
+extern void trigger_create_changed(DdlJob *job);
+
+/* Have the table's shards its trigger of that name as well? */
+extern bool trigger_is_on_shards(Oid relid, const char *name);
+
+/*
+ * Raises an error if one of the table's foreign keys changes its rows, on shards, where
+ * the table's triggers would not fire.
+ */
+extern void trigger_check_keys(Oid relid);
+
+/* Leaves out what is about triggers that they don't have; false if nothing is left. */
+extern bool trigger_commands_for_shards(Oid relid, AlterTableStmt *stmt);
+
 extern void rule_create_prepare(DdlJob *job);
 extern void attached_drop_prepare(DdlJob *job);
 extern void statistics_create_prepare(DdlJob *job);

@@ -13,6 +13,7 @@
  */
 #include "pando/compat/compat.h"
 
+#include "access/table.h"
 #include "access/xact.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_class.h"
@@ -294,12 +295,35 @@ job_is_on_rows(const DdlJob *job)
 		   dist_table_require(linitial_oid(job->tables))->kind == TABLE_MANAGED_LOCAL;
 }
 
+/* Does TRUNCATE fire triggers of one of the tables? */
+static bool
+job_has_triggers(const DdlJob *job)
+{
+	bool has = false;
+
+	foreach_oid(relid, job->tables)
+	{
+		Relation relation = table_open(relid, AccessShareLock);
+
+		has |= relation->trigdesc != NULL &&
+			   (relation->trigdesc->trig_truncate_before_statement ||
+				relation->trigdesc->trig_truncate_after_statement);
+		table_close(relation, NoLock);
+	}
+	return has;
+}
+
 void
 job_run_shell(DdlJob *job)
 {
 	bool shells = plan_shells;
+	int guc_level = NewGUCNestLevel();
 
 	plan_shells = !job_is_on_rows(job);
+	/* Its triggers fire where the client is. */
+	if (job->applying && IsA(job->stmt, TruncateStmt) && job_has_triggers(job))
+		set_config_option("session_replication_role", "replica", PGC_SUSET, PGC_S_SESSION,
+						  GUC_ACTION_SAVE, true, 0, false);
 	PG_TRY();
 	{
 		if (job->call == NULL)
@@ -312,6 +336,7 @@ job_run_shell(DdlJob *job)
 		plan_shells = shells;
 	}
 	PG_END_TRY();
+	AtEOXact_GUC(true, guc_level);
 }
 
 /* Sends the statement to all other nodes, in the transaction. */

@@ -16,6 +16,7 @@
 #include "pando/executor/settings.h"
 #include "pando/executor/steps.h"
 #include "pando/executor/subplan.h"
+#include "pando/executor/triggers.h"
 
 int executor_assignment_policy = ASSIGN_GREEDY;
 bool executor_binary_protocol = true;
@@ -127,6 +128,7 @@ executor_init(void)
 	scan_register();
 	lock_rows_register();
 	steps_init();
+	triggers_init();
 	subplan_init();
 	shard_choice_register();
 	result_init();

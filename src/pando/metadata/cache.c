@@ -131,3 +131,9 @@ metadata_active(void)
 		return false;
 	return !(creating_extension && CurrentExtensionObject == extension_oid);
 }
+
+Oid
+metadata_extension(void)
+{
+	return extension_oid;
+}

@@ -27,6 +27,9 @@ typedef enum CacheState
  */
 #define CACHE_MAX_LOADS 8
 
+/* The extension, while metadata_active(). */
+extern Oid metadata_extension(void);
+
 /* Parent of all cached objects' memory contexts. */
 extern MemoryContext metadata_cache_context(void);
 

@@ -9,13 +9,22 @@
  */
 #include "pando/compat/compat.h"
 
+#include "access/genam.h"
 #include "access/htup_details.h"
+#include "access/table.h"
 #include "access/transam.h"
+#include "catalog/dependency.h"
+#include "catalog/pg_trigger.h"
 #include "catalog/pg_type.h"
+#include "commands/trigger.h"
 #include "utils/builtins.h"
+#include "utils/fmgroids.h"
 #include "utils/hsearch.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
+#include "utils/rel.h"
+#include "utils/relcache.h"
+#include "utils/reltrigger.h"
 #include "utils/typcache.h"
 
 #include "pando/base/debug_point.h"
@@ -262,6 +271,70 @@ table_load_key(DistTable *table, const char *column)
 				  CurrentMemoryContext);
 }
 
+/* The trigger of the partitioned table that this one was made after; InvalidOid: none. */
+static Oid
+parent_of_trigger(Oid trigger)
+{
+	Relation catalog = table_open(TriggerRelationId, AccessShareLock);
+	Oid parent = InvalidOid;
+	ScanKeyData key;
+	SysScanDesc scan;
+	HeapTuple tuple;
+
+	ScanKeyInit(&key, Anum_pg_trigger_oid, BTEqualStrategyNumber, F_OIDEQ,
+				ObjectIdGetDatum(trigger));
+	scan = systable_beginscan(catalog, TriggerOidIndexId, true, NULL, 1, &key);
+	tuple = systable_getnext(scan);
+	if (HeapTupleIsValid(tuple))
+		parent = ((Form_pg_trigger) GETSTRUCT(tuple))->tgparentid;
+	systable_endscan(scan);
+	table_close(catalog, AccessShareLock);
+	return parent;
+}
+
+bool
+trigger_is_of_shards(Oid trigger)
+{
+	for (; OidIsValid(trigger); trigger = parent_of_trigger(trigger))
+	{
+		if (list_member_oid(getAutoExtensionsOfObject(TriggerRelationId, trigger),
+							metadata_extension()))
+			return true;
+	}
+	return false;
+}
+
+static int
+changes_that_fire(const Trigger *trigger)
+{
+	int changes = 0;
+
+	if (trigger->tgisinternal || trigger->tgenabled == TRIGGER_DISABLED ||
+		trigger_is_of_shards(trigger->tgoid))
+		return 0;
+	if (TRIGGER_FOR_INSERT(trigger->tgtype))
+		changes |= 1 << CMD_INSERT;
+	if (TRIGGER_FOR_UPDATE(trigger->tgtype))
+		changes |= 1 << CMD_UPDATE;
+	if (TRIGGER_FOR_DELETE(trigger->tgtype))
+		changes |= 1 << CMD_DELETE;
+	return changes;
+}
+
+static void
+table_load_triggers(DistTable *table)
+{
+	Relation relation = RelationIdGetRelation(table->relid);
+	const TriggerDesc *triggers;
+
+	if (!RelationIsValid(relation))
+		return;
+	triggers = relation->trigdesc;
+	for (int i = 0; triggers != NULL && i < triggers->numtriggers; i++)
+		table->fires_here |= changes_that_fire(&triggers->triggers[i]);
+	RelationClose(relation);
+}
+
 /* Reads a table into the current memory context; NULL when it is not distributed. */
 static DistTable *
 table_load(Oid relid)
@@ -286,6 +359,8 @@ table_load(Oid relid)
 	if (row->partkey != NULL)
 		table_load_key(table, row->partkey);
 	table_load_shards(table);
+	if (table->kind != TABLE_MANAGED_LOCAL)
+		table_load_triggers(table);
 	return table;
 }
 

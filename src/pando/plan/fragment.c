@@ -365,3 +365,21 @@ plan_is_kind(const Plan *plan, PlanKind kind)
 	return plan != NULL && IsA(plan, CustomScan) &&
 		   ((const CustomScan *) plan)->methods == &kinds[kind].scan;
 }
+
+List *
+triggered_change_pack(const TriggeredChange *change)
+{
+	return list_make2(list_make3_int(change->target, change->ctid, change->place),
+					  change->plan);
+}
+
+TriggeredChange
+triggered_change_unpack(const List *packed)
+{
+	const List *numbers = linitial(packed);
+
+	return (TriggeredChange){.target = linitial_int(numbers),
+							 .ctid = lsecond_int(numbers),
+							 .place = lthird_int(numbers),
+							 .plan = lsecond_node(PlannedStmt, packed)};
+}

@@ -182,8 +182,29 @@ typedef enum PlanKind
 						* one table, that holds the value of custom_exprs' only
 						* expression; custom_private: Oid list with the table alone, int
 						* list of the plans' shards */
+	PLAN_READ_FIRST,   /* "Citus Read First": hands on the rows of lefttree to a change;
+						* custom_private: list_make1(whether all are read first) */
+	PLAN_TRIGGERS, /* "Citus Triggers": lefttree is a ModifyTable that takes the shell for
+					* a foreign table, so that its triggers fire; rows are changed by
+					* plans of their own. custom_private: see TriggeredChange */
 	PLAN_KINDS
 } PlanKind;
+
+/*
+ * A change whose triggers fire here. The plan for a row has parameters: $1 and on are the
+ * columns of its new version by their numbers, then those of the old one, then its ctid
+ * and place.
+ */
+typedef struct TriggeredChange
+{
+	Index target;	 /* the shell, in the statement's range table */
+	AttrNumber ctid; /* columns of ModifyTable's input, or 0 */
+	AttrNumber place;
+	PlannedStmt *plan;
+} TriggeredChange;
+
+extern List *triggered_change_pack(const TriggeredChange *change);
+extern TriggeredChange triggered_change_unpack(const List *packed);
 
 /* How a kind is executed: its state, a struct that begins with a CustomScanState, starts
  * with zeros and the methods, whose name is the kind's. */

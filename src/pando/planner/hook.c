@@ -60,6 +60,7 @@
 #include "pando/planner/local/shard_choice.h"
 #include "pando/planner/fragment/spread.h"
 #include "pando/planner/write/steps.h"
+#include "pando/planner/write/triggered.h"
 #include "pando/planner/local/union_size.h"
 #include "pando/planner/write/write.h"
 
@@ -192,7 +193,8 @@ needs_steps(Query *query)
 		return false;
 	if (query->commandType == CMD_INSERT || (target && !dist_table_is_sharded(target)))
 		return true;
-	return distribution_of_query(query).kind != DIST_SINGLE;
+	return statement_fires_here(query) ||
+		   distribution_of_query(query).kind != DIST_SINGLE;
 }
 
 static PlannedStmt *
@@ -387,7 +389,7 @@ plan_found(Query *query, const char *source, int cursor_options, ParamListInfo p
 	}
 	if (!found.any)
 		return plan_locally(query, source, cursor_options, params);
-	if (!found.sharded)
+	if (!found.sharded || found.fires_here)
 		return plan_query(query, source, cursor_options, params, false);
 
 	is_point = point_of_query(query, &point);

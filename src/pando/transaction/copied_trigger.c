@@ -9,6 +9,9 @@
  *
  * The statement that fires a trigger is known by the nesting of statements; one that the
  * end of the transaction fires has none, and is left to the refusal to prepare.
+ *
+ * Triggers that fire in the client's backend, once for all copies, may change what they
+ * like.
  */
 #include "pando/compat/compat.h"
 
@@ -42,16 +45,18 @@ changed_table(const PlannedStmt *stmt)
 	return InvalidOid;
 }
 
-/* Quoted names of a shard's triggers, but PostgreSQL's own; NULL when it has none. */
+/* Quoted names of a shard's triggers, or those of a shell that its shards have, but
+ * PostgreSQL's own; NULL when there are none. */
 static char *
-trigger_names(const TriggerDesc *triggers)
+trigger_names(const TriggerDesc *triggers, bool shell)
 {
 	StringInfoData names;
 
 	initStringInfo(&names);
 	for (int i = 0; triggers != NULL && i < triggers->numtriggers; i++)
 	{
-		if (triggers->triggers[i].tgisinternal)
+		if (triggers->triggers[i].tgisinternal ||
+			(shell && !trigger_is_of_shards(triggers->triggers[i].tgoid)))
 			continue;
 		appendStringInfo(&names, "%s\"%s\"", names.len > 0 ? ", " : "",
 						 triggers->triggers[i].tgname);
@@ -115,7 +120,7 @@ copied_target(const NestingFrame *frame, char **names)
 		if (!OidIsValid(table))
 			continue;
 		relation = RelationIdGetRelation(relid);
-		*names = trigger_names(relation->trigdesc);
+		*names = trigger_names(relation->trigdesc, dist_table(relid) != NULL);
 		RelationClose(relation);
 		if (*names != NULL)
 			return table;

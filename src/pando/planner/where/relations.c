@@ -86,7 +86,10 @@ look_at_relation(const RangeTblEntry *rte, bool target, DistRelations *found)
 	if (dist_table_is_sharded(table))
 		found->sharded = true;
 	if (target)
+	{
 		found->modified = true;
+		found->fires_here |= table->fires_here != 0;
+	}
 	refuse_tableoid(rte);
 	if (table->nshards > 1 && relation_ctid_is_used(rte))
 		found->ctids = true;

@@ -506,3 +506,25 @@ change_computed_here(Query *query, const DistTable *target, const char **why)
 									quals_as_node(quals));
 	return change;
 }
+
+Query *
+rows_of_change(Query *query, const DistTable *target, List *exprs)
+{
+	Computing computing = {.query = query,
+						   .target = query->resultRelation,
+						   .source = list_length(query->rtable) + 1,
+						   .rows = {.varno = 1}};
+	const char *why = why_not(query, target);
+
+	if (why != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("this change of table \"%s\", whose triggers fire for each "
+						"row, is not supported yet",
+						get_rel_name(target->relid)),
+				 errdetail("%s.", why)));
+	find_subselects(&computing);
+	foreach_ptr (Node, expr, exprs)
+		(void) source_column(&computing, expr);
+	return source_query(&computing);
+}

@@ -19,6 +19,13 @@
 extern Query *change_computed_here(Query *query, const DistTable *target,
 								   const char **why);
 
+/*
+ * A query that gives the rows which the UPDATE or DELETE, one without columns of joins,
+ * is about, and locks them: for each what these expressions of the statement's level are.
+ * Raises an error if it can't be had.
+ */
+extern Query *rows_of_change(Query *query, const DistTable *target, List *exprs);
+
 /* Attribute numbers of the primary key, in a list; NIL: there is none. */
 extern List *primary_key(Oid relid);
 

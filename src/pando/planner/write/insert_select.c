@@ -25,8 +25,7 @@
 #include "pando/planner/where/relations.h"
 #include "pando/planner/write/write.h"
 
-/* The SELECT of the INSERT: one output column per column that is inserted. */
-static Query *
+Query *
 select_of_insert(Query *insert)
 {
 	Query *select = copyObject(insert);

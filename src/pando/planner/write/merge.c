@@ -48,6 +48,7 @@
 #include "pando/planner/write/computed_change.h"
 #include "pando/planner/write/merge.h"
 #include "pando/planner/write/steps.h"
+#include "pando/planner/write/triggered.h"
 #include "pando/planner/write/write.h"
 
 typedef struct Merge
@@ -626,7 +627,8 @@ plan_merge(Query *query, const DistTable *target, ParamListInfo params)
 	Distribution distribution = distribution_of_query(bare);
 	Fragment *fragment;
 
-	if (!can_stand_on_shards(bare, target, &distribution))
+	if (change_fires_here(bare, target) ||
+		!can_stand_on_shards(bare, target, &distribution))
 		return plan_computed_here(query, target, params);
 	fragment = fragment_from_query(bare, &distribution);
 	fragment->anchor = target->relid;

@@ -42,6 +42,7 @@
 #include "pando/planner/write/computed_change.h"
 #include "pando/planner/write/may_run_here.h"
 #include "pando/planner/write/merge.h"
+#include "pando/planner/write/triggered.h"
 #include "pando/planner/write/write.h"
 
 bool
@@ -389,6 +390,8 @@ plan_write(Query *query, int cursor_options, ParamListInfo params)
 	forget_excluded_of_views(query);
 	given = query_with_rows_written_out(query);
 	bare = query_without_target_policies(given);
+	if (change_fires_here(bare, target))
+		return plan_triggered(given, bare, target, cursor_options, params);
 	if (query->commandType != CMD_INSERT)
 		fragment = change_fragment(given, bare, target);
 	else

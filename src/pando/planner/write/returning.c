@@ -22,6 +22,7 @@
 #include "pando/planner/where/distribution.h"
 #include "pando/planner/where/hazard.h"
 #include "pando/planner/write/returning.h"
+#include "pando/planner/write/triggered.h"
 #include "pando/planner/write/write.h"
 
 static bool
@@ -62,7 +63,8 @@ returning_is_computed_here(Query *query)
 	target = dist_table(rt_fetch(query->resultRelation, query->rtable)->relid);
 	if (target == NULL || target->kind == TABLE_MANAGED_LOCAL)
 		return false;
-	if (checkExprHasSubLink(returning) && sublinks_are_for_here(query, target))
+	if (checkExprHasSubLink(returning) &&
+		(change_fires_here(query, target) || sublinks_are_for_here(query, target)))
 		return true;
 	if (table_has_copies(target) && expression_varies(returning))
 		return true;

@@ -28,6 +28,9 @@ extern Fragment *insert_select_fragment(Query *query, const DistTable *target);
 extern Fragment *insert_rows_fragment(Query *query, const DistTable *target,
 									  bool from_plan);
 
+/* The SELECT of the INSERT: one output column per column that is inserted. */
+extern Query *select_of_insert(Query *insert);
+
 /* INSERT whose rows pass through this node. */
 extern PlannedStmt *plan_insert_select(Query *query, const DistTable *target,
 									   int cursor_options, ParamListInfo params);

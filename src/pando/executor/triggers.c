@@ -1,0 +1,424 @@
+/*
+ * triggers.c: the plan node "Citus Triggers": a change whose triggers fire in the
+ * client's backend.
+ *
+ * Below it is PostgreSQL's own ModifyTable on the shell. It fires the triggers: those of
+ * the statement, those for each row, with transition tables and all. To have it hand over
+ * the rows, it is given the shell as a foreign table: a copy of the relation's descriptor
+ * of that kind, with functions of ours, stands in the statement's list of open relations
+ * as long as the node is there. Then AFTER triggers get their rows from a tuplestore of
+ * PostgreSQL's, not from a heap, where there are none.
+ *
+ * The copy knows no indexes, and its triggers are those that are to fire here: foreign
+ * keys' own, and those that the shards have, are disabled in it.
+ *
+ * Each row is changed by a run of a plan (TriggeredChange), with the row's columns for
+ * parameters, as a statement that a function would run.
+ */
+#include "pando/compat/compat.h"
+
+#include "access/htup_details.h"
+#include "access/xact.h"
+#include "catalog/pg_class.h"
+#include "commands/trigger.h"
+#include "executor/executor.h"
+#include "foreign/fdwapi.h"
+#include "miscadmin.h"
+#include "nodes/extensible.h"
+#include "utils/datum.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/partcache.h"
+#include "utils/rel.h"
+#include "utils/reltrigger.h"
+#include "utils/snapmgr.h"
+
+#include "pando/executor/triggers.h"
+#include "pando/metadata/table.h"
+#include "pando/plan/fragment.h"
+
+/*
+ * The node below ModifyTable. PostgreSQL collects no transition tables of foreign tables,
+ * which it asks after once a row is changed: until the next one is read the target is not
+ * one.
+ */
+typedef struct ReadFirstScan
+{
+	CustomScanState css;
+	Tuplestorestate *rows; /* NULL: nothing has been read yet */
+	TupleTableSlot *row;
+	ResultRelInfo *target; /* of a change that collects transition tables, or NULL */
+	FdwRoutine *routine;   /* the target's */
+} ReadFirstScan;
+
+typedef struct TriggersScan
+{
+	CustomScanState css;
+	TriggeredChange change;
+	Relation shell;
+	ReadFirstScan *source;
+	AttrNumber key;
+	ParamListInfo params;
+	TupleTableSlot *old; /* the row before the change: */
+	HeapTupleData old_tuple;
+} TriggersScan;
+
+/* ------------------------------------------------------------------------------------
+ * The change of one row.
+ */
+
+static void
+set_param(ParamListInfo params, int number, Datum value, bool isnull)
+{
+	params->params[number - 1].value = value;
+	params->params[number - 1].isnull = isnull;
+}
+
+static void
+set_columns(ParamListInfo params, int before, TupleTableSlot *row)
+{
+	slot_getallattrs(row);
+	for (int i = 0; i < row->tts_tupleDescriptor->natts; i++)
+		set_param(params, before + i + 1, row->tts_values[i], row->tts_isnull[i]);
+}
+
+static ParamListInfo
+make_params(TupleDesc desc)
+{
+	int natts = desc->natts;
+	ParamListInfo params = makeParamList(2 * natts + 2);
+
+	for (int i = 0; i < natts; i++)
+		params->params[i].ptype = params->params[natts + i].ptype =
+			TupleDescAttr(desc, i)->atttypid;
+	params->params[2 * natts].ptype = TIDOID;
+	params->params[2 * natts + 1].ptype = TEXTOID;
+	for (int i = 0; i < 2 * natts + 2; i++)
+	{
+		params->params[i].isnull = true;
+		params->params[i].pflags = 0;
+	}
+	return params;
+}
+
+/* How many rows it has changed. It sees what all before it has done. */
+static uint64
+change_row(TriggersScan *scan)
+{
+	EState *estate = scan->css.ss.ps.state;
+	QueryDesc *query;
+	uint64 processed;
+
+	CommandCounterIncrement();
+	PushActiveSnapshot(GetTransactionSnapshot());
+	query = CreateQueryDesc(scan->change.plan, estate->es_sourceText, GetActiveSnapshot(),
+							InvalidSnapshot, None_Receiver, scan->params, NULL, 0);
+	ExecutorStart(query, 0);
+	ExecutorRun(query, ForwardScanDirection, 0, true);
+	processed = query->estate->es_processed;
+	ExecutorFinish(query);
+	ExecutorEnd(query);
+	FreeQueryDesc(query);
+	PopActiveSnapshot();
+	CommandCounterIncrement();
+	return processed;
+}
+
+static TriggersScan *
+scan_of(const ResultRelInfo *relinfo)
+{
+	return relinfo->ri_FdwState;
+}
+
+/* The row is changed: its transition tables come next. */
+static void
+changed_row(TriggersScan *scan)
+{
+	if (scan->source->target != NULL)
+		scan->source->target->ri_FdwRoutine = NULL;
+}
+
+/* The old row, and which it is, from what ModifyTable reads. */
+static void
+take_old_row(TriggersScan *scan, const ResultRelInfo *relinfo, TupleTableSlot *input)
+{
+	int natts = RelationGetDescr(scan->shell)->natts;
+	bool isnull;
+	Datum row = ExecGetJunkAttribute(input, relinfo->ri_RowIdAttNo, &isnull);
+	HeapTuple tuple = &scan->old_tuple;
+
+	tuple->t_data = DatumGetHeapTupleHeader(row);
+	tuple->t_len = HeapTupleHeaderGetDatumLength(tuple->t_data);
+	ItemPointerSetInvalid(&tuple->t_self);
+	ExecForceStoreHeapTuple(tuple, scan->old, false);
+	set_columns(scan->params, natts, scan->old);
+	if (scan->change.ctid != 0)
+	{
+		Datum ctid = ExecGetJunkAttribute(input, scan->change.ctid, &isnull);
+
+		set_param(scan->params, 2 * natts + 1, ctid, isnull);
+	}
+	if (scan->change.place != 0)
+	{
+		Datum place = ExecGetJunkAttribute(input, scan->change.place, &isnull);
+
+		set_param(scan->params, 2 * natts + 2, place, isnull);
+	}
+}
+
+/* The row was locked: only this transaction can have changed it since. */
+static void
+refuse_changed_row(const char *done)
+{
+	ereport(ERROR, (errcode(ERRCODE_TRIGGERED_DATA_CHANGE_VIOLATION),
+					errmsg("tuple to be %s was already modified by an operation "
+						   "triggered by the current command",
+						   done),
+					errhint("Consider using an AFTER trigger instead of a BEFORE trigger "
+							"to propagate changes to other rows.")));
+}
+
+static void
+refuse_other_key(const TriggersScan *scan, TupleTableSlot *row)
+{
+	Form_pg_attribute attr;
+	AttrNumber key = scan->key;
+
+	if (key == InvalidAttrNumber)
+		return;
+	attr = TupleDescAttr(row->tts_tupleDescriptor, key - 1);
+	if (row->tts_isnull[key - 1] == scan->old->tts_isnull[key - 1] &&
+		(row->tts_isnull[key - 1] ||
+		 datum_image_eq(row->tts_values[key - 1], scan->old->tts_values[key - 1],
+						attr->attbyval, attr->attlen)))
+		return;
+	ereport(
+		ERROR,
+		(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+		 errmsg("modifying the distribution column \"%s\" of table \"%s\" in a trigger "
+				"is not supported yet",
+				NameStr(attr->attname), RelationGetRelationName(scan->shell)),
+		 errdetail("The row would move to another shard.")));
+}
+
+static TupleTableSlot *
+insert_row(EState *estate, ResultRelInfo *relinfo, TupleTableSlot *row,
+		   TupleTableSlot *input)
+{
+	TriggersScan *scan = scan_of(relinfo);
+
+	set_columns(scan->params, 0, row);
+	if (change_row(scan) == 0)
+		return NULL;
+	changed_row(scan);
+	return row;
+}
+
+static TupleTableSlot *
+update_row(EState *estate, ResultRelInfo *relinfo, TupleTableSlot *row,
+		   TupleTableSlot *input)
+{
+	TriggersScan *scan = scan_of(relinfo);
+
+	take_old_row(scan, relinfo, input);
+	set_columns(scan->params, 0, row);
+	refuse_other_key(scan, row);
+	if (change_row(scan) == 0)
+		refuse_changed_row("updated");
+	changed_row(scan);
+	return row;
+}
+
+static TupleTableSlot *
+delete_row(EState *estate, ResultRelInfo *relinfo, TupleTableSlot *row,
+		   TupleTableSlot *input)
+{
+	TriggersScan *scan = scan_of(relinfo);
+
+	take_old_row(scan, relinfo, input);
+	if (change_row(scan) == 0)
+		refuse_changed_row("deleted");
+	changed_row(scan);
+	return ExecCopySlot(row, scan->old);
+}
+
+/* ------------------------------------------------------------------------------------
+ * The shell as a foreign table.
+ */
+
+static FdwRoutine *
+routine(void)
+{
+	FdwRoutine *routine = makeNode(FdwRoutine);
+
+	routine->ExecForeignInsert = insert_row;
+	routine->ExecForeignUpdate = update_row;
+	routine->ExecForeignDelete = delete_row;
+	return routine;
+}
+
+static TriggerDesc *
+triggers_that_fire_here(const Relation shell)
+{
+	TriggerDesc *triggers = CopyTriggerDesc(shell->trigdesc);
+
+	for (int i = 0; triggers != NULL && i < triggers->numtriggers; i++)
+	{
+		Trigger *trigger = &triggers->triggers[i];
+
+		if (trigger->tgisinternal || trigger_is_of_shards(trigger->tgoid))
+			trigger->tgenabled = TRIGGER_DISABLED;
+	}
+	return triggers;
+}
+
+static Relation
+foreign_copy(Relation shell)
+{
+	Relation copy = palloc(sizeof(RelationData));
+
+	/* Kept in the descriptor once it is known. */
+	if (shell->rd_rel->relispartition)
+		(void) RelationGetPartitionQual(shell);
+	*copy = *shell;
+	copy->rd_rel = palloc(CLASS_TUPLE_SIZE);
+	memcpy(copy->rd_rel, shell->rd_rel, CLASS_TUPLE_SIZE);
+	copy->rd_rel->relkind = RELKIND_FOREIGN_TABLE;
+	copy->rd_rel->relhasindex = false;
+	copy->rd_tableam = NULL;
+	copy->rd_fdwroutine = routine();
+	copy->trigdesc = triggers_that_fire_here(shell);
+	return copy;
+}
+
+/* ------------------------------------------------------------------------------------
+ * The node "Citus Triggers".
+ */
+
+static void
+triggers_begin(CustomScanState *node, EState *estate, int eflags)
+{
+	TriggersScan *scan = (TriggersScan *) node;
+	const CustomScan *plan = (CustomScan *) node->ss.ps.plan;
+	ModifyTableState *modify;
+	TupleDesc desc;
+
+	scan->change = triggered_change_unpack(plan->custom_private);
+	scan->shell = ExecGetRangeTableRelation(estate, scan->change.target);
+	desc = RelationGetDescr(scan->shell);
+	scan->key = dist_table_require(RelationGetRelid(scan->shell))->key;
+	scan->params = make_params(desc);
+	scan->old = ExecInitExtraTupleSlot(estate, desc, &TTSOpsHeapTuple);
+	estate->es_relations[scan->change.target - 1] = foreign_copy(scan->shell);
+	outerPlanState(node) = ExecInitNode(outerPlan(plan), estate, eflags);
+	modify = castNode(ModifyTableState, outerPlanState(node));
+	modify->resultRelInfo->ri_FdwState = scan;
+	scan->source = (ReadFirstScan *) outerPlanState(modify);
+	if (modify->mt_transition_capture != NULL)
+	{
+		scan->source->target = modify->resultRelInfo;
+		scan->source->routine = modify->resultRelInfo->ri_FdwRoutine;
+	}
+}
+
+static TupleTableSlot *
+hand_on(CustomScanState *node)
+{
+	return ExecProcNode(outerPlanState(node));
+}
+
+/* PostgreSQL closes what it opened. */
+static void
+triggers_end(CustomScanState *node)
+{
+	TriggersScan *scan = (TriggersScan *) node;
+
+	ExecEndNode(outerPlanState(node));
+	node->ss.ps.state->es_relations[scan->change.target - 1] = scan->shell;
+}
+
+static void
+rescan_refused(CustomScanState *node)
+{
+	elog(ERROR, "a change can't be run again");
+}
+
+static const CustomExecMethods triggers_methods = {
+	.CustomName = "Citus Triggers",
+	.BeginCustomScan = triggers_begin,
+	.ExecCustomScan = hand_on,
+	.EndCustomScan = triggers_end,
+	.ReScanCustomScan = rescan_refused,
+};
+
+/* ------------------------------------------------------------------------------------
+ * The node "Citus Read First".
+ */
+
+static void
+read_begin(CustomScanState *node, EState *estate, int eflags)
+{
+	ReadFirstScan *scan = (ReadFirstScan *) node;
+
+	outerPlanState(node) = ExecInitNode(outerPlan(node->ss.ps.plan), estate, eflags);
+	scan->row = ExecInitExtraTupleSlot(estate, ExecGetResultType(outerPlanState(node)),
+									   &TTSOpsMinimalTuple);
+}
+
+static void
+read_all(ReadFirstScan *scan)
+{
+	PlanState *source = outerPlanState(scan);
+	MemoryContext old = MemoryContextSwitchTo(scan->css.ss.ps.state->es_query_cxt);
+	TupleTableSlot *row;
+
+	scan->rows = tuplestore_begin_heap(false, false, work_mem);
+	MemoryContextSwitchTo(old);
+	for (row = ExecProcNode(source); !TupIsNull(row); row = ExecProcNode(source))
+	{
+		CHECK_FOR_INTERRUPTS();
+		tuplestore_puttupleslot(scan->rows, row);
+	}
+}
+
+static TupleTableSlot *
+read_next(CustomScanState *node)
+{
+	ReadFirstScan *scan = (ReadFirstScan *) node;
+
+	const CustomScan *plan = (CustomScan *) node->ss.ps.plan;
+
+	if (scan->target != NULL)
+		scan->target->ri_FdwRoutine = scan->routine;
+	if (!boolVal(linitial(plan->custom_private)))
+		return ExecProcNode(outerPlanState(node));
+	if (scan->rows == NULL)
+		read_all(scan);
+	(void) tuplestore_gettupleslot(scan->rows, true, false, scan->row);
+	return scan->row;
+}
+
+static void
+read_end(CustomScanState *node)
+{
+	ReadFirstScan *scan = (ReadFirstScan *) node;
+
+	ExecEndNode(outerPlanState(node));
+	if (scan->rows != NULL)
+		tuplestore_end(scan->rows);
+}
+
+static const CustomExecMethods read_methods = {
+	.CustomName = "Citus Read First",
+	.BeginCustomScan = read_begin,
+	.ExecCustomScan = read_next,
+	.EndCustomScan = read_end,
+	.ReScanCustomScan = rescan_refused,
+};
+
+void
+triggers_init(void)
+{
+	plan_register_kind(PLAN_TRIGGERS, sizeof(TriggersScan), &triggers_methods);
+	plan_register_kind(PLAN_READ_FIRST, sizeof(ReadFirstScan), &read_methods);
+}

@@ -1,0 +1,568 @@
+/*
+ * triggered.c: changes of tables whose triggers fire in the client's backend.
+ *
+ * PostgreSQL itself fires them, all kinds and in its order: the plan has its ModifyTable
+ * on top of the rows to insert, or of those to change, which were found, locked and read
+ * first. The executor's part (executor/triggers.c) has it take the shell for a foreign
+ * table, so that it hands over each row that the triggers leave:
+ *
+ *     Citus Triggers
+ *       -> Insert on t / Update on t / Delete on t
+ *            -> Citus Read First
+ *                 -> new values; of UPDATE and DELETE also the old row and its identity
+ *
+ * What is done with such a row is one more plan, of a statement like
+ *
+ *     INSERT INTO t VALUES ($1, ...)
+ *     UPDATE t SET v = $2, ... WHERE <the row's identity> AND key = <its old value>
+ *
+ * which is planned like any statement of a client's, but fires nothing here. So each row
+ * is changed before the triggers of the next one are fired, as PostgreSQL does it.
+ *
+ * A row's identity is its ctid, or its primary key where it has several copies, as in
+ * computed_change.c. RETURNING is computed here, from the row that was handed over.
+ */
+#include "pando/compat/compat.h"
+
+#include "access/sysattr.h"
+#include "access/table.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_collation.h"
+#include "catalog/pg_operator_d.h"
+#include "catalog/pg_type.h"
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/optimizer.h"
+#include "parser/parse_coerce.h"
+#include "parser/parse_oper.h"
+#include "parser/parsetree.h"
+#include "rewrite/rewriteManip.h"
+#include "utils/fmgroids.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+#include "utils/typcache.h"
+
+#include "pando/plan/fragment.h"
+#include "pando/plan/row_place.h"
+#include "pando/planner/fragment/fragment_path.h"
+#include "pando/planner/fragment/planning.h"
+#include "pando/planner/query/carried.h"
+#include "pando/planner/query/flatten.h"
+#include "pando/planner/query/from_item.h"
+#include "pando/planner/query/join_tree.h"
+#include "pando/planner/query/level_fields.h"
+#include "pando/planner/where/distribution.h"
+#include "pando/planner/where/relations.h"
+#include "pando/planner/write/computed_change.h"
+#include "pando/planner/write/triggered.h"
+#include "pando/planner/write/write.h"
+
+/* What is planned is the change of one row, whose triggers have been fired. */
+static bool is_for_one_row = false;
+
+bool
+change_fires_here(const Query *query, const DistTable *target)
+{
+	int changes = 1 << query->commandType;
+
+	if (target == NULL || target->fires_here == 0 || is_for_one_row)
+		return false;
+	if (query->onConflict != NULL && query->onConflict->action == ONCONFLICT_UPDATE)
+		changes |= 1 << CMD_UPDATE;
+	foreach_ptr (MergeAction, action, query->mergeActionList)
+		changes |= 1 << action->commandType;
+	return (target->fires_here & changes) != 0;
+}
+
+bool
+statement_fires_here(const Query *query)
+{
+	if (query->commandType != CMD_SELECT &&
+		change_fires_here(
+			query, dist_table(rt_fetch(query->resultRelation, query->rtable)->relid)))
+		return true;
+	if (!query->hasModifyingCTE)
+		return false;
+	foreach_ptr (CommonTableExpr, cte, query->cteList)
+	{
+		if (statement_fires_here((Query *) cte->ctequery))
+			return true;
+	}
+	return false;
+}
+
+static void
+refuse(const DistTable *target, const char *what)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+			 errmsg("%s is not supported yet for table \"%s\", whose triggers fire "
+					"for each row",
+					what, get_rel_name(target->relid))));
+}
+
+/* ------------------------------------------------------------------------------------
+ * The rows, as ModifyTable wants them.
+ */
+
+static Node *
+null_of_column(Form_pg_attribute attr)
+{
+	int32 typmod = attr->atttypmod;
+	Oid base;
+
+	if (attr->attisdropped)
+		return (Node *) makeNullConst(INT4OID, -1, InvalidOid);
+	base = getBaseTypeAndTypmod(attr->atttypid, &typmod);
+	if (base == attr->atttypid || attr->attgenerated)
+		return (Node *) makeNullConst(base, typmod, attr->attcollation);
+	return coerce_to_domain((Node *) makeNullConst(base, typmod, attr->attcollation),
+							base, typmod, attr->atttypid, COERCION_IMPLICIT,
+							COERCE_IMPLICIT_CAST, -1, false);
+}
+
+/* All columns of the table, in their order. */
+static Query *
+rows_to_insert(Query *insert, TupleDesc desc)
+{
+	ListCell *cell;
+	List *tlist = NIL;
+
+	insert = copyObject(insert);
+	cell = list_head(insert->targetList);
+	for (int i = 0; i < desc->natts; i++)
+	{
+		Form_pg_attribute attr = TupleDescAttr(desc, i);
+		TargetEntry *entry = cell != NULL ? lfirst(cell) : NULL;
+
+		if (entry != NULL && !entry->resjunk && entry->resno == i + 1)
+			cell = lnext(insert->targetList, cell);
+		else
+			entry = makeTargetEntry((Expr *) null_of_column(attr), i + 1, NULL, false);
+		entry->resname = psprintf("column%d", i + 1);
+		tlist = lappend(tlist, entry);
+	}
+	for (; cell != NULL; cell = lnext(insert->targetList, cell))
+		tlist = lappend(tlist, lfirst(cell));
+	insert->targetList = tlist;
+	return select_of_insert(insert);
+}
+
+static Var *
+var_of_column(Index varno, Form_pg_attribute attr)
+{
+	return makeVar(varno, attr->attnum, attr->atttypid, attr->atttypmod,
+				   attr->attcollation, 0);
+}
+
+static Node *
+whole_row(Index varno, Relation relation)
+{
+	TupleDesc desc = RelationGetDescr(relation);
+	RowExpr *row = makeNode(RowExpr);
+
+	for (int i = 0; i < desc->natts; i++)
+	{
+		Form_pg_attribute attr = TupleDescAttr(desc, i);
+
+		row->args =
+			lappend(row->args, attr->attisdropped ? null_of_column(attr)
+												  : (Node *) var_of_column(varno, attr));
+		row->colnames =
+			lappend(row->colnames, makeString(pstrdup(NameStr(attr->attname))));
+	}
+	row->row_typeid = relation->rd_rel->reltype;
+	row->row_format = COERCE_IMPLICIT_CAST;
+	row->location = -1;
+	return (Node *) row;
+}
+
+typedef struct Triggered
+{
+	Query *query;
+	const DistTable *target;
+	Relation relation;
+	TriggeredChange change;
+	Query *rows;
+	List *columns; /* of an UPDATE: int list, those that the first ones of rows are for */
+	int nvalues;   /* columns of rows that aren't junk */
+	List *returning;
+} Triggered;
+
+/* Several rows of FROM may match one of the target, of which the first one counts. */
+static void
+take_rows_once(Triggered *triggered, List *identity)
+{
+	Query *rows = query_over_query(triggered->rows, "rows");
+
+	foreach_int(column, identity)
+	{
+		TargetEntry *entry = list_nth(rows->targetList, column - 1);
+		SortGroupClause *clause = makeNode(SortGroupClause);
+
+		clause->tleSortGroupRef = entry->ressortgroupref = column;
+		get_sort_group_operators(exprType((Node *) entry->expr), true, true, false,
+								 &clause->sortop, &clause->eqop, NULL, &clause->hashable);
+		rows->distinctClause = lappend(rows->distinctClause, clause);
+	}
+	rows->hasDistinctOn = true;
+	triggered->rows = rows;
+}
+
+static AttrNumber
+add_output(List **outputs, Node *expr)
+{
+	*outputs = lappend(*outputs, expr);
+	return list_length(*outputs);
+}
+
+static void
+find_rows_to_change(Triggered *triggered, Query *given)
+{
+	Query *query = triggered->query;
+	Index varno = query->resultRelation;
+	Carried returned = {.varno = OUTER_VAR, .kept = varno};
+	List *outputs = NIL;
+	List *identity = NIL;
+
+	if (query->commandType == CMD_UPDATE)
+		foreach_ptr (TargetEntry, entry, query->targetList)
+		{
+			if (entry->resjunk)
+				continue;
+			(void) add_output(&outputs, (Node *) entry->expr);
+			triggered->columns = lappend_int(triggered->columns, entry->resno);
+		}
+	triggered->nvalues = list_length(outputs);
+	(void) add_output(&outputs, whole_row(varno, triggered->relation));
+	if (table_has_copies(triggered->target))
+		foreach_int(number, primary_key(triggered->target->relid)) identity = lappend_int(
+			identity,
+			add_output(&outputs,
+					   (Node *) var_of_column(
+						   varno, TupleDescAttr(RelationGetDescr(triggered->relation),
+												number - 1))));
+	else
+	{
+		triggered->change.ctid = add_output(&outputs, row_ctid_call(varno, 0));
+		identity = list_make1_int(triggered->change.ctid);
+	}
+	if (rt_fetch(varno, query->rtable)->relkind == RELKIND_PARTITIONED_TABLE)
+	{
+		triggered->change.place = add_output(&outputs, row_place_call(varno));
+		identity = lappend_int(identity, triggered->change.place);
+	}
+	returned.exprs = outputs;
+	triggered->returning =
+		(List *) carried_columns((Node *) query->returningList, &returned);
+	query->returningList = NIL;
+	rt_fetch(varno, query->rtable)->securityQuals =
+		copyObject(rt_fetch(given->resultRelation, given->rtable)->securityQuals);
+	triggered->rows = rows_of_change(query, triggered->target, returned.exprs);
+	if (list_length(query->jointree->fromlist) > 1 ||
+		!IsA(linitial(query->jointree->fromlist), RangeTblRef))
+		take_rows_once(triggered, identity);
+}
+
+/* ------------------------------------------------------------------------------------
+ * The change of one row.
+ */
+
+static Param *
+param(int number, Oid type, int32 typmod, Oid collation)
+{
+	Param *result = makeNode(Param);
+
+	result->paramkind = PARAM_EXTERN;
+	result->paramid = number;
+	result->paramtype = type;
+	result->paramtypmod = typmod;
+	result->paramcollid = collation;
+	result->location = -1;
+	return result;
+}
+
+static Node *
+is_same(Expr *a, Expr *b)
+{
+	Oid equal = lookup_type_cache(exprType((Node *) a), TYPECACHE_EQ_OPR)->eq_opr;
+	OpExpr *test = (OpExpr *) make_opclause(equal, BOOLOID, false, a, b, InvalidOid,
+											exprCollation((Node *) a));
+
+	set_opfuncid(test);
+	return (Node *) test;
+}
+
+/* The column has what it had in the old row. */
+static Node *
+column_is_old(TupleDesc desc, AttrNumber number)
+{
+	Form_pg_attribute attr = TupleDescAttr(desc, number - 1);
+
+	return is_same((Expr *) var_of_column(1, attr),
+				   (Expr *) param(desc->natts + number, attr->atttypid, attr->atttypmod,
+								  attr->attcollation));
+}
+
+static List *
+same_row(const Triggered *triggered, TupleDesc desc)
+{
+	const DistTable *target = triggered->target;
+	Param *ctid = param(2 * desc->natts + 1, TIDOID, -1, InvalidOid);
+	List *quals = NIL;
+
+	if (table_has_copies(target))
+	{
+		foreach_int(number, primary_key(target->relid)) quals =
+			lappend(quals, column_is_old(desc, number));
+		return quals;
+	}
+	quals = list_make2(is_same((Expr *) row_ctid_call(1, 0), (Expr *) ctid),
+					   is_same((Expr *) makeVar(1, SelfItemPointerAttributeNumber, TIDOID,
+												-1, InvalidOid, 0),
+							   (Expr *) shard_ctid_call((Node *) ctid, target->nshards)));
+	if (triggered->change.place != 0)
+		quals = lappend(quals, is_same((Expr *) row_place_call(1),
+									   (Expr *) param(2 * desc->natts + 2, TEXTOID, -1,
+													  DEFAULT_COLLATION_OID)));
+	if (target->key != InvalidAttrNumber)
+		quals = lappend(quals, column_is_old(desc, target->key));
+	return quals;
+}
+
+/* Triggers may have given any column another value. */
+static List *
+new_values(const Triggered *triggered, TupleDesc desc)
+{
+	List *tlist = NIL;
+
+	for (int i = 0; i < desc->natts; i++)
+	{
+		Form_pg_attribute attr = TupleDescAttr(desc, i);
+
+		if (attr->attisdropped || attr->attgenerated ||
+			(triggered->query->commandType == CMD_UPDATE &&
+			 attr->attnum == triggered->target->key))
+			continue;
+		tlist = lappend(
+			tlist, makeTargetEntry((Expr *) param(attr->attnum, attr->atttypid,
+												  attr->atttypmod, attr->attcollation),
+								   attr->attnum, pstrdup(NameStr(attr->attname)), false));
+	}
+	return tlist;
+}
+
+static OnConflictExpr *
+conflict_of(const Query *query)
+{
+	OnConflictExpr *conflict = copyObject(query->onConflict);
+
+	if (conflict != NULL)
+		ChangeVarNodes((Node *) conflict, query->resultRelation, 1, 0);
+	return conflict;
+}
+
+static Query *
+change_of_row(const Triggered *triggered)
+{
+	TupleDesc desc = RelationGetDescr(triggered->relation);
+	const Query *query = triggered->query;
+	RangeTblEntry *rte = copyObject(rt_fetch(query->resultRelation, query->rtable));
+	Query *change = query_new();
+
+	rte->securityQuals = NIL;
+	change->commandType = query->commandType;
+	change->resultRelation = 1;
+	change->rtable = list_make1(rte);
+	if (query->commandType != CMD_DELETE)
+		change->targetList = new_values(triggered, desc);
+	if (query->commandType == CMD_INSERT)
+		change->onConflict = conflict_of(query);
+	else
+		change->jointree =
+			makeFromExpr(from_one(1)->fromlist, quals_as_node(same_row(triggered, desc)));
+	return change;
+}
+
+static PlannedStmt *
+plan_change_of_row(const Triggered *triggered)
+{
+	PlannedStmt *stmt;
+
+	is_for_one_row = true;
+	PG_TRY();
+	{
+		stmt = plan_any_query(change_of_row(triggered), 0, NULL);
+	}
+	PG_FINALLY();
+	{
+		is_for_one_row = false;
+	}
+	PG_END_TRY();
+	return stmt;
+}
+
+/* ------------------------------------------------------------------------------------
+ * The plan.
+ */
+
+/* ModifyTable finds the old row among its input's columns by its name. */
+static void
+name_columns(const Triggered *triggered, Plan *plan)
+{
+	int number = 0;
+
+	if (triggered->query->commandType == CMD_INSERT)
+		return;
+	foreach_ptr (TargetEntry, entry, plan->targetlist)
+	{
+		number++;
+		entry->resjunk = number > triggered->nvalues;
+		entry->resname = number == triggered->nvalues + 1 ? pstrdup("wholerow") : NULL;
+	}
+}
+
+/*
+ * The node that ModifyTable reads. It hands its input on as it is; ModifyTable wants to
+ * see that dropped and generated columns get NULL.
+ */
+static Plan *
+plan_read_first(const Triggered *triggered, Plan *input, bool reads)
+{
+	CustomScan *scan = fragment_scan_above(input, PLAN_READ_FIRST);
+	TupleDesc desc = RelationGetDescr(triggered->relation);
+
+	scan->custom_private = list_make1(makeBoolean(reads));
+	if (triggered->query->commandType != CMD_INSERT)
+		return &scan->scan.plan;
+	foreach_ptr (TargetEntry, entry, scan->scan.plan.targetlist)
+	{
+		Form_pg_attribute attr;
+
+		if (entry->resno > desc->natts)
+			break;
+		attr = TupleDescAttr(desc, entry->resno - 1);
+		if (attr->attisdropped || attr->attgenerated)
+			entry->expr = (Expr *) null_of_column(attr);
+	}
+	return &scan->scan.plan;
+}
+
+/* As PostgreSQL's planner leaves it. */
+static List *
+planned_returning(List *returning)
+{
+	returning = copyObject(returning);
+	foreach_ptr (TargetEntry, entry, returning)
+		entry->expr = expression_planner(entry->expr);
+	return returning;
+}
+
+static ModifyTable *
+modify_table(const Triggered *triggered, PlannedStmt *stmt, Index target)
+{
+	ModifyTable *modify = makeNode(ModifyTable);
+	Plan *plan = &modify->plan;
+
+	plan->lefttree = stmt->planTree;
+	plan->startup_cost = plan->lefttree->startup_cost;
+	plan->total_cost = plan->lefttree->total_cost;
+	plan->plan_rows = triggered->returning ? plan->lefttree->plan_rows : 0;
+	plan->extParam = bms_copy(plan->lefttree->extParam);
+	plan->allParam = bms_copy(plan->lefttree->allParam);
+	modify->operation = triggered->query->commandType;
+	modify->canSetTag = true;
+	modify->nominalRelation = target;
+	modify->resultRelations = list_make1_int(target);
+	modify->fdwPrivLists = list_make1(NIL);
+	modify->onConflictAction = ONCONFLICT_NONE;
+	if (triggered->columns != NIL)
+		modify->updateColnosLists = list_make1(triggered->columns);
+	if (triggered->returning != NIL)
+	{
+		modify->returningLists = list_make1(planned_returning(triggered->returning));
+		plan->targetlist = copyObject(linitial(modify->returningLists));
+	}
+	stmt->paramExecTypes = lappend_oid(stmt->paramExecTypes, InvalidOid);
+	modify->epqParam = list_length(stmt->paramExecTypes) - 1;
+	return modify;
+}
+
+static void
+check(Triggered *triggered)
+{
+	const Query *query = triggered->query;
+
+	if (query->onConflict != NULL && query->onConflict->action == ONCONFLICT_UPDATE)
+		refuse(triggered->target, "ON CONFLICT DO UPDATE");
+	if (write_system_columns((Query *) query).others && query->returningList != NIL)
+	{
+		List *columns = NIL;
+
+		columns = pull_vars_of_level((Node *) query->returningList, 0);
+		foreach_ptr (Var, var, columns)
+		{
+			if (IsA(var, Var) && var->varno == query->resultRelation &&
+				var->varattno < 0 && var->varattno != TableOidAttributeNumber)
+				refuse(triggered->target, "a system column in RETURNING");
+		}
+	}
+}
+
+static void
+find_rows(Triggered *triggered, Query *given)
+{
+	if (triggered->query->commandType != CMD_INSERT)
+	{
+		find_rows_to_change(triggered, given);
+		return;
+	}
+	triggered->rows =
+		rows_to_insert(triggered->query, RelationGetDescr(triggered->relation));
+	triggered->returning = triggered->query->returningList;
+}
+
+PlannedStmt *
+plan_triggered(Query *given, Query *query, const DistTable *target, int cursor_options,
+			   ParamListInfo params)
+{
+	Triggered triggered = {.query = query_without_join_columns(copyObject(query)),
+						   .target = target};
+	RangeTblEntry *rte = copyObject(rt_fetch(query->resultRelation, query->rtable));
+	PlannedStmt *stmt;
+	CustomScan *scan;
+	bool reads;
+
+	if (query->commandType == CMD_UPDATE)
+		refuse_key_change(target, query->targetList, query->resultRelation, 0, NIL);
+	check(&triggered);
+	triggered.relation = table_open(target->relid, NoLock);
+	find_rows(&triggered, given);
+	reads = query->commandType != CMD_INSERT || query_dist_relations(triggered.rows).any;
+	stmt =
+		plan_any_query(triggered.rows, cursor_options & ~CURSOR_OPT_PARALLEL_OK, params);
+	triggered.change.plan = plan_change_of_row(&triggered);
+	name_columns(&triggered, stmt->planTree);
+	stmt->planTree = plan_read_first(&triggered, stmt->planTree, reads);
+	table_close(triggered.relation, NoLock);
+
+	plan_add_relations(stmt, query);
+	plan_add_plan(stmt, triggered.change.plan);
+	rte->securityQuals = NIL;
+	stmt->rtable = lappend(stmt->rtable, rte);
+	triggered.change.target = list_length(stmt->rtable);
+	stmt->planTree = &modify_table(&triggered, stmt, triggered.change.target)->plan;
+	stmt->resultRelations = list_make1_int(triggered.change.target);
+
+	scan = fragment_scan_above(stmt->planTree, PLAN_TRIGGERS);
+	scan->custom_private = triggered_change_pack(&triggered.change);
+	stmt->planTree = &scan->scan.plan;
+	stmt->commandType = query->commandType;
+	stmt->hasReturning = query->returningList != NIL;
+	stmt->hasModifyingCTE = false;
+	stmt->canSetTag = query->canSetTag;
+	stmt->queryId = query->queryId;
+	stmt->stmt_location = query->stmt_location;
+	stmt->stmt_len = query->stmt_len;
+	return stmt;
+}

@@ -1,0 +1,96 @@
+-- Triggers of distributed, reference and single-shard tables fire as those of plain tables: in the
+-- client's backend, once for each row, in the same order and with the same rows.
+\setenv PGDATABASE :DBNAME
+\! sh "$PG_ABS_SRCDIR/twice.sh" triggers
+SET client_min_messages = warning;
+DROP SCHEMA twice CASCADE;
+CREATE SCHEMA triggers;
+SET search_path = triggers;
+SET citus.shard_count = 4;
+
+-- A table that has triggers when it is distributed, and rows; the log is a local table.
+CREATE TABLE log (n serial, line text);
+CREATE TABLE t (k int PRIMARY KEY, v int);
+CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+	INSERT INTO triggers.log (line) VALUES (concat_ws(' ', TG_NAME, TG_OP, OLD::text, NEW::text));
+	RETURN coalesce(NEW, OLD);
+END $$;
+CREATE TRIGGER note AFTER INSERT OR UPDATE OR DELETE ON t FOR EACH ROW EXECUTE FUNCTION note();
+INSERT INTO t VALUES (1, 1);
+SELECT create_distributed_table('t', 'k');
+INSERT INTO t VALUES (2, 2), (3, 3);
+UPDATE t SET v = v + 1 WHERE k = 1;
+SELECT line FROM log ORDER BY n;
+-- Every node has it, on its shell, and no shard has.
+SELECT DISTINCT result FROM run_command_on_all_nodes($$SELECT string_agg(tgname || ' ' || (tgrelid = 'triggers.t'::regclass), ',') FROM pg_trigger WHERE NOT tgisinternal AND tgrelid::regclass::text LIKE 'triggers.t%'$$);
+
+-- Without it nothing fires.
+DROP TRIGGER note ON t;
+SELECT count(*) FROM run_command_on_all_nodes($$SELECT 1 FROM pg_trigger WHERE tgname = 'note'$$) WHERE result <> '';
+DELETE FROM t WHERE k = 1;
+SELECT count(*) FROM log;
+
+-- citus.enable_unsafe_triggers: on the shards, also after a replacement.
+CREATE FUNCTION ten() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN NEW.v := NEW.v * 10; RETURN NEW; END $$;
+SET citus.enable_unsafe_triggers = on;
+CREATE TRIGGER ten BEFORE INSERT ON t FOR EACH ROW EXECUTE FUNCTION ten();
+RESET citus.enable_unsafe_triggers;
+INSERT INTO t VALUES (4, 4);
+SELECT v FROM t WHERE k = 4;
+CREATE OR REPLACE TRIGGER ten BEFORE INSERT OR UPDATE ON t FOR EACH ROW EXECUTE FUNCTION ten();
+UPDATE t SET v = 1 WHERE k = 4;
+SELECT v FROM t WHERE k = 4;
+-- Both kinds at once.
+CREATE TRIGGER note AFTER UPDATE ON t FOR EACH ROW EXECUTE FUNCTION note();
+TRUNCATE log;
+UPDATE t SET v = 2 WHERE k = 4 RETURNING *;
+SELECT line FROM log;
+SELECT v FROM t WHERE k = 4;
+ALTER TRIGGER ten ON t RENAME TO tenfold;
+ALTER TABLE t DISABLE TRIGGER tenfold, DISABLE TRIGGER note;
+UPDATE t SET v = 3 WHERE k = 4;
+SELECT v FROM t WHERE k = 4;
+DROP TRIGGER tenfold ON t;
+SELECT undistribute_table('t');
+ALTER TABLE t ENABLE TRIGGER note;
+UPDATE t SET v = 5 WHERE k = 4;
+SELECT line FROM log;
+
+-- Functions run as the client; who may not write the table fires nothing.
+CREATE TABLE owned (k int PRIMARY KEY, v text);
+SELECT create_distributed_table('owned', 'k');
+CREATE FUNCTION who() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN NEW.v := current_user; RETURN NEW; END $$;
+CREATE TRIGGER who BEFORE INSERT OR UPDATE ON owned FOR EACH ROW EXECUTE FUNCTION who();
+CREATE ROLE trigger_client;
+GRANT USAGE ON SCHEMA triggers TO trigger_client;
+SET ROLE trigger_client;
+INSERT INTO owned VALUES (1);
+RESET ROLE;
+GRANT SELECT, INSERT, UPDATE ON owned TO trigger_client;
+SET ROLE trigger_client;
+INSERT INTO owned VALUES (1) RETURNING v;
+UPDATE owned SET v = 'x' RETURNING v;
+DELETE FROM owned;
+RESET ROLE;
+
+-- What can't be.
+CREATE CONSTRAINT TRIGGER later AFTER INSERT ON owned DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION note();
+CREATE TABLE part (k int, d int) PARTITION BY RANGE (d);
+SELECT create_distributed_table('part', 'k');
+CREATE TRIGGER note AFTER INSERT ON part FOR EACH ROW EXECUTE FUNCTION note();
+CREATE TABLE child (k int PRIMARY KEY REFERENCES owned ON DELETE CASCADE, v int);
+CREATE TRIGGER note BEFORE UPDATE ON child FOR EACH ROW EXECUTE FUNCTION note();
+SELECT create_distributed_table('child', 'k', colocate_with => 'owned');
+CREATE TRIGGER gone AFTER DELETE ON child FOR EACH ROW EXECUTE FUNCTION note();
+CREATE TABLE child2 (k int PRIMARY KEY);
+CREATE TRIGGER gone AFTER DELETE ON child2 FOR EACH ROW EXECUTE FUNCTION note();
+SELECT create_distributed_table('child2', 'k', colocate_with => 'owned');
+ALTER TABLE child2 ADD CONSTRAINT key FOREIGN KEY (k) REFERENCES owned ON DELETE CASCADE;
+CREATE FUNCTION move() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN NEW.k := NEW.k + 1; RETURN NEW; END $$;
+CREATE TRIGGER move BEFORE UPDATE ON owned FOR EACH ROW EXECUTE FUNCTION move();
+UPDATE owned SET v = 'x';
+INSERT INTO owned VALUES (1, 'y') ON CONFLICT (k) DO UPDATE SET v = 'z';
+
+DROP SCHEMA triggers CASCADE;
+DROP ROLE trigger_client;
