@@ -317,13 +317,8 @@ void
 job_run_shell(DdlJob *job)
 {
 	bool shells = plan_shells;
-	int guc_level = NewGUCNestLevel();
 
 	plan_shells = !job_is_on_rows(job);
-	/* Its triggers fire where the client is. */
-	if (job->applying && IsA(job->stmt, TruncateStmt) && job_has_triggers(job))
-		set_config_option("session_replication_role", "replica", PGC_SUSET, PGC_S_SESSION,
-						  GUC_ACTION_SAVE, true, 0, false);
 	PG_TRY();
 	{
 		if (job->call == NULL)
@@ -336,6 +331,23 @@ job_run_shell(DdlJob *job)
 		plan_shells = shells;
 	}
 	PG_END_TRY();
+}
+
+/* TRUNCATE's triggers fire where the client is: not on the other nodes. */
+static void
+job_run_shell_silently(DdlJob *job)
+{
+	int guc_level;
+
+	if (!job->applying || !IsA(job->stmt, TruncateStmt) || !job_has_triggers(job))
+	{
+		job_run_shell(job);
+		return;
+	}
+	guc_level = NewGUCNestLevel();
+	set_config_option("session_replication_role", "replica", PGC_SUSET, PGC_S_SESSION,
+					  GUC_ACTION_SAVE, true, 0, false);
+	job_run_shell(job);
 	AtEOXact_GUC(true, guc_level);
 }
 
@@ -415,7 +427,7 @@ job_run(DdlJob *job)
 
 	if (!job->applying)
 		lock_local_shells(job);
-	job_run_shell(job);
+	job_run_shell_silently(job);
 	CommandCounterIncrement();
 	if (job->handler->changed != NULL)
 		job->handler->changed(job);
