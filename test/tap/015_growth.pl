@@ -61,6 +61,21 @@ foreach my $statement ('SELECT count(*) FROM t', 'UPDATE t SET v = v + 1', 'SELE
 }
 at_most($wire->value('SELECT peak()') - $before, 80_000, 'kilobytes for all of that');
 
+# Tasks that a fan deals out one by one are not copied each time.
+$cluster->sql(<<'END');
+CREATE FUNCTION nap(int) RETURNS int LANGUAGE plpgsql IMMUTABLE COST 1000000 AS $$ BEGIN PERFORM pg_sleep(0.03); RETURN $1; END $$;
+SET citus.shard_count = 2000;
+CREATE TABLE naps (k int, v int);
+SELECT create_distributed_table('naps', 'k', colocate_with => 'none');
+INSERT INTO naps SELECT DISTINCT ON (get_shard_id_for_distribution_column('naps', i)) i, 1 FROM generate_series(1, 40000) i;
+END
+$wire = fresh();
+run($wire, $_) foreach 'SELECT count(*) FROM naps', 'SET citus.max_adaptive_executor_pool_size = 20';
+$before = $wire->value('SELECT peak()');
+is($wire->value('SELECT count(*) FROM naps WHERE nap(v) = 1'), 2000, 'a row of each of 2,000 shards, which takes a while');
+at_most($wire->value('SELECT peak()') - $before, 6_000, 'kilobytes for dealing out 2,000 tasks');
+$cluster->sql('DROP TABLE naps');
+
 # Nodes that are asked for the sake of a plan are asked at once.
 $wire = fresh();
 run($wire, $_) foreach 'SET citus.shard_count = 8', 'CREATE TABLE a (k int, v int)', 'CREATE TABLE b (k int, v int)',
@@ -117,6 +132,11 @@ foreach my $statement ('SELECT v FROM big WHERE k = 1', 'UPDATE big SET v = v + 
 }
 run($wire, 'PREPARE one(int) AS SELECT v FROM big WHERE k = $1');
 at_most(steps($wire, 'EXECUTE one(1)'), 20, 'EXECUTE') foreach 1 .. 7;
+
+# All of its tasks, put together by node. It fails afterwards: there aren't so many sessions to be had, nor those shards.
+$before = $wire->value('SELECT peak()');
+isnt($wire->query('UPDATE big SET v = 1')->{error}, undef, 'a change of 100,000 shards that are not there');
+at_most($wire->value('SELECT peak()') - $before, 250_000, 'kilobytes for its tasks on 1,000 nodes');
 
 # 100 sessions: each socket is given to the kernel a few times in all, not at each wake.
 $wire = fresh();

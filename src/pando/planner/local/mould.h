@@ -2,9 +2,11 @@
  * mould.h: one plan for all shards of a table.
  *
  * A server has as many tables for a distributed one as it has shards. Kept plans that
- * differ in nothing but the tables' OIDs would each have to come into the processor's
- * caches for a statement that reaches one row; so there is one, and the OIDs of each
- * shard.
+ * differ in nothing but the tables' OIDs would each have to be in memory, with a kept
+ * execution each, and to come into the processor's caches for a statement that reaches
+ * one row; so there is one, and the OIDs of each shard. With 512 shards and two
+ * statements a backend has 12 MB, where it would have 62, and takes a tenth to a fifth
+ * less time; with 32 shards there is hardly a difference.
  *
  * Internal to the planner module.
  */
