@@ -594,6 +594,8 @@ check(const Merge *merge)
 	if (multiexpr_walker((Node *) query->mergeActionList, NULL))
 		refuse(merge, "It assigns several columns from one subquery");
 	steps_refuse_triggers(merge->table->relid);
+	if (change_fires_here(query, merge->table))
+		steps_refuse_statement_triggers(merge->table->relid);
 }
 
 static PlannedStmt *

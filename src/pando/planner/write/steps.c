@@ -319,6 +319,20 @@ steps_refuse_triggers(Oid relid)
 	table_close(relation, NoLock);
 }
 
+void
+steps_refuse_statement_triggers(Oid relid)
+{
+	Relation relation = table_open(relid, NoLock);
+	TriggerDesc *triggers = relation->trigdesc;
+
+	if (triggers != NULL && (triggers->trig_insert_before_statement ||
+							 triggers->trig_update_before_statement ||
+							 triggers->trig_delete_before_statement))
+		refuse(psprintf("Table \"%s\" has triggers that fire before the statement",
+						RelationGetRelationName(relation)));
+	table_close(relation, NoLock);
+}
+
 static void
 check_order(const Steps *steps)
 {
