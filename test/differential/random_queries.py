@@ -5,7 +5,7 @@
     random_queries.py --print SEED COUNT        only print them
 
 Tables of all kinds, twice in one database: in schema plain, and in schema dist (colocated, distributed by other columns
-and types, with generated, identity, array and composite columns, single-shard, reference, local; views over them, also behind
+and types, with generated, identity, array and composite columns, single-shard, reference, local, partitioned; views over them, also behind
 barriers and over views; aggregates of a user's), with NULLs everywhere.
 Most tables have lost columns, before they were distributed or after. Every statement runs on both, as a
 statement of its own; a difference, an error and a lost server are all failures. Rows are compared as a
@@ -32,9 +32,12 @@ TABLES = {
     'g': {'id': INT, 'k': INT, 'x': INT, 't': TEXT, '{}.arr[1]': INT, '({}.p).i': INT, '({}.p).w': TEXT, "({}.j->>'a')": TEXT,
           "({}.j->'b'->>0)::int": INT, 'extract(day FROM {}.ts)::int': INT, '({}.n)::int': INT},
     'ls': {'id': INT, 'x': INT, 't': TEXT}, 'v_barrier': {'k': INT, 'id': INT, 'x': INT}, 'v_over': {'k': INT, 'x': INT, 't': TEXT},
-    'v_behind': {'id': INT, 'x': INT}}
+    'v_behind': {'id': INT, 'x': INT},
+    # Partitioned, and partitions of them alone.
+    'pa': {'k': INT, 'id': INT, 'x': INT, 't': TEXT}, 'pa_1': {'k': INT, 'id': INT, 'x': INT, 't': TEXT}, 'pl': {'k': INT, 'x': INT, 't': TEXT},
+    'pl_y': {'k': INT, 'x': INT, 't': TEXT}, 'ph': {'k': INT, 'id': INT, 'x': INT}, 'ps': {'id': INT, 'x': INT}, 'pr': {'id': INT, 'x': INT, 't': TEXT}}
 # Of which rows as a whole are used.
-ROWS = ['a', 'b', 'c', 'e', 'f', 'd', 's1', 's2', 'r', 'r2', 'l', 'm', 'g', 'ls', 'tree']
+ROWS = ['a', 'b', 'c', 'e', 'f', 'd', 's1', 's2', 'r', 'r2', 'l', 'm', 'g', 'ls', 'tree', 'pa', 'pa_1', 'pl', 'ph', 'ps', 'pr']
 
 
 def column_of(name, column):
@@ -65,6 +68,31 @@ CREATE FUNCTION as_words(int) RETURNS text LANGUAGE sql IMMUTABLE AS $$ SELECT c
 CREATE AGGREGATE sum_loose(int) (sfunc = plus_loose, stype = int, combinefunc = plus_loose, initcond = 0);
 CREATE AGGREGATE sum_strict(int) (sfunc = plus_strict, stype = int, combinefunc = plus_strict);
 CREATE AGGREGATE sum_words(int) (sfunc = plus_strict, stype = int, combinefunc = plus_strict, initcond = 0, finalfunc = as_words);
+CREATE TABLE pa (k int NOT NULL, gone int, id int NOT NULL, x int, t text, PRIMARY KEY (k, id)) PARTITION BY RANGE (id);
+CREATE TABLE pa_0 PARTITION OF pa FOR VALUES FROM (MINVALUE) TO (9);
+CREATE TABLE pa_1 (t text, gone text, id int NOT NULL, x int, k int NOT NULL);
+ALTER TABLE pa_1 DROP gone;
+ALTER TABLE pa DROP gone;
+ALTER TABLE pa ATTACH PARTITION pa_1 FOR VALUES FROM (9) TO (20);
+CREATE TABLE pa_2 PARTITION OF pa FOR VALUES FROM (20) TO (30) PARTITION BY HASH (k);
+CREATE TABLE pa_20 PARTITION OF pa_2 FOR VALUES WITH (MODULUS 2, REMAINDER 0);
+CREATE TABLE pa_21 PARTITION OF pa_2 FOR VALUES WITH (MODULUS 2, REMAINDER 1);
+CREATE TABLE pa_rest PARTITION OF pa DEFAULT;
+CREATE TABLE pl (k int, x int, t text) PARTITION BY LIST (t);
+CREATE TABLE pl_y PARTITION OF pl FOR VALUES IN ('y1', 'y2', NULL) PARTITION BY RANGE (x, k);
+CREATE TABLE pl_y0 PARTITION OF pl_y FOR VALUES FROM (MINVALUE, MINVALUE) TO (3, 4);
+CREATE TABLE pl_y1 PARTITION OF pl_y DEFAULT;
+CREATE TABLE pl_rest PARTITION OF pl DEFAULT;
+CREATE TABLE ph (k int, id int, x int) PARTITION BY HASH (k);
+CREATE TABLE ph_0 PARTITION OF ph FOR VALUES WITH (MODULUS 3, REMAINDER 0);
+CREATE TABLE ph_1 PARTITION OF ph FOR VALUES WITH (MODULUS 3, REMAINDER 1);
+CREATE TABLE ph_2 PARTITION OF ph FOR VALUES WITH (MODULUS 3, REMAINDER 2);
+CREATE TABLE ps (id int, x int) PARTITION BY RANGE (id);
+CREATE TABLE ps_0 PARTITION OF ps FOR VALUES FROM (0) TO (6);
+CREATE TABLE ps_1 PARTITION OF ps DEFAULT;
+CREATE TABLE pr (id int, x int, t text) PARTITION BY LIST (id);
+CREATE TABLE pr_0 PARTITION OF pr FOR VALUES IN (0, 1, 2, 3);
+CREATE TABLE pr_1 PARTITION OF pr DEFAULT;
 ALTER TABLE a DROP gone;
 ALTER TABLE b DROP gone;
 ALTER TABLE c DROP gone;
@@ -95,6 +123,11 @@ SELECT create_distributed_table('g', 'id', colocate_with => 'none');
 SELECT create_distributed_table('s1', NULL, colocate_with => 'none');
 SELECT create_distributed_table('s2', NULL, colocate_with => 's1');
 SELECT create_distributed_table('s3', NULL, colocate_with => 'none');
+SELECT create_distributed_table('pa', 'k', colocate_with => 'a');
+SELECT create_distributed_table('pl', 'k', colocate_with => 'a');
+SELECT create_distributed_table('ph', 'id', colocate_with => 'f');
+SELECT create_distributed_table('ps', NULL, colocate_with => 's1');
+SELECT create_reference_table('pr');
 SELECT create_reference_table('r');
 SELECT create_reference_table('r2');
 SELECT citus_add_local_table_to_metadata('m');
@@ -124,6 +157,11 @@ INSERT INTO g (id, k, t, n, ts, j, arr, p) SELECT i, NULLIF(i %% 6, 4), NULLIF('
 	CASE WHEN i %% 7 > 0 THEN ROW(i %% 3, NULLIF('y' || i %% 4, 'y3'))::pair END FROM generate_series(1, 26) i;
 INSERT INTO ls (x, t) SELECT NULLIF(i %% 5, 2), NULLIF('y' || i %% 4, 'y1') FROM generate_series(1, 14) i;
 INSERT INTO tree SELECT t, i, CASE WHEN i > 1 THEN i / 2 END FROM generate_series(1, 3) t, generate_series(1, 8) i;
+INSERT INTO pa SELECT i %% 9, i, NULLIF(i %% 6, 2), NULLIF('y' || i %% 4, 'y0') FROM generate_series(1, 38) i;
+INSERT INTO pl SELECT i %% 11, NULLIF(i %% 7, 1), NULLIF('y' || i %% 5, 'y3') FROM generate_series(1, 30) i;
+INSERT INTO ph SELECT NULLIF(i %% 10, 7), i %% 12, NULLIF(i %% 5, 0) FROM generate_series(1, 28) i;
+INSERT INTO ps SELECT i, NULLIF(i %% 4, 3) FROM generate_series(1, 11) i;
+INSERT INTO pr SELECT i, NULLIF(i %% 5, 3), NULLIF('y' || i %% 4, 'y2') FROM generate_series(0, 9) i;
 """.replace('%%', '%')
 SETTINGS = ['', '', 'SET citus.enable_repartition_joins = off;', 'SET enable_hashjoin = off; SET enable_hashagg = off;',
             'SET enable_mergejoin = off; SET enable_nestloop = off;', 'SET enable_sort = off; SET enable_material = off;']
@@ -466,7 +504,8 @@ def statement():
 WRITES = ['UPDATE a SET x = x + 1 WHERE k < 4', 'DELETE FROM b WHERE x = 2', "INSERT INTO c VALUES (3, 1, 2), (4, NULL, 1)", 'UPDATE r SET x = 5 WHERE id = 3',
           'UPDATE g SET k = id % 4 WHERE id < 9', "INSERT INTO ls (x, t) VALUES (3, 'y2')", 'UPDATE m SET x = x + 1', 'DELETE FROM s1 WHERE id = 2',
           'UPDATE e SET x = 1 WHERE k = 3', 'SELECT count(*) FROM a WHERE k = 2', 'SELECT max(x) FROM f', 'SAVEPOINT s; DELETE FROM a WHERE k = 1; ROLLBACK TO s',
-          'SAVEPOINT s; DELETE FROM a WHERE k = 1; RELEASE s', 'SELECT id FROM g WHERE id = 4 FOR UPDATE']
+          'SAVEPOINT s; DELETE FROM a WHERE k = 1; RELEASE s', 'SELECT id FROM g WHERE id = 4 FOR UPDATE',
+          'UPDATE pa SET id = id + 11 WHERE k = 2', 'DELETE FROM pl_y WHERE x = 2', 'UPDATE ph SET k = 3 WHERE x = 1']
 
 
 def in_block(text):
