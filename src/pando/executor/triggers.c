@@ -381,6 +381,15 @@ read_all(ReadFirstScan *scan)
 	}
 }
 
+/* A custom scan's rows are taken for virtual ones, whose columns are all there. */
+static TupleTableSlot *
+whole(TupleTableSlot *row)
+{
+	if (!TupIsNull(row))
+		slot_getallattrs(row);
+	return row;
+}
+
 static TupleTableSlot *
 read_next(CustomScanState *node)
 {
@@ -391,11 +400,11 @@ read_next(CustomScanState *node)
 	if (scan->target != NULL)
 		scan->target->ri_FdwRoutine = scan->routine;
 	if (!boolVal(linitial(plan->custom_private)))
-		return ExecProcNode(outerPlanState(node));
+		return whole(ExecProcNode(outerPlanState(node)));
 	if (scan->rows == NULL)
 		read_all(scan);
 	(void) tuplestore_gettupleslot(scan->rows, true, false, scan->row);
-	return scan->row;
+	return whole(scan->row);
 }
 
 static void

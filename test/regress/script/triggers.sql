@@ -58,6 +58,8 @@ UPDATE t SET v = x.i FROM (VALUES (1, 8)) x (k, i) WHERE t.k = x.k RETURNING t.v
 SELECT what();
 UPDATE t SET v = 1 FROM generate_series(1, 3) WHERE k = 1;
 SELECT what();
+WITH x AS (SELECT 1 AS i, 'y' AS y) UPDATE t SET v = 100 FROM x WHERE x.i = t.k RETURNING t.*, x.*;
+SELECT what();
 DELETE FROM t WHERE k = 3 RETURNING *;
 SELECT what();
 DELETE FROM t WHERE k = 4 AND id > 100;
