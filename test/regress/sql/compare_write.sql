@@ -332,6 +332,8 @@ CREATE VIEW w_view AS SELECT k, d, t FROM w WHERE k < 25;
 CREATE VIEW w_kept AS SELECT k, d, t FROM w_view WHERE d > 0 AND t IS NOT NULL WITH CASCADED CHECK OPTION;
 CREATE VIEW w_rows AS SELECT k, d FROM w WHERE d < (SELECT count(*) FROM b) + random() * 0 WITH LOCAL CHECK OPTION;
 CREATE VIEW w_barrier WITH (security_barrier) AS SELECT k AS kk, d, t FROM w_view WHERE d > 0;
+CREATE VIEW w_all AS SELECT k, d, t FROM w WITH CHECK OPTION;
+CREATE VIEW w_all_kept AS SELECT k, d, t FROM w_all WHERE d > 0 WITH CHECK OPTION;
 $$ AS views \gset
 SET search_path = plain, public;
 :views
@@ -374,9 +376,13 @@ INSERT INTO w_rows (k, d) VALUES (28, 1000);
 DELETE FROM w_rows WHERE k = 4;
 UPDATE w_barrier SET d = d + 1 WHERE t <> 'x' RETURNING *;
 DELETE FROM w_barrier b USING r WHERE r.id = b.kk RETURNING b.kk, r.id;
+INSERT INTO w_all (k, d) VALUES (3, 9), (29, 9) ON CONFLICT (k) DO UPDATE SET d = excluded.d RETURNING *;
+UPDATE w_all SET d = -d WHERE k < 5 RETURNING k, d;
+INSERT INTO w_all_kept (k, d) VALUES (30, 1) RETURNING *;
+INSERT INTO w_all_kept (k, d) VALUES (30, -1);
 $$);
 SET client_min_messages = warning;
-DROP VIEW plain.w_view, dist.w_view, plain.w_rows, dist.w_rows CASCADE;
+DROP VIEW plain.w_view, dist.w_view, plain.w_rows, dist.w_rows, plain.w_all, dist.w_all CASCADE;
 
 -- RETURNING with subqueries that no shard can compute.
 SET search_path = public;

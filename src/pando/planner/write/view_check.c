@@ -259,6 +259,9 @@ level_take_checks(Query *query)
 
 	foreach_ptr (WithCheckOption, option, query->withCheckOptions)
 	{
+		/* A view without WHERE asks nothing, for all that it has the option. */
+		if (option->qual == NULL)
+			continue;
 		if (option->kind == WCO_VIEW_CHECK)
 			written = lappend(written, option);
 		else if (compat_is_view_conflict_check(option->kind))
