@@ -132,7 +132,7 @@ CREATE OR REPLACE FUNCTION pando.local_placement_sizes(kind text, shardids bigin
 	WHERE shardids IS NULL OR s.shardid = ANY (shardids);
 END;
 
--- Sizes of the placements of one table, of all for NULL. A node that can't be reached is an error
+-- Sizes of the placements of one table and its partitions, of all tables for NULL. A node that can't be reached is an error
 -- or, if not strict, a warning and has none.
 CREATE OR REPLACE FUNCTION pando.placement_sizes(kind text, rel regclass, strict boolean,
 		OUT shardid bigint, OUT groupid int4, OUT size bigint) RETURNS SETOF record
@@ -145,7 +145,8 @@ DECLARE
 	answer record;
 BEGIN
 	IF rel IS NOT NULL THEN
-		shardids := ARRAY(SELECT s.shardid FROM pg_catalog.pg_dist_shard s WHERE logicalrelid = rel);
+		shardids := ARRAY(SELECT s.shardid FROM pg_catalog.pg_dist_shard s
+			WHERE logicalrelid = rel OR logicalrelid IN (SELECT relid FROM pg_partition_tree(rel)));
 	END IF;
 	SELECT coalesce(array_agg(n.nodeid ORDER BY n.nodeid), '{}'),
 			coalesce(array_agg(n.groupid ORDER BY n.nodeid), '{}')

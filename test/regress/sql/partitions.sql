@@ -17,6 +17,7 @@ CREATE TABLE p2 PARTITION OF p FOR VALUES FROM (10) TO (20) PARTITION BY HASH (k
 CREATE TABLE p20 PARTITION OF p2 FOR VALUES WITH (MODULUS 1, REMAINDER 0);
 INSERT INTO p SELECT i, i % 10 + 10, i FROM generate_series(1, 100) i;
 SELECT count(*) FROM citus_shards WHERE table_name::text IN ('p', 'p1', 'p2', 'p20');
+SELECT citus_total_relation_size('p') = citus_total_relation_size('p1') + citus_total_relation_size('p20') AS sum, citus_table_size('p') > 0 AS some, citus_relation_size('p2') = citus_relation_size('p20') AS same;
 SELECT s.shardid, n.nodeid AS source, (SELECT min(nodeid) FROM pg_dist_node m WHERE m.groupid > 0 AND m.groupid <> n.groupid) AS target
 	FROM pg_dist_shard s JOIN pg_dist_placement USING (shardid) JOIN pg_dist_node n USING (groupid)
 	WHERE logicalrelid = 'p1'::regclass ORDER BY shardid LIMIT 1 \gset
