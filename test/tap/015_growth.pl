@@ -70,7 +70,7 @@ SELECT create_distributed_table('naps', 'k', colocate_with => 'none');
 INSERT INTO naps SELECT DISTINCT ON (get_shard_id_for_distribution_column('naps', i)) i, 1 FROM generate_series(1, 40000) i;
 END
 $wire = fresh();
-run($wire, $_) foreach 'SELECT count(*) FROM naps', 'SET citus.max_adaptive_executor_pool_size = 20';
+run($wire, $_) foreach 'SELECT count(*) FROM naps', 'SET citus.max_adaptive_executor_pool_size = 20', 'SET jit = off';
 $before = $wire->value('SELECT peak()');
 is($wire->value('SELECT count(*) FROM naps WHERE nap(v) = 1'), 2000, 'a row of each of 2,000 shards, which takes a while');
 at_most($wire->value('SELECT peak()') - $before, 6_000, 'kilobytes for dealing out 2,000 tasks');
