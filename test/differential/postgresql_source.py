@@ -101,9 +101,14 @@ def source_directory():
 
 
 def regress_directory():
+    """That of the source; ends the program with 77, a test skipped, where it can't be had."""
     if os.environ.get('POSTGRES_SOURCE'):
         return os.environ['POSTGRES_SOURCE'] + '/src/test/regress'
-    return source_directory() + '/regress'
+    try:
+        return source_directory() + '/regress'
+    except Missing as error:
+        print(f"PostgreSQL's source cannot be had: {error}")
+        sys.exit(77)
 
 
 if __name__ == '__main__':

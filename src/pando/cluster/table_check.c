@@ -126,6 +126,10 @@ check_triggers_and_rules(Relation rel)
 			refuse(rel, ERRCODE_FEATURE_NOT_SUPPORTED,
 				   psprintf("Its trigger \"%s\" is deferrable.", trigger->tgname),
 				   "Drop the trigger first.");
+		if (TRIGGER_FOR_TRUNCATE(trigger->tgtype))
+			refuse(rel, ERRCODE_FEATURE_NOT_SUPPORTED,
+				   psprintf("Its trigger \"%s\" is one of TRUNCATE.", trigger->tgname),
+				   "Drop the trigger first.");
 		if (TRIGGER_FOR_ROW(trigger->tgtype) &&
 			rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE)
 			refuse(rel, ERRCODE_FEATURE_NOT_SUPPORTED,

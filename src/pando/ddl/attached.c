@@ -54,16 +54,10 @@ policy_alter_prepare(DdlJob *job)
  * Triggers
  */
 
-static Oid
-trigger_of_table(Oid relid, const char *name)
-{
-	return get_trigger_oid(relid, name, true);
-}
-
 bool
 trigger_is_on_shards(Oid relid, const char *name)
 {
-	Oid trigger = trigger_of_table(relid, name);
+	Oid trigger = get_trigger_oid(relid, name, true);
 
 	return OidIsValid(trigger) && trigger_is_of_shards(trigger);
 }
@@ -78,6 +72,8 @@ refuse_here(DdlJob *job, const CreateTrigStmt *stmt, Oid relid)
 
 	if (stmt->deferrable)
 		job_refuse(job, "CREATE CONSTRAINT TRIGGER ... DEFERRABLE", hint);
+	if (TRIGGER_FOR_TRUNCATE(stmt->events))
+		job_refuse(job, "CREATE TRIGGER ... TRUNCATE", hint);
 	if (stmt->row && (get_rel_relkind(relid) == RELKIND_PARTITIONED_TABLE ||
 					  get_rel_relispartition(relid)))
 		job_refuse(job, "CREATE TRIGGER ... FOR EACH ROW with partitions", hint);
@@ -93,7 +89,7 @@ trigger_create_prepare(DdlJob *job)
 	if (!OidIsValid(relid))
 		return;
 	/* One that is replaced stays where it is. */
-	if (stmt->replace && OidIsValid(trigger_of_table(relid, stmt->trigname)))
+	if (stmt->replace && OidIsValid(get_trigger_oid(relid, stmt->trigname, true)))
 		on_shards = trigger_is_on_shards(relid, stmt->trigname);
 	on_shards = strcmp(job_fix_name(job, on_shards ? "shards" : "shell"), "shards") == 0;
 	if (on_shards)
@@ -169,11 +165,23 @@ trigger_create_changed(DdlJob *job)
 		return;
 	}
 	ObjectAddressSet(trigger, TriggerRelationId,
-					 trigger_of_table(linitial_oid(job->tables), stmt->trigname));
+					 get_trigger_oid(linitial_oid(job->tables), stmt->trigname, false));
 	ObjectAddressSet(extension, ExtensionRelationId, get_extension_oid("pando", false));
 	recordDependencyOn(&trigger, &extension, DEPENDENCY_AUTO_EXTENSION);
 	CacheInvalidateRelcacheByRelid(linitial_oid(job->tables));
 	CommandCounterIncrement();
+}
+
+/* The extension's mark says where a trigger fires; it is nobody's to set or take. */
+void
+trigger_depends_prepare(DdlJob *job)
+{
+	AlterObjectDependsStmt *stmt = (AlterObjectDependsStmt *) job->stmt;
+
+	if (stmt->objectType == OBJECT_TRIGGER &&
+		OidIsValid(job_distributed_table(stmt->relation)) &&
+		strcmp(strVal(stmt->extname), "pando") == 0)
+		job_refuse(job, "ALTER TRIGGER ... DEPENDS ON EXTENSION pando", NULL);
 }
 
 static bool
@@ -185,7 +193,7 @@ command_is_of_shell(Oid relid, const AlterTableCmd *command)
 		case AT_EnableAlwaysTrig:
 		case AT_EnableReplicaTrig:
 		case AT_DisableTrig:
-			return OidIsValid(trigger_of_table(relid, command->name)) &&
+			return OidIsValid(get_trigger_oid(relid, command->name, true)) &&
 				   !trigger_is_on_shards(relid, command->name);
 		default:
 			return false;

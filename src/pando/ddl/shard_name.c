@@ -69,8 +69,7 @@ shard_map_find(const ShardMap *map, Oid relid)
 	return 0;
 }
 
-/* Statements come from clients, too: CLUSTER, GRANT ON SCHEMA, DROP TYPE name no table.
- */
+/* Statements come from clients, too: CLUSTER or DROP TYPE name no table. */
 static void
 require_table_name(bool named)
 {

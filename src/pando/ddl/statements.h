@@ -37,6 +37,7 @@ extern void policy_create_prepare(DdlJob *job);
 extern void policy_alter_prepare(DdlJob *job);
 extern void trigger_create_prepare(DdlJob *job);
 extern void trigger_create_changed(DdlJob *job);
+extern void trigger_depends_prepare(DdlJob *job);
 
 /* Have the table's shards its trigger of that name as well? */
 extern bool trigger_is_on_shards(Oid relid, const char *name);

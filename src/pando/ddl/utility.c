@@ -13,7 +13,6 @@
  */
 #include "pando/compat/compat.h"
 
-#include "access/table.h"
 #include "access/xact.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_class.h"
@@ -295,24 +294,6 @@ job_is_on_rows(const DdlJob *job)
 		   dist_table_require(linitial_oid(job->tables))->kind == TABLE_MANAGED_LOCAL;
 }
 
-/* Does TRUNCATE fire triggers of one of the tables? */
-static bool
-job_has_triggers(const DdlJob *job)
-{
-	bool has = false;
-
-	foreach_oid(relid, job->tables)
-	{
-		Relation relation = table_open(relid, AccessShareLock);
-
-		has |= relation->trigdesc != NULL &&
-			   (relation->trigdesc->trig_truncate_before_statement ||
-				relation->trigdesc->trig_truncate_after_statement);
-		table_close(relation, NoLock);
-	}
-	return has;
-}
-
 void
 job_run_shell(DdlJob *job)
 {
@@ -331,24 +312,6 @@ job_run_shell(DdlJob *job)
 		plan_shells = shells;
 	}
 	PG_END_TRY();
-}
-
-/* TRUNCATE's triggers fire where the client is: not on the other nodes. */
-static void
-job_run_shell_silently(DdlJob *job)
-{
-	int guc_level;
-
-	if (!job->applying || !IsA(job->stmt, TruncateStmt) || !job_has_triggers(job))
-	{
-		job_run_shell(job);
-		return;
-	}
-	guc_level = NewGUCNestLevel();
-	set_config_option("session_replication_role", "replica", PGC_SUSET, PGC_S_SESSION,
-					  GUC_ACTION_SAVE, true, 0, false);
-	job_run_shell(job);
-	AtEOXact_GUC(true, guc_level);
 }
 
 /* Sends the statement to all other nodes, in the transaction. */
@@ -427,7 +390,7 @@ job_run(DdlJob *job)
 
 	if (!job->applying)
 		lock_local_shells(job);
-	job_run_shell_silently(job);
+	job_run_shell(job);
 	CommandCounterIncrement();
 	if (job->handler->changed != NULL)
 		job->handler->changed(job);

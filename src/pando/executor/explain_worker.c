@@ -202,8 +202,7 @@ keep_plan(QueryDesc *query)
 	double execution_ms = elapsed_ms(watched_since);
 	char *plan;
 
-	/* A client may set it, too: the plan may have tasks of its own, which are deparsed.
-	 */
+	/* A client may set it, too: the plan may have tasks, which are deparsed. */
 	PushActiveSnapshot(query->estate->es_snapshot);
 	plan = explain_query(query, &explain, watched_planning_ms, execution_ms);
 	PopActiveSnapshot();

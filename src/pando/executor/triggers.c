@@ -101,7 +101,8 @@ make_params(TupleDesc desc)
 	return params;
 }
 
-/* How many rows it has changed. It sees what all before it has done. */
+/* How many rows it has changed. It sees what all before it has done; the transition
+ * tables come next. */
 static uint64
 change_row(TriggersScan *scan)
 {
@@ -121,6 +122,8 @@ change_row(TriggersScan *scan)
 	FreeQueryDesc(query);
 	PopActiveSnapshot();
 	CommandCounterIncrement();
+	if (scan->source->target != NULL)
+		scan->source->target->ri_FdwRoutine = NULL;
 	return processed;
 }
 
@@ -128,14 +131,6 @@ static TriggersScan *
 scan_of(const ResultRelInfo *relinfo)
 {
 	return relinfo->ri_FdwState;
-}
-
-/* The row is changed: its transition tables come next. */
-static void
-changed_row(TriggersScan *scan)
-{
-	if (scan->source->target != NULL)
-		scan->source->target->ri_FdwRoutine = NULL;
 }
 
 /* The old row, and which it is, from what ModifyTable reads. */
@@ -208,10 +203,7 @@ insert_row(EState *estate, ResultRelInfo *relinfo, TupleTableSlot *row,
 	TriggersScan *scan = scan_of(relinfo);
 
 	set_columns(scan->params, 0, row);
-	if (change_row(scan) == 0)
-		return NULL;
-	changed_row(scan);
-	return row;
+	return change_row(scan) == 0 ? NULL : row;
 }
 
 static TupleTableSlot *
@@ -225,7 +217,6 @@ update_row(EState *estate, ResultRelInfo *relinfo, TupleTableSlot *row,
 	refuse_other_key(scan, row);
 	if (change_row(scan) == 0)
 		refuse_changed_row("updated");
-	changed_row(scan);
 	return row;
 }
 
@@ -238,7 +229,6 @@ delete_row(EState *estate, ResultRelInfo *relinfo, TupleTableSlot *row,
 	take_old_row(scan, relinfo, input);
 	if (change_row(scan) == 0)
 		refuse_changed_row("deleted");
-	changed_row(scan);
 	return ExecCopySlot(row, scan->old);
 }
 
@@ -394,7 +384,6 @@ static TupleTableSlot *
 read_next(CustomScanState *node)
 {
 	ReadFirstScan *scan = (ReadFirstScan *) node;
-
 	const CustomScan *plan = (CustomScan *) node->ss.ps.plan;
 
 	if (scan->target != NULL)

@@ -104,6 +104,9 @@ SELECT count(*) FROM a TABLESAMPLE system (100);
 SELECT 1 FROM a;
 SELECT FROM a WHERE k = 1;
 SELECT count(*) FROM a, LATERAL (SELECT 1) one;
+SELECT q FROM (SELECT max(id) FROM a GROUP BY x ORDER BY x) q;
+SELECT q, to_json(q) FROM (SELECT x FROM a ORDER BY k, id LIMIT 5) q;
+SELECT (SELECT q) FROM (SELECT y FROM a ORDER BY k, id OFFSET 3) q WHERE q IS NOT NULL;
 $$);
 
 -- A sample's size and seed may come from an outer row, a subquery or a volatile function, which

@@ -14,6 +14,7 @@
 #include "optimizer/tlist.h"
 #include "parser/parse_clause.h"
 #include "parser/parsetree.h"
+#include "pando/planner/query/flatten.h"
 #include "pando/planner/query/hoist.h"
 
 /* The subquery that all rows come from, one by one; or NULL. */
@@ -37,7 +38,18 @@ only_subquery(Query *query, Index *varno)
 	return rte->rtekind == RTE_SUBQUERY ? rte : NULL;
 }
 
-/* All that is only sorted or grouped by becomes a column. */
+static bool
+sorts_by_hidden(Query *query)
+{
+	foreach_ptr (SortGroupClause, sort, query->sortClause)
+	{
+		if (get_sortgroupclause_tle(sort, query->targetList)->resjunk)
+			return true;
+	}
+	return false;
+}
+
+/* All that is only sorted or grouped by becomes a column, but no part of whole rows. */
 static void
 show_columns(RangeTblEntry *rte)
 {
@@ -86,13 +98,12 @@ level_hoist_order(Query *query)
 	level_hoist_order(inner);
 	if (inner->sortClause == NIL || inner->rowMarks != NIL)
 		return false;
-	foreach_ptr (SortGroupClause, sort, inner->sortClause)
+	if (sorts_by_hidden(inner))
 	{
-		if (get_sortgroupclause_tle(sort, inner->targetList)->resjunk)
-		{
-			show_columns(rte);
-			break;
-		}
+		level_fix_whole_rows(query, varno);
+		rte = rt_fetch(varno, query->rtable);
+		inner = rte->subquery;
+		show_columns(rte);
 	}
 	foreach_ptr (SortGroupClause, by, inner->sortClause)
 	{
