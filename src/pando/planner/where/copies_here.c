@@ -14,6 +14,7 @@
 
 #include "access/htup_details.h"
 #include "access/transam.h"
+#include "catalog/pg_class.h"
 #include "catalog/pg_language.h"
 #include "catalog/pg_proc.h"
 #include "nodes/makefuncs.h"
@@ -77,6 +78,22 @@ use_local_table(RangeTblEntry *rte, const LocalShards *shards)
 	return true;
 }
 
+/*
+ * To PostgreSQL a partition's whole row is one of the partitioned table's that is read,
+ * which is another type than the shell's: it becomes a row of columns.
+ */
+static void
+write_out_partitioned_rows(Query *level)
+{
+	for (Index varno = 1; varno <= list_length(level->rtable); varno++)
+	{
+		const RangeTblEntry *rte = rt_fetch(varno, level->rtable);
+
+		if (rte->rtekind == RTE_RELATION && rte->relkind == RELKIND_PARTITIONED_TABLE)
+			level_fix_whole_rows(level, varno);
+	}
+}
+
 static bool
 use_local_walker(Node *node, LocalShards *shards)
 {
@@ -89,8 +106,11 @@ use_local_walker(Node *node, LocalShards *shards)
 		return false;
 	}
 	if (IsA(node, Query))
+	{
+		write_out_partitioned_rows((Query *) node);
 		return query_tree_walker((Query *) node, use_local_walker, shards,
 								 QTW_EXAMINE_RTES_BEFORE);
+	}
 	return expression_tree_walker(node, use_local_walker, shards);
 }
 
