@@ -122,10 +122,6 @@ check_triggers_and_rules(Relation rel)
 
 		if (trigger->tgisinternal)
 			continue;
-		if (trigger->tgdeferrable)
-			refuse(rel, ERRCODE_FEATURE_NOT_SUPPORTED,
-				   psprintf("Its trigger \"%s\" is deferrable.", trigger->tgname),
-				   "Drop the trigger first.");
 		if (TRIGGER_FOR_TRUNCATE(trigger->tgtype))
 			refuse(rel, ERRCODE_FEATURE_NOT_SUPPORTED,
 				   psprintf("Its trigger \"%s\" is one of TRUNCATE.", trigger->tgname),

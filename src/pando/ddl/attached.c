@@ -70,8 +70,6 @@ refuse_here(DdlJob *job, const CreateTrigStmt *stmt, Oid relid)
 		"Set citus.enable_unsafe_triggers to on if the trigger function uses nothing "
 		"but the row and what is on the same node.";
 
-	if (stmt->deferrable)
-		job_refuse(job, "CREATE CONSTRAINT TRIGGER ... DEFERRABLE", hint);
 	if (TRIGGER_FOR_TRUNCATE(stmt->events))
 		job_refuse(job, "CREATE TRIGGER ... TRUNCATE", hint);
 	if (stmt->row && (get_rel_relkind(relid) == RELKIND_PARTITIONED_TABLE ||

@@ -3,7 +3,8 @@
  *
  * When deferrable constraints are checked is a transaction's business on every node that
  * takes part in it. ALL goes to all nodes as it is. A named constraint of a distributed
- * table exists once per shard: each node names those of its shards.
+ * table exists once per shard: each node names those of its shards. Triggers fire in the
+ * client's backend, and so do those that are constraints.
  */
 #include "pando/compat/compat.h"
 
@@ -38,7 +39,12 @@ tables_with_constraint(const char *name, Oid schema)
 	scan = systable_beginscan(catalog, ConstraintNameNspIndexId, true, NULL,
 							  lengthof(keys), keys);
 	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
-		tables = lappend_oid(tables, ((Form_pg_constraint) GETSTRUCT(tuple))->conrelid);
+	{
+		Form_pg_constraint constraint = (Form_pg_constraint) GETSTRUCT(tuple);
+
+		if (constraint->contype != CONSTRAINT_TRIGGER)
+			tables = lappend_oid(tables, constraint->conrelid);
+	}
 	systable_endscan(scan);
 	table_close(catalog, AccessShareLock);
 	return tables;

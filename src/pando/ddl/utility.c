@@ -39,6 +39,7 @@
 #include "pando/ddl/local_shell.h"
 #include "pando/ddl/settings.h"
 #include "pando/ddl/utility.h"
+#include "pando/executor/kept_rows.h"
 #include "pando/metadata/node.h"
 #include "pando/metadata/table.h"
 #include "pando/planner/hook.h"
@@ -479,6 +480,7 @@ utility_hook(PlannedStmt *pstmt, const char *query_string, bool read_only_tree,
 		return;
 	}
 
+	kept_rows_let_go();
 	drops = drop_scope_enter();
 	PG_TRY();
 	{

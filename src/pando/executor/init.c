@@ -10,6 +10,7 @@
 #include "pando/executor/explain_worker.h"
 #include "pando/executor/init.h"
 #include "pando/executor/intermediate.h"
+#include "pando/executor/kept_rows.h"
 #include "pando/executor/lock_rows.h"
 #include "pando/executor/shard_choice.h"
 #include "pando/executor/scan.h"
@@ -128,6 +129,7 @@ executor_init(void)
 	scan_register();
 	lock_rows_register();
 	steps_init();
+	kept_rows_init();
 	triggers_init();
 	subplan_init();
 	shard_choice_register();

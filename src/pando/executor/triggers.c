@@ -12,6 +12,10 @@
  * The copy knows no indexes, and its triggers are those that are to fire here: foreign
  * keys' own, and those that the shards have, are disabled in it.
  *
+ * PostgreSQL defers no triggers of foreign tables. Where a table has deferrable ones, its
+ * AFTER ROW triggers go into the queue as those of an ordinary table, by a second copy of
+ * the descriptor, with rows that are kept until then (kept_rows.c).
+ *
  * Each row is changed by a run of a plan (TriggeredChange), with the row's columns for
  * parameters, as a statement that a function would run.
  */
@@ -20,6 +24,7 @@
 #include "access/htup_details.h"
 #include "access/xact.h"
 #include "catalog/pg_class.h"
+#include "catalog/pg_trigger.h"
 #include "commands/trigger.h"
 #include "executor/executor.h"
 #include "foreign/fdwapi.h"
@@ -33,6 +38,7 @@
 #include "utils/reltrigger.h"
 #include "utils/snapmgr.h"
 
+#include "pando/executor/kept_rows.h"
 #include "pando/executor/triggers.h"
 #include "pando/metadata/table.h"
 #include "pando/plan/fragment.h"
@@ -59,7 +65,8 @@ typedef struct TriggersScan
 	ReadFirstScan *source;
 	AttrNumber key;
 	ParamListInfo params;
-	TupleTableSlot *old; /* the row before the change: */
+	ResultRelInfo *queue; /* for triggers that may be deferred; NULL: there are none */
+	TupleTableSlot *old;  /* the row before the change: */
 	HeapTupleData old_tuple;
 } TriggersScan;
 
@@ -196,6 +203,48 @@ refuse_other_key(const TriggersScan *scan, TupleTableSlot *row)
 		 errdetail("The row would move to another shard.")));
 }
 
+/* ------------------------------------------------------------------------------------
+ * The queue of triggers that may be deferred.
+ */
+
+static void
+queue_insert(const TriggersScan *scan, EState *estate, TupleTableSlot *row)
+{
+	if (scan->queue == NULL || !scan->queue->ri_TrigDesc->trig_insert_after_row)
+		return;
+	kept_rows_hold(RelationGetRelid(scan->shell));
+	row->tts_tid = kept_row_put(row);
+	ExecARInsertTriggers(estate, scan->queue, row, NIL, NULL);
+	ItemPointerSetInvalid(&row->tts_tid);
+}
+
+static void
+queue_update(TriggersScan *scan, EState *estate, TupleTableSlot *row)
+{
+	if (scan->queue == NULL || !scan->queue->ri_TrigDesc->trig_update_after_row)
+		return;
+	kept_rows_hold(RelationGetRelid(scan->shell));
+	scan->old_tuple.t_self = kept_row_put(scan->old);
+	row->tts_tid = kept_row_put(row);
+	ExecARUpdateTriggers(estate, scan->queue, NULL, NULL, NULL, &scan->old_tuple, row,
+						 NIL, NULL, false);
+	ItemPointerSetInvalid(&row->tts_tid);
+}
+
+static void
+queue_delete(TriggersScan *scan, EState *estate)
+{
+	if (scan->queue == NULL || !scan->queue->ri_TrigDesc->trig_delete_after_row)
+		return;
+	kept_rows_hold(RelationGetRelid(scan->shell));
+	scan->old_tuple.t_self = kept_row_put(scan->old);
+	ExecARDeleteTriggers(estate, scan->queue, NULL, &scan->old_tuple, NULL, false);
+}
+
+/* ------------------------------------------------------------------------------------
+ * What PostgreSQL calls for each row.
+ */
+
 static TupleTableSlot *
 insert_row(EState *estate, ResultRelInfo *relinfo, TupleTableSlot *row,
 		   TupleTableSlot *input)
@@ -203,7 +252,10 @@ insert_row(EState *estate, ResultRelInfo *relinfo, TupleTableSlot *row,
 	TriggersScan *scan = scan_of(relinfo);
 
 	set_columns(scan->params, 0, row);
-	return change_row(scan) == 0 ? NULL : row;
+	if (change_row(scan) == 0)
+		return NULL;
+	queue_insert(scan, estate, row);
+	return row;
 }
 
 static TupleTableSlot *
@@ -217,6 +269,7 @@ update_row(EState *estate, ResultRelInfo *relinfo, TupleTableSlot *row,
 	refuse_other_key(scan, row);
 	if (change_row(scan) == 0)
 		refuse_changed_row("updated");
+	queue_update(scan, estate, row);
 	return row;
 }
 
@@ -229,6 +282,7 @@ delete_row(EState *estate, ResultRelInfo *relinfo, TupleTableSlot *row,
 	take_old_row(scan, relinfo, input);
 	if (change_row(scan) == 0)
 		refuse_changed_row("deleted");
+	queue_delete(scan, estate);
 	return ExecCopySlot(row, scan->old);
 }
 
@@ -247,8 +301,36 @@ routine(void)
 	return routine;
 }
 
+static bool
+is_for_here(const Trigger *trigger)
+{
+	return !trigger->tgisinternal && !trigger_is_of_shards(trigger->tgoid);
+}
+
+static bool
+may_defer(const Relation shell)
+{
+	const TriggerDesc *triggers = shell->trigdesc;
+
+	for (int i = 0; triggers != NULL && i < triggers->numtriggers; i++)
+	{
+		if (triggers->triggers[i].tgdeferrable && is_for_here(&triggers->triggers[i]))
+			return true;
+	}
+	return false;
+}
+
+/* Those with transition tables can't be deferred; ModifyTable has the tables. */
+static bool
+goes_into_queue(const Trigger *trigger)
+{
+	return TRIGGER_FOR_ROW(trigger->tgtype) && TRIGGER_FOR_AFTER(trigger->tgtype) &&
+		   trigger->tgoldtable == NULL && trigger->tgnewtable == NULL;
+}
+
+/* The triggers of ModifyTable, or of the queue; the others are disabled. */
 static TriggerDesc *
-triggers_that_fire_here(const Relation shell)
+triggers_that_fire_here(const Relation shell, bool has_queue, bool of_queue)
 {
 	TriggerDesc *triggers = CopyTriggerDesc(shell->trigdesc);
 
@@ -256,14 +338,14 @@ triggers_that_fire_here(const Relation shell)
 	{
 		Trigger *trigger = &triggers->triggers[i];
 
-		if (trigger->tgisinternal || trigger_is_of_shards(trigger->tgoid))
+		if (!is_for_here(trigger) || (has_queue && goes_into_queue(trigger)) != of_queue)
 			trigger->tgenabled = TRIGGER_DISABLED;
 	}
 	return triggers;
 }
 
 static Relation
-foreign_copy(Relation shell)
+copy_of(Relation shell)
 {
 	Relation copy = palloc(sizeof(RelationData));
 
@@ -273,12 +355,33 @@ foreign_copy(Relation shell)
 	*copy = *shell;
 	copy->rd_rel = palloc(CLASS_TUPLE_SIZE);
 	memcpy(copy->rd_rel, shell->rd_rel, CLASS_TUPLE_SIZE);
-	copy->rd_rel->relkind = RELKIND_FOREIGN_TABLE;
 	copy->rd_rel->relhasindex = false;
-	copy->rd_tableam = NULL;
-	copy->rd_fdwroutine = routine();
-	copy->trigdesc = triggers_that_fire_here(shell);
 	return copy;
+}
+
+static Relation
+foreign_copy(Relation shell, bool has_queue)
+{
+	Relation copy = copy_of(shell);
+
+	copy->rd_rel->relkind = RELKIND_FOREIGN_TABLE;
+	/* Triggers that are not deferred find their rows there, too. */
+	copy->rd_tableam = has_queue ? kept_rows_routine() : NULL;
+	copy->rd_fdwroutine = routine();
+	copy->trigdesc = triggers_that_fire_here(shell, has_queue, false);
+	return copy;
+}
+
+static ResultRelInfo *
+make_queue(TriggersScan *scan, EState *estate)
+{
+	Relation copy = copy_of(scan->shell);
+	ResultRelInfo *queue = makeNode(ResultRelInfo);
+
+	copy->rd_tableam = kept_rows_routine();
+	copy->trigdesc = triggers_that_fire_here(scan->shell, true, true);
+	InitResultRelInfo(queue, copy, scan->change.target, NULL, estate->es_instrument);
+	return queue;
 }
 
 /* ------------------------------------------------------------------------------------
@@ -292,6 +395,7 @@ triggers_begin(CustomScanState *node, EState *estate, int eflags)
 	const CustomScan *plan = (CustomScan *) node->ss.ps.plan;
 	ModifyTableState *modify;
 	TupleDesc desc;
+	bool has_queue;
 
 	scan->change = triggered_change_unpack(plan->custom_private);
 	scan->shell = ExecGetRangeTableRelation(estate, scan->change.target);
@@ -299,7 +403,10 @@ triggers_begin(CustomScanState *node, EState *estate, int eflags)
 	scan->key = dist_table_require(RelationGetRelid(scan->shell))->key;
 	scan->params = make_params(desc);
 	scan->old = ExecInitExtraTupleSlot(estate, desc, &TTSOpsHeapTuple);
-	estate->es_relations[scan->change.target - 1] = foreign_copy(scan->shell);
+	has_queue = may_defer(scan->shell);
+	estate->es_relations[scan->change.target - 1] = foreign_copy(scan->shell, has_queue);
+	if (has_queue && (eflags & EXEC_FLAG_EXPLAIN_ONLY) == 0)
+		scan->queue = make_queue(scan, estate);
 	outerPlanState(node) = ExecInitNode(outerPlan(plan), estate, eflags);
 	modify = castNode(ModifyTableState, outerPlanState(node));
 	modify->resultRelInfo->ri_FdwState = scan;

@@ -21,6 +21,7 @@
 #include "tcop/dest.h"
 #include "tcop/pquery.h"
 #include "tcop/utility.h"
+#include "utils/fmgrprotos.h"
 #include "utils/snapmgr.h"
 
 #include "pando/base/hook.h"
@@ -264,6 +265,15 @@ more_may_follow(void)
 	return next != 'S';
 }
 
+static bool
+trigger_runs(void)
+{
+	LOCAL_FCINFO(fcinfo, 0);
+
+	InitFunctionCallInfoData(*fcinfo, NULL, 0, InvalidOid, NULL, NULL);
+	return DatumGetInt32(pg_trigger_depth(fcinfo)) > 0;
+}
+
 int
 nesting_depth(void)
 {
@@ -273,7 +283,8 @@ nesting_depth(void)
 bool
 nesting_is_top(void)
 {
-	return depth <= 1 && !more_may_follow();
+	/* Deferred triggers are fired when all statements are over. */
+	return depth <= 1 && !trigger_runs() && !more_may_follow();
 }
 
 /* Is the client's statement one that does not write? */

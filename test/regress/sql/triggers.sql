@@ -2,6 +2,7 @@
 -- client's backend, once for each row, in the same order and with the same rows.
 \setenv PGDATABASE :DBNAME
 \! sh "$PG_ABS_SRCDIR/twice.sh" triggers
+\! sh "$PG_ABS_SRCDIR/twice.sh" triggers_deferred
 SET client_min_messages = warning;
 DROP SCHEMA twice CASCADE;
 CREATE SCHEMA triggers;
@@ -75,7 +76,6 @@ DELETE FROM owned;
 RESET ROLE;
 
 -- What can't be.
-CREATE CONSTRAINT TRIGGER later AFTER INSERT ON owned DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION note();
 CREATE TRIGGER cleared AFTER TRUNCATE ON owned EXECUTE FUNCTION note();
 ALTER TRIGGER who ON owned DEPENDS ON EXTENSION pando;
 ALTER TRIGGER who ON owned DEPENDS ON EXTENSION plpgsql;
