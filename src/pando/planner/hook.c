@@ -36,6 +36,7 @@
 #include "pando/planner/where/distribution.h"
 #include "pando/planner/fragment/estimate.h"
 #include "pando/planner/residual/exchange/exchange_move.h"
+#include "pando/planner/query/each_level.h"
 #include "pando/planner/query/flatten.h"
 #include "pando/planner/fragment/fragment_make.h"
 #include "pando/planner/fragment/fragment_path.h"
@@ -85,7 +86,7 @@ plan_one_fragment(Query *query, const Distribution *distribution, const char *so
 		if (stmt != NULL)
 			return stmt;
 	}
-	fragment = fragment_from_query(query, distribution);
+	fragment = fragment_from_facts(query, distribution, &distribution->facts);
 	fragment->early = (cursor_options & CURSOR_OPT_FAST_PLAN) != 0;
 	/* With one task there is nothing to decide by it. */
 	if (estimate_tasks(distribution) > 1)
@@ -147,7 +148,7 @@ plan_read(Query *query, const char *source, int cursor_options, ParamListInfo pa
 	Distribution distribution = distribution_of_query(query);
 	PlannedStmt *stmt = NULL;
 
-	spread_statement(query);
+	spread_statement(&distribution.facts);
 	if (distribution.kind != DIST_SINGLE)
 		stmt = plan_all_here(query, source, cursor_options, params);
 	if (stmt != NULL)
@@ -227,7 +228,7 @@ plan_distributed(Query *query, const char *source, int cursor_options,
 /* Plans a query with distributed tables, which may be scribbled on. */
 static PlannedStmt *
 plan_query(Query *query, const char *source, int cursor_options, ParamListInfo params,
-		   bool keep)
+		   DistRelations found, bool keep)
 {
 	PlannedStmt *stmt;
 	List *outer = fragment_scope_enter();
@@ -236,8 +237,7 @@ plan_query(Query *query, const char *source, int cursor_options, ParamListInfo p
 
 	PG_TRY();
 	{
-		stmt = plan_distributed(query, source, cursor_options, params,
-								query_dist_relations(query), keep);
+		stmt = plan_distributed(query, source, cursor_options, params, found, keep);
 	}
 	PG_FINALLY();
 	{
@@ -272,57 +272,38 @@ typedef struct Inlining
 } Inlining;
 
 static bool
-inline_walker(Node *node, Inlining *inlining)
+inline_in_level(Query *level, void *context)
 {
+	Inlining *inlining = context;
 	PlannerInfo *root = inlining->root;
 
-	if (node == NULL)
-		return false;
-	if (IsA(node, RangeTblEntry))
+	root->parse = level;
+	foreach_ptr (RangeTblEntry, rte, level->rtable)
 	{
-		RangeTblEntry *rte = (RangeTblEntry *) node;
+		Query *body;
 
-		if (rte->rtekind == RTE_FUNCTION)
-		{
-			Query *body;
-
-			/* As preprocess_function_rtes() does it. */
-			rte->functions =
-				(List *) eval_const_expressions(root, (Node *) rte->functions);
-			body = inline_set_returning_function(root, rte);
-			if (body)
-			{
-				inlining->gaps |= rte_name_all_columns(rte);
-				name_columns(body, rte);
-				rte->rtekind = RTE_SUBQUERY;
-				rte->subquery = body;
-				rte->security_barrier = false;
-				rte->funcordinality = false;
-			}
-		}
-		return false;
+		if (rte->rtekind != RTE_FUNCTION)
+			continue;
+		/* As preprocess_function_rtes() does it. */
+		rte->functions = (List *) eval_const_expressions(root, (Node *) rte->functions);
+		body = inline_set_returning_function(root, rte);
+		if (body == NULL)
+			continue;
+		inlining->gaps |= rte_name_all_columns(rte);
+		name_columns(body, rte);
+		rte->rtekind = RTE_SUBQUERY;
+		rte->subquery = body;
+		rte->security_barrier = false;
+		rte->funcordinality = false;
 	}
-	if (IsA(node, Query))
-	{
-		root->parse = (Query *) node;
-		return query_tree_walker((Query *) node, inline_walker, inlining,
-								 QTW_EXAMINE_RTES_BEFORE);
-	}
-	return expression_tree_walker(node, inline_walker, inlining);
+	return false;
 }
 
 static bool
-refresh_walker(Node *node, void *context)
+refresh_level(Query *level, void *context)
 {
-	if (node == NULL)
-		return false;
-	if (IsA(node, Query))
-	{
-		level_join_columns_refresh((Query *) node);
-		return query_tree_walker((Query *) node, refresh_walker, context,
-								 QTW_IGNORE_JOINALIASES);
-	}
-	return expression_tree_walker(node, refresh_walker, context);
+	level_join_columns_refresh(level);
+	return false;
 }
 
 /* A copy of the query in which all that PostgreSQL would inline in FROM is a subquery. */
@@ -335,11 +316,11 @@ inline_functions(Query *query, PlannerGlobal *glob)
 	inlining.root->glob = glob;
 	inlining.root->parse = copy;
 	inlining.root->query_level = 1;
-	inline_walker((Node *) copy, &inlining);
+	(void) query_each_level(copy, inline_in_level, &inlining);
 	if (inlining.gaps)
 	{
 		copy = query_without_join_columns(copy);
-		refresh_walker((Node *) copy, NULL);
+		(void) query_each_level(copy, refresh_level, NULL);
 	}
 	return copy;
 }
@@ -357,7 +338,7 @@ is_for_shards(Query *query)
 /* The plan that is kept of a statement that came before, or is now. */
 static PlannedStmt *
 plan_again(Query *query, const char *source, int cursor_options, ParamListInfo params,
-		   RepeatShard shard)
+		   DistRelations found, RepeatShard shard)
 {
 	Repeat repeat;
 	PlannedStmt *stmt = repeat_plan(query, cursor_options, shard, &repeat);
@@ -365,7 +346,7 @@ plan_again(Query *query, const char *source, int cursor_options, ParamListInfo p
 	if (repeat.query == NULL)
 		return stmt;
 	if (shard != REPEAT_HERE || is_for_shards(repeat.query))
-		stmt = plan_query(repeat.query, source, cursor_options, params,
+		stmt = plan_query(repeat.query, source, cursor_options, params, found,
 						  shard == REPEAT_HERE);
 	return repeat_planned(&repeat, stmt);
 }
@@ -390,7 +371,7 @@ plan_found(Query *query, const char *source, int cursor_options, ParamListInfo p
 	if (!found.any)
 		return plan_locally(query, source, cursor_options, params);
 	if (!found.sharded || found.fires_here)
-		return plan_query(query, source, cursor_options, params, false);
+		return plan_query(query, source, cursor_options, params, found, false);
 
 	is_point = point_of_query(query, &point);
 	if (is_point)
@@ -403,10 +384,11 @@ plan_found(Query *query, const char *source, int cursor_options, ParamListInfo p
 		return stmt;
 	/* Where values are given to plan with, the plan cache decides if they are used. */
 	if (whole && (shard != REPEAT_HERE || params == NULL))
-		stmt = plan_again(query, source, cursor_options, params, shard);
+		stmt = plan_again(query, source, cursor_options, params, found, shard);
 	if (stmt == NULL && shard == REPEAT_HERE)
 		stmt = plan_point_here(query, point.table, index, source, cursor_options, params);
-	return stmt != NULL ? stmt : plan_query(query, source, cursor_options, params, false);
+	return stmt != NULL ? stmt
+						: plan_query(query, source, cursor_options, params, found, false);
 }
 
 /* A statement as it came, not a piece of one. */

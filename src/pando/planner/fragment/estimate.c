@@ -240,7 +240,7 @@ estimate(Query *query, int tasks, bool columns)
 	Path *path;
 	Estimate result = {0};
 
-	if (query_refers_outside(query, true))
+	if (query_refers_outside(query))
 		return guess();
 	context = AllocSetContextCreate(CurrentMemoryContext, "pando estimate",
 									ALLOCSET_DEFAULT_SIZES);

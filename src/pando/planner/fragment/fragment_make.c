@@ -23,6 +23,7 @@
 #include "utils/lsyscache.h"
 
 #include "pando/metadata/table.h"
+#include "pando/planner/query/each_level.h"
 #include "pando/planner/where/distribution.h"
 #include "pando/planner/fragment/estimate.h"
 #include "pando/planner/fragment/fragment_make.h"
@@ -125,6 +126,15 @@ output_tlist(const Query *query)
 Fragment *
 fragment_from_query(Query *query, const Distribution *distribution)
 {
+	QueryFacts facts = query_facts(query);
+
+	return fragment_from_facts(query, distribution, &facts);
+}
+
+Fragment *
+fragment_from_facts(Query *query, const Distribution *distribution,
+					const QueryFacts *facts)
+{
 	Fragment *fragment = palloc0(sizeof(Fragment));
 	List *params = NIL;
 	Query *copy = fragment_params_extract(query, &params);
@@ -136,12 +146,13 @@ fragment_from_query(Query *query, const Distribution *distribution)
 	fragment->template = template_from_query(copy, &fragment->relations);
 	fragment->params = plan_values(params);
 	fragment->rows = DEFAULT_ROWS;
-	fragment->locks = query_locks_rows(query);
+	fragment->locks = facts->locks;
 	fragment->only_reads = !fragment->locks && spread_only_reads(query);
-	fragment->first_copy = query_wants_first_copies(query);
+	fragment->first_copy = facts->locks || facts->places;
 	if (fragment->choice == SHARDS_ALL || fragment->choice == SHARDS_BY_KEY)
-		fragment->spread =
-			distribution->kind == DIST_SHARDED ? spread_of_query(query) : SPREAD_NEVER;
+		fragment->spread = distribution->kind == DIST_SHARDED
+							   ? spread_of_query(query, facts)
+							   : SPREAD_NEVER;
 	fragment->merges = query->commandType == CMD_SELECT && !fragment->locks &&
 					   !fragment->first_copy && distribution->kind == DIST_SHARDED &&
 					   merge_is_better(query);
@@ -177,27 +188,17 @@ collect_relation(const RangeTblEntry *rte, PlanRelations *collector)
 }
 
 static bool
-collect_walker(Node *node, PlanRelations *collector)
+collect_level(Query *level, void *context)
 {
-	if (node == NULL)
-		return false;
-	if (IsA(node, RangeTblEntry))
-	{
-		const RangeTblEntry *rte = (const RangeTblEntry *) node;
+	PlanRelations *collector = context;
 
+	collector->by_role |= level->hasRowSecurity;
+	foreach_ptr (RangeTblEntry, rte, level->rtable)
+	{
 		if (rte->rtekind == RTE_RELATION)
 			collect_relation(rte, collector);
-		return false;
 	}
-	if (IsA(node, Query))
-	{
-		Query *query = (Query *) node;
-
-		collector->by_role |= query->hasRowSecurity;
-		return query_tree_walker(query, collect_walker, collector,
-								 QTW_EXAMINE_RTES_BEFORE | QTW_IGNORE_JOINALIASES);
-	}
-	return expression_tree_walker(node, collect_walker, collector);
+	return false;
 }
 
 PlanRelations
@@ -205,7 +206,7 @@ plan_relations_of(Query *query)
 {
 	PlanRelations relations = {0};
 
-	collect_walker((Node *) query, &relations);
+	(void) query_each_level(query, collect_level, &relations);
 	return relations;
 }
 

@@ -19,6 +19,10 @@
  */
 extern Fragment *fragment_from_query(Query *query, const Distribution *distribution);
 
+/* For whom has the query's facts. */
+extern Fragment *fragment_from_facts(Query *query, const Distribution *distribution,
+									 const QueryFacts *facts);
+
 /* The estimate becomes the fragment's. */
 extern void fragment_take_estimate(Fragment *fragment, Estimate estimate);
 

@@ -8,14 +8,6 @@
  */
 #include "pando/compat/compat.h"
 
-#include "access/htup_details.h"
-#include "catalog/pg_language.h"
-#include "catalog/pg_proc.h"
-#include "nodes/nodeFuncs.h"
-#include "utils/syscache.h"
-
-#include "pando/planner/where/hazard.h"
-#include "pando/planner/where/level.h"
 #include "pando/planner/fragment/spread.h"
 
 /* A volatile function may write; the snapshot of a transaction that does isn't shared. */
@@ -34,44 +26,9 @@ spread_statement_end(bool outer)
 }
 
 void
-spread_statement(Query *query)
+spread_statement(const QueryFacts *facts)
 {
-	may_write = may_write || query_varies((Node *) query);
-}
-
-static bool
-look_at_function(Oid function, void *context)
-{
-	FragmentSpread *spread = context;
-	HeapTuple tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
-	Form_pg_proc form;
-
-	if (!HeapTupleIsValid(tuple))
-		return false;
-	form = (Form_pg_proc) GETSTRUCT(tuple);
-	if (form->prolang != INTERNALlanguageId && form->prolang != ClanguageId)
-		*spread = SPREAD_UNKNOWN;
-	else if (form->proparallel != PROPARALLEL_SAFE)
-		*spread = Max(*spread, SPREAD_COST);
-	ReleaseSysCache(tuple);
-	return false;
-}
-
-static bool
-spread_walker(Node *node, FragmentSpread *spread)
-{
-	if (node == NULL)
-		return false;
-	(void) check_functions_in_node(node, look_at_function, spread);
-	if (IsA(node, Query))
-	{
-		Query *query = (Query *) node;
-
-		if (clause_limits(query->limitCount) || clause_limits(query->limitOffset))
-			*spread = Max(*spread, SPREAD_COST);
-		return query_tree_walker(query, spread_walker, spread, 0);
-	}
-	return expression_tree_walker(node, spread_walker, spread);
+	may_write |= facts->varies;
 }
 
 bool
@@ -82,12 +39,11 @@ spread_only_reads(const Query *query)
 }
 
 FragmentSpread
-spread_of_query(Query *query)
+spread_of_query(const Query *query, const QueryFacts *facts)
 {
-	FragmentSpread spread = SPREAD_NOTHING;
-
 	if (!spread_only_reads(query))
 		return SPREAD_NEVER;
-	spread_walker((Node *) query, &spread);
-	return spread;
+	if (facts->procedural)
+		return SPREAD_UNKNOWN;
+	return facts->serial || facts->limits ? SPREAD_COST : SPREAD_NOTHING;
 }

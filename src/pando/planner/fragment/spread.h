@@ -9,6 +9,7 @@
 #include "pando/compat/compat.h"
 #include "nodes/parsenodes.h"
 #include "pando/plan/fragment.h"
+#include "pando/planner/query/query_facts.h"
 
 /*
  * Around the planning of a statement, which may happen while another one is planned: what
@@ -18,12 +19,12 @@ extern bool spread_statement_begin(void);
 extern void spread_statement_end(bool outer);
 
 /* Notes whether the statement may write as it goes; before fragments are made of it. */
-extern void spread_statement(Query *query);
+extern void spread_statement(const QueryFacts *facts);
 
 /* Does the statement only read, as far as a fragment of it that runs the query goes? */
 extern bool spread_only_reads(const Query *query);
 
 /* For a fragment that runs the query. */
-extern FragmentSpread spread_of_query(Query *query);
+extern FragmentSpread spread_of_query(const Query *query, const QueryFacts *facts);
 
 #endif

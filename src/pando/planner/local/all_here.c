@@ -20,6 +20,7 @@
 
 #include "pando/metadata/shard_relation.h"
 #include "pando/metadata/table.h"
+#include "pando/planner/query/each_level.h"
 #include "pando/planner/local/all_here.h"
 #include "pando/planner/where/distribution.h"
 #include "pando/planner/query/from_item.h"
@@ -231,28 +232,21 @@ typedef struct Mentions
 } Mentions;
 
 static bool
-mentions_walker(Node *node, void *context)
+count_mentions(Query *level, void *context)
 {
 	Mentions *mentions = context;
 
-	if (node == NULL)
-		return false;
-	if (IsA(node, RangeTblEntry))
+	mentions->count += list_length(level->rtable);
+	foreach_ptr (RangeTblEntry, rte, level->rtable)
 	{
-		RangeTblEntry *rte = (RangeTblEntry *) node;
 		const DistTable *table =
 			rte->rtekind == RTE_RELATION ? dist_table(rte->relid) : NULL;
 
-		mentions->count++;
-		if (rte->rtekind == RTE_RELATION &&
-			(table == NULL || table->kind != TABLE_HASH || rte->securityQuals != NIL))
-			mentions->others = true;
-		return false;
+		mentions->others |=
+			rte->rtekind == RTE_RELATION &&
+			(table == NULL || table->kind != TABLE_HASH || rte->securityQuals != NIL);
 	}
-	if (IsA(node, Query))
-		return query_tree_walker((Query *) node, mentions_walker, context,
-								 QTW_EXAMINE_RTES_BEFORE);
-	return expression_tree_walker(node, mentions_walker, context);
+	return mentions->others;
 }
 
 /*
@@ -268,10 +262,9 @@ use_shard_groups(AllHere *all, Query *query)
 	List *queries = NIL;
 
 	if (all->depth == 1 || (query->groupClause == NIL && query->distinctClause == NIL) ||
-		query_refers_outside(query, true))
+		query_refers_outside(query))
 		return false;
-	(void) mentions_walker((Node *) query, &mentions);
-	if (mentions.others)
+	if (query_each_level(query, count_mentions, &mentions))
 		return false;
 	distribution = distribution_of_query(query);
 	if (distribution.kind != DIST_SHARDED || distribution.pruned)

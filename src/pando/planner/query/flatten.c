@@ -16,23 +16,11 @@
 #include "pando/base/expr.h"
 #include "pando/metadata/table.h"
 #include "pando/plan/row_place.h"
+#include "pando/planner/query/each_level.h"
 #include "pando/planner/query/flatten.h"
 #include "pando/planner/query/join_tree.h"
 #include "parser/parse_relation.h"
 #include "parser/parsetree.h"
-
-static bool
-has_join_walker(Node *node, void *context)
-{
-	if (node == NULL)
-		return false;
-	if (IsA(node, RangeTblEntry))
-		return ((RangeTblEntry *) node)->rtekind == RTE_JOIN;
-	if (IsA(node, Query))
-		return query_tree_walker((Query *) node, has_join_walker, context,
-								 QTW_EXAMINE_RTES_BEFORE);
-	return expression_tree_walker(node, has_join_walker, context);
-}
 
 #define FLATTEN(field) (field) = (void *) flatten_join_alias_vars(query, (Node *) (field))
 
@@ -55,9 +43,16 @@ flatten_range_table(Query *query)
 	}
 }
 
-static void
-flatten_level(Query *query)
+static bool
+flatten_level(Query *query, void *context)
 {
+	bool joins = false;
+
+	foreach_ptr (RangeTblEntry, rte, query->rtable)
+		joins |= rte->rtekind == RTE_JOIN;
+	if (!joins)
+		return false;
+
 	FLATTEN(query->targetList);
 	FLATTEN(query->returningList);
 	FLATTEN(query->jointree);
@@ -70,38 +65,14 @@ flatten_level(Query *query)
 	FLATTEN(query->windowClause);
 	FLATTEN(query->cteList);
 	flatten_range_table(query);
-}
-
-static bool
-flatten_walker(Node *node, void *context)
-{
-	if (node == NULL)
-		return false;
-	if (IsA(node, Query))
-	{
-		Query *query = (Query *) node;
-		ListCell *cell;
-
-		foreach (cell, query->rtable)
-		{
-			if (((RangeTblEntry *) lfirst(cell))->rtekind == RTE_JOIN)
-			{
-				flatten_level(query);
-				break;
-			}
-		}
-		return query_tree_walker(query, flatten_walker, context, QTW_IGNORE_JOINALIASES);
-	}
-	return expression_tree_walker(node, flatten_walker, context);
+	return false;
 }
 
 Query *
 query_without_join_columns(Query *query)
 {
-	if (!has_join_walker((Node *) query, NULL))
-		return query;
 	query = copyObject(query);
-	flatten_walker((Node *) query, NULL);
+	(void) query_each_level(query, flatten_level, NULL);
 	return query;
 }
 

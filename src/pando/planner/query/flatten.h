@@ -8,8 +8,8 @@
 #include "nodes/parsenodes.h"
 
 /*
- * Columns of joins become the columns of the joined tables, at every level. Returns the
- * query itself when it has no joins, else a copy.
+ * A copy in which columns of joins have become the columns of the joined tables, at every
+ * level.
  */
 extern Query *query_without_join_columns(Query *query);
 

@@ -35,6 +35,8 @@ take_ctes(Query *part, Query *query)
 	int looked_at = 0;
 	ListCell *cell;
 
+	if (query->cteList == NIL)
+		return;
 	cte_each_use(part, NULL, add_name, &names);
 	while (looked_at < list_length(names))
 	{

@@ -49,12 +49,18 @@ expression_refers_outside(Node *expr)
 }
 
 bool
-query_refers_outside(Query *query, bool with_queries)
+query_refers_outside(Query *query)
 {
-	Outside outside = {.with_queries = with_queries};
+	Outside outside = {.with_queries = true};
 
 	return query_tree_walker(query, outside_walker, &outside,
 							 QTW_IGNORE_JOINALIASES | QTW_EXAMINE_RTES_BEFORE);
+}
+
+bool
+clause_limits(Node *limit)
+{
+	return limit != NULL && !(IsA(limit, Const) && ((Const *) limit)->constisnull);
 }
 
 bool

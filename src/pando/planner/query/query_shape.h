@@ -16,8 +16,11 @@ extern bool level_has_row_security(Query *query);
 /* Columns or aggregates of queries above the expression's own level? */
 extern bool expression_refers_outside(Node *expr);
 
-/* The same for a whole query; with_queries: WITH queries of a level above count, too. */
-extern bool query_refers_outside(Query *query, bool with_queries);
+/* The same for a whole query, or WITH queries of levels above it? */
+extern bool query_refers_outside(Query *query);
+
+/* Does a LIMIT or OFFSET leave rows out? */
+extern bool clause_limits(Node *limit);
 
 /* Is each row of FROM that passes WHERE one row of the result, and none locked? */
 extern bool query_is_plain(const Query *query);

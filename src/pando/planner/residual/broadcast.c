@@ -80,7 +80,7 @@ is_candidate(const Trial *trial, Query *query)
 {
 	if (query->commandType != CMD_SELECT || query->hasModifyingCTE)
 		return false;
-	if (query_refers_outside(query, true) || reads_walker((Node *) query, NULL))
+	if (query_refers_outside(query) || reads_walker((Node *) query, NULL))
 		return false;
 	/* A SELECT has other ways. */
 	if (trial->write == NULL && has_name_columns(query->targetList))

@@ -118,7 +118,7 @@ take_ties(Query *query)
 			rest = lappend(rest, qual);
 	}
 	query->jointree->quals = quals_as_node(rest);
-	return query_refers_outside(query, true) ? NIL : ties;
+	return query_refers_outside(query) ? NIL : ties;
 }
 
 /* inner = value in the order in which the operator wants them. */
@@ -142,7 +142,7 @@ sublinks_stand_alone_walker(Node *node, void *context)
 	if (node == NULL)
 		return false;
 	if (IsA(node, SubLink))
-		return query_refers_outside((Query *) ((SubLink *) node)->subselect, true) ||
+		return query_refers_outside((Query *) ((SubLink *) node)->subselect) ||
 			   sublinks_stand_alone_walker(((SubLink *) node)->testexpr, context);
 	return expression_tree_walker(node, sublinks_stand_alone_walker, context);
 }

@@ -21,6 +21,7 @@
 #include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/tlist.h"
+#include "pando/planner/query/each_level.h"
 #include "pando/planner/query/cte_use.h"
 #include "pando/planner/query/flatten.h"
 #include "pando/planner/query/from_item.h"
@@ -129,25 +130,17 @@ level_drop_unused_ctes(Query *query)
 }
 
 static bool
-unused_ctes_walker(Node *node, void *context)
+drop_unused_ctes(Query *level, void *context)
 {
-	if (node == NULL)
-		return false;
-	if (IsA(node, Query))
-	{
-		/* From inside to outside: what is dropped may have been the last use of another.
-		 */
-		query_tree_walker((Query *) node, unused_ctes_walker, context, 0);
-		level_drop_unused_ctes((Query *) node);
-		return false;
-	}
-	return expression_tree_walker(node, unused_ctes_walker, context);
+	level_drop_unused_ctes(level);
+	return false;
 }
 
 void
 query_drop_unused_ctes(Query *query)
 {
-	unused_ctes_walker((Node *) query, NULL);
+	/* What is dropped inside may have been the last use of another. */
+	(void) query_each_level_inner_first(query, drop_unused_ctes, NULL);
 }
 
 /* ------------------------------------------------------------------------------------
@@ -490,7 +483,7 @@ distribute_query(Query *query)
 {
 	List *outer = results_enter();
 
-	query = query_without_join_columns(copyObject(query));
+	query = query_without_join_columns(query);
 	distribute_level(query);
 	results_leave(outer);
 	return query;

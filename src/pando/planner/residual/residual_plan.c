@@ -9,7 +9,7 @@
 #include "pando/metadata/table.h"
 #include "pando/planner/fragment/fragment_make.h"
 #include "pando/planner/fragment/fragment_path.h"
-#include "pando/planner/where/hazard.h"
+#include "pando/planner/query/query_facts.h"
 #include "pando/planner/where/copies_here.h"
 #include "pando/planner/fragment/planning.h"
 #include "pando/planner/fragment/rescan.h"
@@ -38,8 +38,7 @@ residual_planned_stmt(Query *original, Query *residual, int cursor_options,
 {
 	PlannedStmt *stmt;
 	bool early = (cursor_options & CURSOR_OPT_FAST_PLAN) != 0 ||
-				 original->commandType != CMD_SELECT ||
-				 query_may_write((Node *) residual);
+				 original->commandType != CMD_SELECT || query_facts(residual).may_write;
 
 	/* It would be read as an empty table. */
 	if (!query_use_local_copies(residual) || shell_in_residual(residual) != NULL)

@@ -32,6 +32,7 @@
 #include "utils/lsyscache.h"
 
 #include "pando/metadata/table.h"
+#include "pando/planner/query/each_level.h"
 #include "pando/planner/query/flatten.h"
 #include "pando/planner/query/level_fields.h"
 #include "pando/planner/where/relation_query.h"
@@ -179,15 +180,8 @@ pick_by_chance(Query *level, Index varno)
 }
 
 static bool
-samples_walker(Node *node, void *context)
+pick_in_level(Query *query, void *context)
 {
-	Query *query = (Query *) node;
-
-	if (node == NULL)
-		return false;
-	if (!IsA(node, Query))
-		return expression_tree_walker(node, samples_walker, context);
-	query_tree_walker(query, samples_walker, context, QTW_IGNORE_JOINALIASES);
 	for (int varno = 1; varno <= list_length(query->rtable); varno++)
 	{
 		const RangeTblEntry *rte = rt_fetch(varno, query->rtable);
@@ -201,8 +195,8 @@ samples_walker(Node *node, void *context)
 Query *
 query_without_samples_of_rows(Query *query)
 {
-	query = query_without_join_columns(copyObject(query));
-	samples_walker((Node *) query, NULL);
+	query = query_without_join_columns(query);
+	(void) query_each_level_inner_first(query, pick_in_level, NULL);
 	return query;
 }
 

@@ -18,7 +18,6 @@
 #include "catalog/pg_language.h"
 #include "catalog/pg_proc.h"
 #include "nodes/makefuncs.h"
-#include "nodes/nodeFuncs.h"
 #include "parser/parsetree.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
@@ -26,6 +25,7 @@
 
 #include "pando/metadata/node.h"
 #include "pando/metadata/shard_relation.h"
+#include "pando/planner/query/each_level.h"
 #include "pando/planner/query/flatten.h"
 #include "pando/planner/where/copies_here.h"
 
@@ -43,7 +43,6 @@ typedef struct LocalShards
 {
 	const DistTable *anchor;
 	int index;
-	bool all; /* every table was found here */
 } LocalShards;
 
 static bool
@@ -95,55 +94,30 @@ write_out_partitioned_rows(Query *level)
 }
 
 static bool
-use_local_walker(Node *node, LocalShards *shards)
+lacks_local_tables(Query *level, void *shards)
 {
-	if (node == NULL)
-		return false;
-	if (IsA(node, RangeTblEntry))
+	write_out_partitioned_rows(level);
+	foreach_ptr (RangeTblEntry, rte, level->rtable)
 	{
-		if (!use_local_table((RangeTblEntry *) node, shards))
-			shards->all = false;
-		return false;
+		if (!use_local_table(rte, shards))
+			return true;
 	}
-	if (IsA(node, Query))
-	{
-		write_out_partitioned_rows((Query *) node);
-		return query_tree_walker((Query *) node, use_local_walker, shards,
-								 QTW_EXAMINE_RTES_BEFORE);
-	}
-	return expression_tree_walker(node, use_local_walker, shards);
+	return false;
 }
 
 bool
 query_use_local_copies(Query *query)
 {
-	LocalShards shards = {.all = true};
+	LocalShards none = {0};
 
 	query_give_shell_oids(query);
-	use_local_walker((Node *) query, &shards);
-	return shards.all;
-}
-
-/* Without sublinks, subqueries and CTEs every relation stands in the range table. */
-static bool
-use_local_rtable(List *rtable, LocalShards *shards)
-{
-	foreach_ptr (RangeTblEntry, rte, rtable)
-	{
-		if (!use_local_table(rte, shards))
-			return false;
-	}
-	return true;
+	return !query_each_level(query, lacks_local_tables, &none);
 }
 
 bool
 query_use_local_shards(Query *query, const DistTable *anchor, int index)
 {
-	LocalShards shards = {.anchor = anchor, .index = index, .all = true};
+	LocalShards shards = {.anchor = anchor, .index = index};
 
-	if (list_length(query->rtable) == 1 && !query->hasSubLinks && query->cteList == NIL &&
-		linitial_node(RangeTblEntry, query->rtable)->rtekind == RTE_RELATION)
-		return use_local_rtable(query->rtable, &shards);
-	use_local_walker((Node *) query, &shards);
-	return shards.all;
+	return !query_each_level(query, lacks_local_tables, &shards);
 }

@@ -592,12 +592,6 @@ windows_have_key(Query *query, const Place *place)
 	return true;
 }
 
-bool
-clause_limits(Node *limit)
-{
-	return limit != NULL && !(IsA(limit, Const) && ((Const *) limit)->constisnull);
-}
-
 /* What the level does with rows of several shard groups, NULL when it needs none
  * together. */
 static const char *
@@ -780,7 +774,9 @@ distribution_of_query(Query *query)
 	Place *place;
 
 	hazard_in_paths = 0;
-	query = query_without_join_columns(query);
+	distribution.facts = query_facts(query);
+	if (distribution.facts.join_columns)
+		query = query_without_join_columns(query);
 	result = level_analyse(query, NULL);
 	place = result->place;
 	distribution.anchor = place->anchor;
@@ -821,7 +817,7 @@ distribution_of_query(Query *query)
 		distribution.kind = DIST_COORDINATOR;
 		distribution.reason = "a column of type record";
 	}
-	if (distribution.kind != DIST_COORDINATOR && query_refers_outside(query, false))
+	if (distribution.kind != DIST_COORDINATOR && distribution.facts.outer_columns)
 	{
 		distribution.kind = DIST_COORDINATOR;
 		distribution.reason = "columns of an outer query";

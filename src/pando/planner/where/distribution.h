@@ -13,6 +13,7 @@
 #include "nodes/bitmapset.h"
 #include "nodes/parsenodes.h"
 #include "nodes/pg_list.h"
+#include "pando/planner/query/query_facts.h"
 
 typedef enum DistributionKind
 {
@@ -36,6 +37,7 @@ typedef struct Distribution
 	Bitmapset *key_columns; /* SHARDED: output columns (resno) equal to the distribution
 							 * column, so that an upper level may join or group by them */
 	const char *reason;		/* COORDINATOR: why, to be read by a user */
+	QueryFacts facts;		/* of the query */
 } Distribution;
 
 extern Distribution distribution_of_query(Query *query);

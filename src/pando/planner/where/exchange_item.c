@@ -3,10 +3,10 @@
  */
 #include "pando/compat/compat.h"
 
-#include "nodes/nodeFuncs.h"
 #include "rewrite/rewriteManip.h"
 
 #include "pando/planner/where/exchange_item.h"
+#include "pando/planner/query/each_level.h"
 #include "pando/planner/query/from_item.h"
 #include "pando/planner/where/place.h"
 #include "pando/planner/where/result_scope.h"
@@ -52,27 +52,21 @@ exchange_place(RangeTblEntry *rte, Index varno)
 }
 
 static bool
-expand_walker(Node *node, void *context)
+expand_level(Query *level, void *context)
 {
-	if (node == NULL)
-		return false;
-	if (IsA(node, RangeTblEntry))
+	foreach_ptr (RangeTblEntry, rte, level->rtable)
 	{
-		RangeTblEntry *rte = (RangeTblEntry *) node;
 		Exchange *exchange = exchange_of_rte(rte);
 
 		if (exchange != NULL)
 			rte_become_subquery(rte, copyObject(exchange->query));
-		return false;
 	}
-	if (IsA(node, Query))
-		return query_tree_walker((Query *) node, expand_walker, context,
-								 QTW_EXAMINE_RTES_BEFORE | QTW_IGNORE_JOINALIASES);
-	return expression_tree_walker(node, expand_walker, context);
+	return false;
 }
 
 void
 exchange_expand(Query *query)
 {
-	expand_walker((Node *) query, NULL);
+	if (results_mark() > 0)
+		(void) query_each_level(query, expand_level, NULL);
 }

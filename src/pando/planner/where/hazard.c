@@ -385,28 +385,3 @@ query_varies(Node *node)
 
 	return varies_walker(node, &into_queries);
 }
-
-static bool
-is_users_volatile(Oid function, void *context)
-{
-	return function >= FirstNormalObjectId &&
-		   func_volatile(function) == PROVOLATILE_VOLATILE;
-}
-
-static bool
-writes_walker(Node *node, void *context)
-{
-	if (node == NULL)
-		return false;
-	if (check_functions_in_node(node, is_users_volatile, NULL))
-		return true;
-	if (IsA(node, Query))
-		return query_tree_walker((Query *) node, writes_walker, context, 0);
-	return expression_tree_walker(node, writes_walker, context);
-}
-
-bool
-query_may_write(Node *node)
-{
-	return writes_walker(node, NULL);
-}

@@ -54,7 +54,4 @@ extern bool expression_varies(Node *node);
 /* The same for a whole query tree, with sublinks and subqueries. */
 extern bool query_varies(Node *node);
 
-/* Functions that may change tables, anywhere in a query tree: users' volatile ones. */
-extern bool query_may_write(Node *node);
-
 #endif

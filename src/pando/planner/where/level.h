@@ -61,7 +61,4 @@ extern Place *level_attach_writes(Level *level, Place *place);
 /* May the level, evaluated on two copies of the same tables, give different rows? */
 extern bool level_varies(Query *query, Place *place);
 
-/* Does a LIMIT or OFFSET leave rows out? */
-extern bool clause_limits(Node *limit);
-
 #endif

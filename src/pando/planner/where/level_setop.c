@@ -13,6 +13,7 @@
 
 #include "pando/planner/query/equality.h"
 #include "pando/planner/where/level.h"
+#include "pando/planner/query/query_shape.h"
 #include "pando/planner/where/place.h"
 
 /* Key columns that all branches have; they must be compared alike, too. */

@@ -13,12 +13,6 @@
 /* The table of an entry that is on shards or a reference table; NULL: it is neither. */
 extern const DistTable *distributed_table(const RangeTblEntry *rte);
 
-/* Does a level of the query lock rows? */
-extern bool query_locks_rows(Query *query);
-
-/* Does it, or does it ask for places of rows, so that it must read the first copies? */
-extern bool query_wants_first_copies(Query *query);
-
 /* Does a level lock rows of reference tables whose first copy is on another node? */
 extern bool query_locks_elsewhere(Query *query);
 

@@ -16,10 +16,9 @@
 #include "utils/syscache.h"
 
 #include "pando/metadata/table.h"
+#include "pando/planner/query/each_level.h"
 #include "pando/planner/where/relations.h"
 #include "pando/planner/where/row_ctid.h"
-
-static bool relations_walker(Node *node, DistRelations *found);
 
 static bool
 has_rows_walker(Node *node, void *context)
@@ -116,43 +115,22 @@ look_at_functions(const RangeTblEntry *rte, DistRelations *found)
 	}
 }
 
-static void
-look_at_query(Query *query, DistRelations *found)
+static bool
+look_at_level(Query *level, void *context)
 {
+	DistRelations *found = context;
 	int rtindex = 0;
 
-	foreach_ptr (RangeTblEntry, rte, query->rtable)
+	found->with_queries |= level->cteList != NIL;
+	foreach_ptr (RangeTblEntry, rte, level->rtable)
 	{
 		rtindex++;
 		if (rte->rtekind == RTE_RELATION)
-			look_at_relation(rte, rtindex == query->resultRelation, found);
-		else if (rte->rtekind == RTE_SUBQUERY)
-			look_at_query(rte->subquery, found);
+			look_at_relation(rte, rtindex == level->resultRelation, found);
 		else if (rte->rtekind == RTE_FUNCTION)
 			look_at_functions(rte, found);
 	}
-	foreach_ptr (CommonTableExpr, cte, query->cteList)
-	{
-		found->with_queries = true;
-		look_at_query((Query *) cte->ctequery, found);
-	}
-	/* Only sublinks can hide more relations in expressions. */
-	if (query->hasSubLinks)
-		query_tree_walker(query, relations_walker, found,
-						  QTW_IGNORE_RT_SUBQUERIES | QTW_IGNORE_CTE_SUBQUERIES);
-}
-
-static bool
-relations_walker(Node *node, DistRelations *found)
-{
-	if (node == NULL)
-		return false;
-	if (IsA(node, Query))
-	{
-		look_at_query((Query *) node, found);
-		return false;
-	}
-	return expression_tree_walker(node, relations_walker, found);
+	return false;
 }
 
 DistRelations
@@ -160,6 +138,6 @@ query_dist_relations(Query *query)
 {
 	DistRelations found = {0};
 
-	look_at_query(query, &found);
+	(void) query_each_level(query, look_at_level, &found);
 	return found;
 }

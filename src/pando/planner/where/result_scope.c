@@ -12,6 +12,7 @@
 #include "utils/builtins.h"
 
 #include "pando/plan/template.h"
+#include "pando/planner/query/each_level.h"
 #include "pando/planner/where/result_scope.h"
 
 /* SubResults of the scope, by number from 1. */
@@ -141,23 +142,21 @@ is_result_read(Node *function)
 }
 
 static bool
-results_walker(Node *node, void *context)
+results_of_level(Query *level, void *context)
 {
 	List **found = context;
 
-	if (node == NULL)
-		return false;
-	if (IsA(node, FuncExpr))
+	foreach_ptr (RangeTblEntry, rte, level->rtable)
 	{
-		SubResult *result = result_of_call(node);
+		foreach_ptr (RangeTblFunction, function, rte->functions)
+		{
+			SubResult *result = result_of_call(function->funcexpr);
 
-		if (result != NULL)
-			*found = list_append_unique_ptr(*found, result);
+			if (result != NULL)
+				*found = list_append_unique_ptr(*found, result);
+		}
 	}
-	if (IsA(node, Query))
-		return query_tree_walker((Query *) node, results_walker, context,
-								 QTW_IGNORE_JOINALIASES);
-	return expression_tree_walker(node, results_walker, context);
+	return false;
 }
 
 List *
@@ -165,6 +164,7 @@ results_of_query(Query *query)
 {
 	List *found = NIL;
 
-	results_walker((Node *) query, &found);
+	if (results != NIL)
+		(void) query_each_level(query, results_of_level, &found);
 	return found;
 }

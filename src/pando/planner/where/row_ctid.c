@@ -35,6 +35,7 @@
 #include "pando/base/expr.h"
 #include "pando/metadata/table.h"
 #include "pando/plan/row_place.h"
+#include "pando/planner/query/each_level.h"
 #include "pando/planner/query/flatten.h"
 #include "pando/planner/where/hazard.h"
 #include "pando/planner/query/join_tree.h"
@@ -232,19 +233,11 @@ give_row_ctids(Query *level, Index varno)
 					   QTW_DONT_COPY_QUERY | QTW_IGNORE_JOINALIASES);
 }
 
-/* Inner levels first: not those that come about here. */
 static bool
-level_walker(Node *node, void *context)
+give_in_level(Query *level, void *context)
 {
-	Query *level = (Query *) node;
-	int ntables;
+	int ntables = list_length(level->rtable);
 
-	if (node == NULL)
-		return false;
-	if (!IsA(node, Query))
-		return expression_tree_walker(node, level_walker, context);
-	query_tree_walker(level, level_walker, context, QTW_IGNORE_JOINALIASES);
-	ntables = list_length(level->rtable);
 	for (int varno = 1; varno <= ntables; varno++)
 		give_row_ctids(level, varno);
 	level_join_columns_refresh(level);
@@ -254,7 +247,7 @@ level_walker(Node *node, void *context)
 Query *
 query_with_row_ctids(Query *query)
 {
-	query = query_without_join_columns(copyObject(query));
-	level_walker((Node *) query, NULL);
+	query = query_without_join_columns(query);
+	(void) query_each_level_inner_first(query, give_in_level, NULL);
 	return query;
 }

@@ -460,7 +460,7 @@ keys_of_rows(Query *query)
 Query *
 change_computed_here(Query *query, const DistTable *target, const char **why)
 {
-	Computing computing = {.query = query_without_join_columns(copyObject(query)),
+	Computing computing = {.query = query_without_join_columns(query),
 						   .target = query->resultRelation,
 						   .source = list_length(query->rtable) + 1,
 						   .rows = {.varno = 1}};

@@ -329,7 +329,7 @@ insert_rows_fragment(Query *query, const DistTable *target, bool from_plan)
 		refuse_missing_key(target);
 	if (conflict_has_sublinks(query))
 	{
-		query = query_without_join_columns(copyObject(query));
+		query = query_without_join_columns(query);
 		conflict_broadcast(query);
 	}
 	check_on_shard(query, target);

@@ -605,7 +605,7 @@ plan_computed_here(Query *query, const DistTable *target, ParamListInfo params)
 	Query *main = query_new();
 	RangeTblEntry *source;
 
-	merge.query = query_without_join_columns(copyObject(query));
+	merge.query = query_without_join_columns(query);
 	check(&merge);
 	source = merge_source_become_subquery(merge.query);
 	merge.source = list_length(merge.query->rtable);

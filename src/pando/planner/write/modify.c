@@ -29,6 +29,7 @@
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 
+#include "pando/planner/query/each_level.h"
 #include "pando/planner/fragment/fragment_make.h"
 #include "pando/planner/query/equality.h"
 #include "pando/planner/query/flatten.h"
@@ -93,23 +94,17 @@ refuse_key_change(const DistTable *target, List *assignments, int target_relatio
 }
 
 static bool
-order_walker(Node *node, const char **construct)
+depends_on_order(Query *level, void *context)
 {
-	if (node == NULL)
-		return false;
-	if (IsA(node, Query))
-	{
-		Query *query = (Query *) node;
+	const char **construct = context;
 
-		if (query->limitCount || query->limitOffset)
-			*construct = "LIMIT or OFFSET";
-		else if (query->hasDistinctOn)
-			*construct = "DISTINCT ON";
-		else if (query->hasWindowFuncs)
-			*construct = "a window function";
-		return *construct != NULL || query_tree_walker(query, order_walker, construct, 0);
-	}
-	return expression_tree_walker(node, order_walker, construct);
+	if (level->limitCount || level->limitOffset)
+		*construct = "LIMIT or OFFSET";
+	else if (level->hasDistinctOn)
+		*construct = "DISTINCT ON";
+	else if (level->hasWindowFuncs)
+		*construct = "a window function";
+	return *construct != NULL;
 }
 
 /* What may come out differently for two copies of a row, in words for a user; NULL:
@@ -123,7 +118,7 @@ varying_construct(Query *query)
 		return "a system column";
 	if (query_varies((Node *) query))
 		return "a volatile function";
-	order_walker((Node *) query, &construct);
+	(void) query_each_level(query, depends_on_order, &construct);
 	return construct;
 }
 
@@ -291,7 +286,7 @@ can_stand_on_shards(Query *query, const DistTable *target,
 static Query *
 change_after_reads(Query *query, const DistTable *target, Distribution *distribution)
 {
-	Query *copy = query_without_join_columns(copyObject(query));
+	Query *copy = query_without_join_columns(query);
 
 	if (!write_broadcast(copy))
 		return NULL;

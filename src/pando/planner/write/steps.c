@@ -31,6 +31,7 @@
 #include "utils/rel.h"
 
 #include "pando/plan/fragment.h"
+#include "pando/planner/query/each_level.h"
 #include "pando/planner/query/cte_use.h"
 #include "pando/planner/query/flatten.h"
 #include "pando/planner/fragment/fragment_path.h"
@@ -392,7 +393,7 @@ read_before(Reads *reads, Query *level, Index varno)
 		return;
 	rows = relation_as_query(level, varno);
 	if (rows == NULL || get_parse_rowmark(level, varno) != NULL ||
-		query_refers_outside(rows, true))
+		query_refers_outside(rows))
 		refuse(psprintf("Table \"%s\" is changed and read by one statement, and not by "
 						"its columns alone",
 						get_rel_name(rte->relid)));
@@ -406,18 +407,12 @@ read_before(Reads *reads, Query *level, Index varno)
 }
 
 static bool
-reads_walker(Node *node, Reads *reads)
+reads_of_level(Query *query, void *context)
 {
-	Query *query = (Query *) node;
-	Relids used;
+	Reads *reads = context;
+	Relids used = get_relids_in_jointree((Node *) query->jointree, false);
 	int varno = -1;
 
-	if (node == NULL)
-		return false;
-	if (!IsA(node, Query))
-		return expression_tree_walker(node, reads_walker, reads);
-	used = get_relids_in_jointree((Node *) query->jointree, false);
-	query_tree_walker(query, reads_walker, reads, QTW_IGNORE_JOINALIASES);
 	while ((varno = bms_next_member(used, varno)) >= 0)
 	{
 		if (rt_fetch(varno, query->rtable)->rtekind == RTE_RELATION &&
@@ -475,7 +470,7 @@ make_steps(Steps *steps)
 		Reads reads = {.steps = steps, .part = i, .target = part->query};
 
 		if (part->home == i)
-			reads_walker((Node *) part->query, &reads);
+			(void) query_each_level_inner_first(part->query, reads_of_level, &reads);
 	}
 }
 
@@ -533,7 +528,7 @@ PlannedStmt *
 plan_in_steps(Query *query, int cursor_options, ParamListInfo params)
 {
 	Steps steps = {0};
-	Query *main = query_without_join_columns(copyObject(query));
+	Query *main = query_without_join_columns(query);
 	bool split = main->commandType != CMD_SELECT && returning_is_computed_here(main);
 
 	if (split)

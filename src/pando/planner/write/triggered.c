@@ -526,8 +526,7 @@ PlannedStmt *
 plan_triggered(Query *given, Query *query, const DistTable *target, int cursor_options,
 			   ParamListInfo params)
 {
-	Triggered triggered = {.query = query_without_join_columns(copyObject(query)),
-						   .target = target};
+	Triggered triggered = {.query = query_without_join_columns(query), .target = target};
 	RangeTblEntry *rte = copyObject(rt_fetch(query->resultRelation, query->rtable));
 	PlannedStmt *stmt;
 	CustomScan *scan;

@@ -266,7 +266,7 @@ exchange_subqueries(Query *query)
 
 		varno++;
 		if (rte->rtekind != RTE_SUBQUERY || !bms_is_member(varno, used) ||
-			query_refers_outside(rte->subquery, true))
+			query_refers_outside(rte->subquery))
 			continue;
 		distribution = distribution_of_query(rte->subquery);
 		if (distribution.kind != DIST_COORDINATOR)
@@ -299,8 +299,8 @@ level_exchange(Query *query)
 
 	/* What moves is a plan of its own, that knows no row of an outer level. */
 	if (query->setOperations != NULL || query->jointree->fromlist == NIL ||
-		locks_rows(query) || level_uses_records(query) ||
-		query_refers_outside(query, true) || from_fits(query))
+		locks_rows(query) || level_uses_records(query) || query_refers_outside(query) ||
+		from_fits(query))
 		return false;
 	work = copyObject(query);
 	inside = exchange_subqueries(work);
