@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Random INSERT, UPDATE, DELETE, MERGE over the tables of test/regress/sql/compare_setup.sql, which
-have lost columns, over views of them, also behind barriers, and several in a block with subtransactions
-and loops, as calls of public.compare_writes() of compare_write.sql: it compares what
-each returns and all tables after it with plain tables, and undoes it.
+"""Random INSERT, UPDATE, DELETE, MERGE, COPY over the tables of test/regress/sql/compare_setup.sql, which
+have lost columns, over partitioned tables of all kinds, where rows move between partitions, and partitions alone,
+over views of them, also behind barriers, and several in a block with subtransactions and loops, as calls of
+public.compare_writes() of compare_write.sql: it compares what each returns and all tables after it
+with plain tables, and undoes it.
 
     random_writes.py SEED [COUNT]           compare COUNT statements
     random_writes.py --print SEED COUNT     only print them
@@ -25,12 +26,68 @@ TABLES = {'a': (['k', 'id', 'x'], ['x', 'y', 'v'], ['k', 'id']), 'b': (['k', 'id
           'wv_a': (['k', 'id', 'x'], ['x', 'y'], ['k', 'id']), 'wv_b': (['k', 'id', 'x'], ['x', 'y', 'f'], ['k', 'id']),
           'wv_r': (['id', 'x'], ['x', 'name'], ['id']), 'wv_over': (['k', 'x'], ['x'], None),
           'wv_kept': (['k', 'id', 'x'], ['x', 'y'], ['k', 'id']), 'wv_rkept': (['id', 'x'], ['x', 'name'], ['id'])}
+# Partitioned ones, with partitions of them alone. In those without a key rows move.
+PARTITIONED = {'pk': (['k', 'id', 'x'], ['x', 't'], ['k', 'id']), 'pk_1': (['k', 'id', 'x'], ['x', 't'], ['k', 'id']), 'pm': (['k', 'x'], ['x', 't'], None),
+               'pm_y': (['k', 'x'], ['x', 't'], None), 'ph': (['id', 'k', 'x'], ['k', 'x'], None), 'ps': (['id', 'x'], ['id', 'x'], None),
+               'pr': (['id', 'x'], ['x', 'name'], None), 'pl': (['id', 'x'], ['id', 'x'], None), 'wv_pm': (['k', 'x'], ['x', 't'], None)}
+TABLES.update(PARTITIONED)
 VIEWS = """CREATE VIEW wv_a AS SELECT k, id, x, y FROM a WHERE x < 6 OR x IS NULL;
 CREATE VIEW wv_b WITH (security_barrier) AS SELECT k, id, x, y, f FROM b WHERE x > 1;
 CREATE VIEW wv_r WITH (security_barrier) AS SELECT id, x, name FROM r WHERE id > 2;
 CREATE VIEW wv_over AS SELECT k, x FROM wv_b WHERE k <> 4;
 CREATE VIEW wv_kept AS SELECT k, id, x, y FROM wv_a WHERE y IS NULL OR y <> 'new' WITH CASCADED CHECK OPTION;
 CREATE VIEW wv_rkept AS SELECT id, x, name FROM r WHERE x < (SELECT 12) OR name LIKE 'n%' WITH LOCAL CHECK OPTION;
+"""
+PARTITIONS = """CREATE TABLE pk (k int NOT NULL, gone int, id int NOT NULL, x int, t text, PRIMARY KEY (k, id)) PARTITION BY RANGE (id);
+CREATE TABLE pk_0 PARTITION OF pk FOR VALUES FROM (MINVALUE) TO (9);
+CREATE TABLE pk_1 (t text, gone text, id int NOT NULL, x int, k int NOT NULL);
+ALTER TABLE pk_1 DROP gone;
+ALTER TABLE pk DROP gone;
+ALTER TABLE pk ATTACH PARTITION pk_1 FOR VALUES FROM (9) TO (20);
+CREATE TABLE pk_2 PARTITION OF pk FOR VALUES FROM (20) TO (30) PARTITION BY HASH (k);
+CREATE TABLE pk_20 PARTITION OF pk_2 FOR VALUES WITH (MODULUS 2, REMAINDER 0);
+CREATE TABLE pk_21 PARTITION OF pk_2 FOR VALUES WITH (MODULUS 2, REMAINDER 1);
+CREATE TABLE pk_rest PARTITION OF pk DEFAULT;
+CREATE TABLE pm (k int, x int, t text DEFAULT 'y1') PARTITION BY LIST (t);
+CREATE TABLE pm_y PARTITION OF pm FOR VALUES IN ('y1', 'y2', NULL) PARTITION BY RANGE (x, k);
+CREATE TABLE pm_y0 PARTITION OF pm_y FOR VALUES FROM (MINVALUE, MINVALUE) TO (3, 4);
+CREATE TABLE pm_y1 (t text, x int, k int);
+ALTER TABLE pm_y ATTACH PARTITION pm_y1 DEFAULT;
+CREATE TABLE pm_rest PARTITION OF pm DEFAULT;
+CREATE TABLE ph (k int, id int, x int) PARTITION BY HASH (k);
+CREATE TABLE ph_0 PARTITION OF ph FOR VALUES WITH (MODULUS 3, REMAINDER 0);
+CREATE TABLE ph_1 PARTITION OF ph FOR VALUES WITH (MODULUS 3, REMAINDER 1);
+CREATE TABLE ph_2 PARTITION OF ph FOR VALUES WITH (MODULUS 3, REMAINDER 2);
+CREATE TABLE ps (id int, x int) PARTITION BY RANGE (id);
+CREATE TABLE ps_0 PARTITION OF ps FOR VALUES FROM (0) TO (6);
+CREATE TABLE ps_1 PARTITION OF ps DEFAULT;
+CREATE TABLE pr (id int, x int, name text, PRIMARY KEY (id, x)) PARTITION BY RANGE (x);
+CREATE TABLE pr_0 PARTITION OF pr FOR VALUES FROM (MINVALUE) TO (4);
+CREATE TABLE pr_1 PARTITION OF pr DEFAULT;
+CREATE TABLE pl (id int, x int) PARTITION BY RANGE (x);
+CREATE TABLE pl_0 PARTITION OF pl FOR VALUES FROM (MINVALUE) TO (5);
+CREATE TABLE pl_1 PARTITION OF pl DEFAULT;
+CREATE VIEW wv_pm AS SELECT k, x, t FROM pm WHERE x < 8 OR x IS NULL;
+"""
+DISTRIBUTE = """SELECT create_distributed_table('pk', 'k', colocate_with => 'a');
+SELECT create_distributed_table('pm', 'k', colocate_with => 'a');
+SELECT create_distributed_table('ph', 'id', colocate_with => 'none');
+SELECT create_distributed_table('ps', NULL, colocate_with => 's1');
+SELECT create_reference_table('pr');
+"""
+FILL = """INSERT INTO pk SELECT i % 9, i, NULLIF(i % 6, 2), NULLIF('y' || i % 4, 'y0') FROM generate_series(1, 38) i;
+INSERT INTO pm SELECT i % 11, NULLIF(i % 7, 1), NULLIF('y' || i % 5, 'y3') FROM generate_series(1, 30) i;
+INSERT INTO ph SELECT NULLIF(i % 10, 7), i % 12, NULLIF(i % 5, 0) FROM generate_series(1, 28) i;
+INSERT INTO ps SELECT i, NULLIF(i % 4, 3) FROM generate_series(1, 11) i;
+INSERT INTO pr SELECT i, i % 8, NULLIF('y' || i % 4, 'y2') FROM generate_series(0, 9) i;
+INSERT INTO pl SELECT i % 5, NULLIF(i % 9, 3) FROM generate_series(1, 20) i;
+"""
+# Which partition has which rows.
+CONTENT = """ALTER FUNCTION public.content(text) RENAME TO content_unpartitioned;
+CREATE FUNCTION public.content(path text) RETURNS text[] LANGUAGE sql AS $$
+SELECT public.content_unpartitioned(path) || array_agg(name || line ORDER BY name, line COLLATE "C")
+FROM unnest('{pk_0,pk_1,pk_20,pk_21,pk_rest,pm_y0,pm_y1,pm_rest,ph_0,ph_1,ph_2,ps_0,ps_1,pr_0,pr_1,pl_0,pl_1}'::text[]) name,
+	unnest(public.rows_of('SELECT * FROM ' || name, path)) line $$;
 """
 # Columns that tell at most one row.
 UNIQUE = {'r': 'id', 'r2': 'id', 'w': 'k'}
@@ -239,6 +296,17 @@ def block():
     return f'DO $do$BEGIN {"; ".join(texts)}; END$do$'
 
 
+def copy():
+    """COPY, as statements in a function may use it."""
+    table = random.choice([name for name in list(PARTITIONED) + ['a', 'c', 'r'] if not name.startswith('wv_')])
+    columns, _, key = TABLES[table]
+    cells = lambda i: [str(1000 + i) if key and c == key[-1] else '' if random.random() < 0.1 and not key and c != columns[0] else str(random.randint(0, 30)) for c in columns]
+    rows = [','.join(cells(i)) for i in range(random.choice([1, 3, 12]))]
+    lines = '\\n'.join(rows)
+    filters = f' WHERE {columns[-1]} > {random.randint(0, 12)}' if random.random() < 0.3 else ''
+    return f"COPY {table} ({', '.join(columns)}) FROM PROGRAM $program$printf '{lines}'$program$ WITH (FORMAT csv){filters}"
+
+
 def in_with(text):
     name = alias()
     if ' RETURNING ' not in text:
@@ -257,7 +325,7 @@ def statements(seed, count):
         if random.random() < 0.12:
             texts.append(block())
             continue
-        text = random.choice([insert, update, update, delete, merge])()
+        text = random.choice([insert, update, update, delete, merge, insert, update, update, delete, merge, copy])()
         texts.append(in_with(text) if random.random() < 0.1 else text)
     return texts
 
@@ -270,7 +338,8 @@ def set_up(database):
     cluster.create_cluster(database)
     cluster.must(database, text + LATER)
     for schema in ('plain', 'dist'):
-        cluster.must(database, f'SET search_path = {schema}, public; {VIEWS}')
+        cluster.must(database, f'SET search_path = {schema}, public; {VIEWS}{PARTITIONS}{DISTRIBUTE if schema == "dist" else ""}{FILL}')
+    cluster.must(database, CONTENT)
 
 
 def main():

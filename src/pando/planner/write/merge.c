@@ -20,6 +20,7 @@
 #include "pando/compat/compat.h"
 
 #include "access/sysattr.h"
+#include "catalog/pg_class.h"
 #include "catalog/pg_operator_d.h"
 #include "catalog/pg_type.h"
 #include "fmgr.h"
@@ -242,14 +243,20 @@ add_values(Merge *merge, Query *query, List *actions, bool matched, int column_o
  * The rows that match.
  */
 
-/* Expressions for the row's identity, over the target. */
+/* Expressions for the row's identity, over the target. Each partition numbers its rows
+ * by itself. */
 static List *
 identity_of_row(const Merge *merge)
 {
 	List *exprs = NIL;
 
 	if (!table_has_copies(merge->table))
-		return list_make1(row_ctid_call(merge->target, 0));
+	{
+		exprs = list_make1(row_ctid_call(merge->target, 0));
+		if (get_rel_relkind(merge->table->relid) == RELKIND_PARTITIONED_TABLE)
+			exprs = lappend(exprs, row_place_call(merge->target));
+		return exprs;
+	}
 	foreach_int(number, primary_key(merge->table->relid))
 	{
 		Oid type;

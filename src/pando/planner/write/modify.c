@@ -29,6 +29,7 @@
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 
+#include "pando/plan/row_place.h"
 #include "pando/planner/query/each_level.h"
 #include "pando/planner/fragment/fragment_make.h"
 #include "pando/planner/query/equality.h"
@@ -175,13 +176,23 @@ count_rows(void)
 	return count;
 }
 
+/* What tells the target's rows from each other: partitions number theirs each by itself.
+ */
+static Expr *
+row_of_copy(Index varno, const RangeTblEntry *rte)
+{
+	return rte->relkind == RELKIND_PARTITIONED_TABLE
+			   ? (Expr *) row_place_call(varno)
+			   : (Expr *) makeVar(varno, SelfItemPointerAttributeNumber, TIDOID, -1,
+								  InvalidOid, 0);
+}
+
 static Query *
 several_sources_query(Query *query, const DistTable *target)
 {
 	Query *several = copyObject(query);
 	RangeTblEntry *rte = rt_fetch(query->resultRelation, several->rtable);
-	Var *row = makeVar(query->resultRelation, SelfItemPointerAttributeNumber, TIDOID, -1,
-					   InvalidOid, 0);
+	Expr *row = row_of_copy(query->resultRelation, rte);
 	SortGroupClause *group = makeNode(SortGroupClause);
 	Oid types[] = {INT8OID, TEXTOID};
 	Oid function = LookupFuncName(
@@ -198,12 +209,12 @@ several_sources_query(Query *query, const DistTable *target)
 	several->hasAggs = true;
 	rte->rellockmode = AccessShareLock;
 	group->tleSortGroupRef = 1;
-	get_sort_group_operators(TIDOID, true, true, false, &group->sortop, &group->eqop,
-							 NULL, &group->hashable);
+	get_sort_group_operators(exprType((Node *) row), true, true, false, &group->sortop,
+							 &group->eqop, NULL, &group->hashable);
 	several->groupClause = list_make1(group);
 	several->targetList =
 		list_make2(makeTargetEntry(refusal, 1, pstrdup("refused"), false),
-				   makeTargetEntry((Expr *) row, 2, pstrdup("row"), true));
+				   makeTargetEntry(row, 2, pstrdup("row"), true));
 	((TargetEntry *) lsecond(several->targetList))->ressortgroupref = 1;
 	several->havingQual = (Node *) make_opclause(
 		Int8LessOperator, BOOLOID, false,
