@@ -25,6 +25,7 @@
 #include "utils/syscache.h"
 #include "utils/xid8.h"
 
+#include "pando/base/debug_point.h"
 #include "pando/catalog/catalog.h"
 
 Oid
@@ -259,6 +260,7 @@ catalog_scan_begin(Relation rel, const char *index, int nkeys, const CatalogKey 
 	ScanKeyData scankeys[MAX_KEYS];
 
 	Assert(nkeys <= MAX_KEYS);
+	DEBUG_STEPS(1);
 	for (int i = 0; i < nkeys; i++)
 	{
 		StrategyNumber strategy = BTEqualStrategyNumber;

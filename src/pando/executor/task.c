@@ -568,11 +568,15 @@ tasks_as_unions(FragmentRun *run, List *tasks, bool inline_values)
 	return result;
 }
 
-/* The tasks of each node together, in the order in which nodes occur: List of Lists. */
+/*
+ * The tasks of each node together, in the order in which nodes occur: List of Lists.
+ * Raises an error if not all of the nodes can be connected to.
+ */
 List *
 tasks_by_node(List *tasks)
 {
 	List *nodes = NIL;
+	List *lists = NIL;
 	IntMap *by_group = int_map_create();
 
 	foreach_ptr (Task, task, tasks)
@@ -583,13 +587,16 @@ tasks_by_node(List *tasks)
 
 		if (*position == 0)
 		{
-			nodes = lappend(nodes, NIL);
+			nodes = lappend(nodes, unconstify(DistNode *, task->node));
+			lists = lappend(lists, NIL);
 			*position = list_length(nodes);
 		}
-		cell = list_nth_cell(nodes, *position - 1);
+		cell = list_nth_cell(lists, *position - 1);
 		lfirst(cell) = lappend(lfirst(cell), task);
 	}
-	return nodes;
+	xact_require_sessions(nodes);
+	list_free(nodes);
+	return lists;
 }
 
 void

@@ -157,12 +157,13 @@ one_by_one(FragmentRun *run)
 
 /*
  * What goes to each other node together, or each task by itself; *local: the tasks of
- * this node.
+ * this node. Raises an error if not all of the nodes can be connected to.
  */
 static List *
 batches_of_nodes(List *copies, bool alone, List **local)
 {
 	List *batches = NIL;
+	List *nodes = NIL;
 	IntMap *by_group = int_map_create();
 
 	foreach_ptr (Copy, copy, copies)
@@ -179,9 +180,12 @@ batches_of_nodes(List *copies, bool alone, List **local)
 			*batch = palloc0(sizeof(Batch));
 			(*batch)->node = copy->node;
 			batches = lappend(batches, *batch);
+			nodes = lappend(nodes, unconstify(DistNode *, copy->node));
 		}
 		(*batch)->tasks = lappend((*batch)->tasks, copy->task);
 	}
+	xact_require_sessions(nodes);
+	list_free(nodes);
 	return batches;
 }
 

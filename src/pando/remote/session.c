@@ -19,6 +19,9 @@
 #define CANCEL_WAIT_MS 5000
 #define CANCEL_REQUEST_MS 2000
 
+/* Files that sessions leave to sets of sockets that are waited for, and to others. */
+#define SPARE_FILES 4
+
 /* A message of more than that leaves libpq with buffers too large to be kept. */
 #define MAX_KEPT_BYTES (32 * 1024 * 1024)
 
@@ -62,6 +65,84 @@ close_all(int code, Datum arg)
 		session->wire->pool = NULL;
 	}
 	shared_pool_end_turn();
+}
+
+/* ------------------------------------------------------------------------------------
+ * Files: each connection is one, and the core lets us have a third of a process's.
+ */
+
+/* How many more sessions may have one, if that is less than `most`. */
+static int
+free_files(int most)
+{
+	int count = 0;
+
+	while (count < most + SPARE_FILES && AcquireExternalFD())
+		count++;
+	for (int i = 0; i < count; i++)
+		ReleaseExternalFD();
+	return Max(count - SPARE_FILES, 0);
+}
+
+bool
+session_files_left(void)
+{
+	return free_files(1) > 0;
+}
+
+/* Closes what is only kept for speed, least recently used first, until a file is free. */
+static bool
+make_free_file(void)
+{
+	dlist_iter iter;
+
+	dlist_foreach (iter, &pool)
+	{
+		if (session_files_left())
+			return true;
+		wire_forget_own_set(dlist_container(Session, link, iter.cur));
+	}
+	while (!session_files_left())
+	{
+		Session *oldest = NULL;
+
+		dlist_foreach (iter, &pool)
+		{
+			Session *session = dlist_container(Session, link, iter.cur);
+
+			if (!session->claimed)
+				oldest = session;
+		}
+		if (oldest == NULL)
+			return false;
+		session_close(oldest);
+	}
+	return true;
+}
+
+void
+session_require_room(int count)
+{
+	dlist_iter iter;
+	int room = 0;
+
+	dlist_foreach (iter, &pool)
+	{
+		Session *session = dlist_container(Session, link, iter.cur);
+
+		room += !session->claimed + (session->wire->wait_set != NULL);
+	}
+	if (room < count)
+		room += free_files(count - room);
+	if (room < count)
+		ereport(ERROR,
+				(errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
+				 errmsg("cannot connect to %d more nodes at once", count),
+				 errdetail("Of the files that this server process may have open, "
+						   "%d are left for connections.",
+						   room),
+				 errhint("Raise the server's max_files_per_process and/or \"ulimit -n\" "
+						 "limits; connections may be a third of the files.")));
 }
 
 /* A session without a connection; on the pool's list, claimed. */
@@ -116,7 +197,9 @@ session_open(const NodeAddress *address, Oid userid, const char *name, bool extr
 		else
 			session->wire->pool =
 				shared_pool_enter(address->host, address->port, has_claimed);
-		session->wire->fd_acquired = has_place && AcquireExternalFD();
+		session->wire->fd_acquired = has_place &&
+									 (extra ? session_files_left() : make_free_file()) &&
+									 AcquireExternalFD();
 		if (session->wire->fd_acquired)
 			connect_start(session);
 		else if (!extra)
@@ -312,6 +395,7 @@ session_release(Session *session)
 	session->wrote = false;
 	session->savepoint_depth = 0;
 	session->claimed = false;
+	dlist_move_head(&pool, &session->link);
 	shared_pool_keep();
 }
 

@@ -99,6 +99,12 @@ extern Session *session_claim(const NodeAddress *address, Oid userid);
 extern Session *session_claim_extra(const NodeAddress *address, Oid userid);
 
 /*
+ * Raises an error unless that many sessions more can be open at once: whoever goes to
+ * many nodes asks before the first of them has to do something.
+ */
+extern void session_require_room(int count);
+
+/*
  * A new session, for what may leave traces in it or must not meet those of others: it is
  * to be closed, not given back. Idle ones stay unless they are in the way.
  */

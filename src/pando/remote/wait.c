@@ -370,22 +370,30 @@ make_wait_set(int nsockets)
 	return set;
 }
 
+/* Each is a call into the kernel. */
+static void
+add_socket(WaitEventSet *set, Session *session)
+{
+	DEBUG_STEPS(1);
+	AddWaitEventToSet(set, wanted_events(session), PQsocket(session->conn), NULL,
+					  session);
+}
+
 /* A connected session keeps its set: most waits are for one session, over and over. */
 static WaitEventSet *
-own_wait_set(Session *session, uint32 events)
+own_wait_set(Session *session)
 {
 	SessionWire *wire = session->wire;
 
 	if (wire->wait_set == NULL)
 	{
 		wire->wait_set = make_wait_set(1);
-		wire->wait_socket = PQsocket(session->conn);
-		AddWaitEventToSet(wire->wait_set, events, wire->wait_socket, NULL, session);
+		add_socket(wire->wait_set, session);
 	}
 	else
 	{
 		ModifyWaitEvent(wire->wait_set, 0, WL_LATCH_SET, MyLatch);
-		ModifyWaitEvent(wire->wait_set, 2, events, NULL);
+		ModifyWaitEvent(wire->wait_set, 2, wanted_events(session), NULL);
 	}
 	return wire->wait_set;
 }
@@ -424,16 +432,20 @@ forget_kept_set(void)
 	kept.joining = false;
 }
 
+void
+wire_forget_own_set(Session *session)
+{
+	if (session->wire->wait_set != NULL)
+		FreeWaitEventSet(session->wire->wait_set);
+	session->wire->wait_set = NULL;
+}
+
 /* The session's socket is about to be closed: no set may hold on to it. */
 void
 wire_forget_socket(Session *session)
 {
-	SessionWire *wire = session->wire;
-
-	if (wire->wait_set != NULL)
-		FreeWaitEventSet(wire->wait_set);
-	wire->wait_set = NULL;
-	if (wire->kept)
+	wire_forget_own_set(session);
+	if (session->wire->kept)
 		forget_kept_set();
 }
 
@@ -453,10 +465,8 @@ join_kept_set(Session *session)
 {
 	if (session->state == SESSION_CONNECTING)
 		session->wire->kept_socket = socket_identity(session);
-	DEBUG_STEPS(1);
 	kept.joining = true;
-	AddWaitEventToSet(kept.set, wanted_events(session), PQsocket(session->conn), NULL,
-					  session);
+	add_socket(kept.set, session);
 	kept.sessions[kept.count++] = session;
 	session->wire->kept = true;
 	kept.joining = false;
@@ -514,15 +524,14 @@ connecting_socket_ready(Session *session)
 		forget_kept_set();
 }
 
-/* A set for one wait: a socket that may still change, or none. */
+/* A set for one wait: a socket that may still change, none, or no file for a set. */
 static WaitEventSet *
 passing_wait_set(Session **sessions, int count)
 {
 	WaitEventSet *set = make_wait_set(count);
 
 	for (int i = 0; i < count; i++)
-		AddWaitEventToSet(set, wanted_events(sessions[i]), PQsocket(sessions[i]->conn),
-						  NULL, sessions[i]);
+		add_socket(set, sessions[i]);
 	return set;
 }
 
@@ -565,6 +574,7 @@ sleep_on(Session **sessions, int nsessions, long timeout_ms)
 	int count = 0;
 	int noccurred;
 	bool several;
+	bool own;
 
 	for (int i = 0; i < nsessions; i++)
 	{
@@ -573,10 +583,12 @@ sleep_on(Session **sessions, int nsessions, long timeout_ms)
 		wanted[count++] = sessions[i];
 	}
 	several = count > 1;
+	own = count == 1 && wanted[0]->state != SESSION_CONNECTING &&
+		  (wanted[0]->wire->wait_set != NULL || session_files_left());
 	if (several)
 		set = kept_wait_set(wanted, count);
-	else if (count == 1 && wanted[0]->state != SESSION_CONNECTING)
-		set = own_wait_set(wanted[0], wanted_events(wanted[0]));
+	else if (own)
+		set = own_wait_set(wanted[0]);
 	else
 		set = passing = passing_wait_set(wanted, count);
 

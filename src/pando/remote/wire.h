@@ -108,7 +108,6 @@ struct SessionWire
 
 	/* For waits on this session alone; NULL until first needed. */
 	WaitEventSet *wait_set;
-	pgsocket wait_socket;
 
 	/* In the set for several (wait.c). */
 	bool kept;
@@ -138,6 +137,9 @@ extern void connect_advance(Session *session);
 extern long connect_time_left(const Session *session, TimestampTz now);
 extern void connect_check_time(Session *session);
 
+/* session.c */
+extern bool session_files_left(void);
+
 /* request.c */
 extern void request_launch(Session *session);
 extern void request_forget_prepared(Session *session, Prepared *prepared);
@@ -149,6 +151,7 @@ extern void wire_lost(Session *session, const char *why);
 extern Session *wire_wait(Session **sessions, int nsessions, long timeout_ms);
 extern void wire_wait_writable(Session *session);
 extern void wire_forget_socket(Session *session);
+extern void wire_forget_own_set(Session *session);
 extern bool wire_socket_readable(Session *session);
 
 /* result.c */

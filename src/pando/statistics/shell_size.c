@@ -35,6 +35,9 @@
 /* For so long what the nodes said of a table without statistics is used again. */
 #define SIZE_LIFETIME_MS 10000
 
+/* So many nodes say enough for an estimate. */
+#define ASKED_FOR_PLAN 32
+
 /* Bytes of an index entry beside its values, and of a page those in use. */
 #define INDEX_ENTRY_OVERHEAD 16
 #define INDEX_PAGE_BYTES (BLCKSZ * 0.9)
@@ -95,15 +98,6 @@ sizes_command(List *relids, int32 group)
 	return sql.data;
 }
 
-/* How often a shard of the table is counted. */
-static int
-copies_of(Oid relid)
-{
-	const DistTable *table = dist_table(relid);
-
-	return table != NULL && table->nshards > 0 ? Max(table->shards[0].nplacements, 1) : 1;
-}
-
 /* Nodes that have shards of one of the tables. */
 static List *
 nodes_with_shards(List *relids)
@@ -123,35 +117,65 @@ nodes_with_shards(List *relids)
 	return nodes;
 }
 
-void
-shell_sizes(List *relids, ShellSize *sizes)
+/* `most` of them, evenly. */
+static List *
+some_nodes(List *nodes, int most)
 {
-	int count = list_length(relids);
-	List *nodes = nodes_with_shards(relids);
+	int count = list_length(nodes);
+	List *some = NIL;
+
+	if (count <= most)
+		return nodes;
+	for (int i = 0; i < most; i++)
+		some = lappend(some, list_nth(nodes, (int64) i * count / most));
+	return some;
+}
+
+/* Adds what a node says of each table, and how many shards that is about. */
+static void
+add_answer(List *relids, int32 group, char *answer, ShellSize *sizes, double *shards)
+{
+	ListCell *cell;
+
+	if (answer == NULL)
+		return;
+	foreach (cell, relids)
+	{
+		int i = foreach_current_index(cell);
+
+		if (*answer == '\0')
+			return;
+		sizes[i].pages += strtod(answer, &answer);
+		sizes[i].pages_known += strtod(answer, &answer);
+		sizes[i].tuples += strtod(answer, &answer);
+		shards[i] +=
+			dist_table_in_group(dist_table_require(lfirst_oid(cell)), group).nshards;
+		if (*answer == ',')
+			answer++;
+	}
+}
+
+void
+shell_sizes(List *relids, int most, ShellSize *sizes)
+{
+	List *nodes = some_nodes(nodes_with_shards(relids), most);
+	double *shards = palloc0(sizeof(double) * list_length(relids));
 	List *commands = NIL;
 	ListCell *cell;
+	ListCell *answer;
 
 	foreach_ptr (const DistNode, node, nodes)
 		commands = lappend(commands, sizes_command(relids, node->group));
-	foreach_ptr (char, position, xact_values_for_plan(nodes, commands))
-	{
-		for (int i = 0; i < count && position != NULL && *position != '\0'; i++)
-		{
-			sizes[i].pages += strtod(position, &position);
-			sizes[i].pages_known += strtod(position, &position);
-			sizes[i].tuples += strtod(position, &position);
-			if (*position == ',')
-				position++;
-		}
-	}
+	forboth(answer, xact_values_for_plan(nodes, commands), cell, nodes) add_answer(
+		relids, ((DistNode *) lfirst(cell))->group, lfirst(answer), sizes, shards);
 	foreach (cell, relids)
 	{
-		ShellSize *size = &sizes[foreach_current_index(cell)];
-		int copies = copies_of(lfirst_oid(cell));
+		int i = foreach_current_index(cell);
+		double share = dist_table_require(lfirst_oid(cell))->nshards / Max(shards[i], 1);
 
-		size->pages /= copies;
-		size->pages_known /= copies;
-		size->tuples /= copies;
+		sizes[i].pages *= share;
+		sizes[i].pages_known *= share;
+		sizes[i].tuples *= share;
 	}
 }
 
@@ -202,7 +226,7 @@ size_now(Oid relid)
 
 	if (TimestampDifferenceExceeds(entry->taken, now, SIZE_LIFETIME_MS))
 	{
-		shell_sizes(list_make1_oid(relid), &size);
+		shell_sizes(list_make1_oid(relid), ASKED_FOR_PLAN, &size);
 		entry = size_entry(relid);
 		entry->size = size;
 		entry->taken = now;

@@ -14,8 +14,11 @@ typedef struct ShellSize
 	double tuples;		/* then */
 } ShellSize;
 
-/* Asks all nodes; one copy of each shard counts. sizes[] has a place per relid. */
-extern void shell_sizes(List *relids, ShellSize *sizes);
+/*
+ * Asks the nodes that have shards, `most` of them at most, and takes those that they know
+ * for all. sizes[] has a place per relid.
+ */
+extern void shell_sizes(List *relids, int most, ShellSize *sizes);
 
 /* Makes the planner see the table's size, not that of the shell's empty file. */
 extern void shell_size_init(void);

@@ -51,7 +51,7 @@ shells_take_sizes(List *relids, ShellSize *sizes)
 {
 	ListCell *cell;
 
-	shell_sizes(relids, sizes);
+	shell_sizes(relids, INT_MAX, sizes);
 	foreach (cell, relids)
 	{
 		const ShellSize *size = &sizes[foreach_current_index(cell)];
@@ -157,7 +157,7 @@ follow_autovacuum(void)
 	if (relids == NIL)
 		return;
 	sizes = palloc0(sizeof(ShellSize) * list_length(relids));
-	shell_sizes(relids, sizes);
+	shell_sizes(relids, INT_MAX, sizes);
 	foreach (cell, relids)
 	{
 		if (!has_moved(lfirst_oid(cell), sizes[foreach_current_index(cell)].tuples) ||

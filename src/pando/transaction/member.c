@@ -13,6 +13,7 @@
 #include "catalog/namespace.h"
 #include "catalog/pg_namespace.h"
 #include "miscadmin.h"
+#include "pando/base/int_map.h"
 #include "pando/transaction/access.h"
 #include "pando/transaction/member.h"
 #include "utils/acl.h"
@@ -459,6 +460,25 @@ xact_session_of(const DistNode *node, XactAccess access, EState *several)
 	member->alone = true;
 	member_settings(member);
 	return member->session;
+}
+
+void
+xact_require_sessions(List *nodes)
+{
+	IntMap *seen;
+	int count = 0;
+
+	if (list_length(nodes) < 2)
+		return;
+	seen = int_map_create();
+	foreach_ptr (Member, member, members)
+	{
+		if (member->owner)
+			(void) int_map_first(seen, member->group);
+	}
+	foreach_ptr (const DistNode, node, nodes)
+		count += int_map_first(seen, node->group) && node->group != node_local_group();
+	session_require_room(count);
 }
 
 /*

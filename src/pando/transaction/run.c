@@ -47,6 +47,7 @@ run_each(List *nodes, List *commands, bool sign)
 	ListCell *node_cell;
 	ListCell *command_cell;
 
+	xact_require_sessions(nodes);
 	forboth(node_cell, nodes, command_cell, commands)
 	{
 		const DistNode *node = lfirst(node_cell);

@@ -48,6 +48,10 @@ extern Session *xact_session(const DistNode *node, XactAccess access);
  */
 extern Session *xact_session_of(const DistNode *node, XactAccess access, EState *several);
 
+/* Raises an error unless there can be a session to each of the nodes; before they are
+ * sent anything. */
+extern void xact_require_sessions(List *nodes);
+
 /* Does a query that called a function see what the execution sees, by the same snapshot?
  */
 extern bool xact_shares_snapshot(EState *estate);
