@@ -126,12 +126,6 @@ check_triggers_and_rules(Relation rel)
 			refuse(rel, ERRCODE_FEATURE_NOT_SUPPORTED,
 				   psprintf("Its trigger \"%s\" is one of TRUNCATE.", trigger->tgname),
 				   "Drop the trigger first.");
-		if (TRIGGER_FOR_ROW(trigger->tgtype) &&
-			rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE)
-			refuse(rel, ERRCODE_FEATURE_NOT_SUPPORTED,
-				   psprintf("It has partitions, and trigger \"%s\" fires for each row.",
-							trigger->tgname),
-				   "Drop the trigger first.");
 	}
 	if (rel->rd_rules != NULL && rel->rd_rules->numLocks > 0)
 		refuse(rel, ERRCODE_FEATURE_NOT_SUPPORTED,

@@ -211,6 +211,7 @@ alter_table_changed(DdlJob *job)
 		return;
 	partition_indexes_changed(job);
 	trigger_check_keys(linitial_oid(job->tables));
+	trigger_tell_parents(linitial_oid(job->tables));
 	if (job->applying)
 		return;
 	foreach_ptr (AlterTableCmd, command, stmt->cmds)

@@ -16,6 +16,7 @@
 #include "catalog/index.h"
 #include "catalog/namespace.h"
 #include "catalog/dependency.h"
+#include "catalog/partition.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_constraint.h"
 #include "catalog/pg_extension.h"
@@ -64,7 +65,7 @@ trigger_is_on_shards(Oid relid, const char *name)
 
 /* What can't be fired where the client is. */
 static void
-refuse_here(DdlJob *job, const CreateTrigStmt *stmt, Oid relid)
+refuse_here(DdlJob *job, const CreateTrigStmt *stmt)
 {
 	const char *hint =
 		"Set citus.enable_unsafe_triggers to on if the trigger function uses nothing "
@@ -72,9 +73,6 @@ refuse_here(DdlJob *job, const CreateTrigStmt *stmt, Oid relid)
 
 	if (TRIGGER_FOR_TRUNCATE(stmt->events))
 		job_refuse(job, "CREATE TRIGGER ... TRUNCATE", hint);
-	if (stmt->row && (get_rel_relkind(relid) == RELKIND_PARTITIONED_TABLE ||
-					  get_rel_relispartition(relid)))
-		job_refuse(job, "CREATE TRIGGER ... FOR EACH ROW with partitions", hint);
 }
 
 void
@@ -94,7 +92,7 @@ trigger_create_prepare(DdlJob *job)
 		job_one_table(job, stmt->relation);
 	else
 	{
-		refuse_here(job, stmt, relid);
+		refuse_here(job, stmt);
 		job_add_table(job, relid);
 	}
 }
@@ -148,6 +146,17 @@ trigger_check_keys(Oid relid)
 	table_close(relation, NoLock);
 }
 
+/* What fires when a partitioned table is changed are its partitions' triggers, too. */
+void
+trigger_tell_parents(Oid relid)
+{
+	if (!get_rel_relispartition(relid))
+		return;
+	foreach_oid(parent, get_partition_ancestors(relid))
+		CacheInvalidateRelcacheByRelid(parent);
+	CommandCounterIncrement();
+}
+
 void
 trigger_create_changed(DdlJob *job)
 {
@@ -155,6 +164,8 @@ trigger_create_changed(DdlJob *job)
 	ObjectAddress trigger;
 	ObjectAddress extension;
 
+	if (job->tables != NIL)
+		trigger_tell_parents(linitial_oid(job->tables));
 	if (job->names == NIL || strcmp(linitial(job->names), "shards") != 0 ||
 		trigger_is_on_shards(linitial_oid(job->tables), stmt->trigname))
 	{

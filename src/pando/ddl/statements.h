@@ -48,6 +48,10 @@ extern bool trigger_is_on_shards(Oid relid, const char *name);
  */
 extern void trigger_check_keys(Oid relid);
 
+/* A trigger of a partition may have changed: tells it to the tables that it belongs to.
+ */
+extern void trigger_tell_parents(Oid relid);
+
 /* Leaves out what is about triggers that they don't have; false if nothing is left. */
 extern bool trigger_commands_for_shards(Oid relid, AlterTableStmt *stmt);
 

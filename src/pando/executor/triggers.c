@@ -16,6 +16,12 @@
  * AFTER ROW triggers go into the queue as those of an ordinary table, by a second copy of
  * the descriptor, with rows that are kept until then (kept_rows.c).
  *
+ * Of a partitioned table PostgreSQL is shown each partition so, and "Citus Read First"
+ * says which of them a row is in: its own triggers fire. An INSERT finds the partitions
+ * by PostgreSQL's routing, of which each is shown when the first row for it is read. An
+ * UPDATE that moves a row to another partition fires those of a DELETE here and of an
+ * INSERT there, as it does between PostgreSQL's own.
+ *
  * Each row is changed by a run of a plan (TriggeredChange), with the row's columns for
  * parameters, as a statement that a function would run.
  */
@@ -26,7 +32,9 @@
 #include "catalog/pg_class.h"
 #include "catalog/pg_trigger.h"
 #include "commands/trigger.h"
+#include "executor/execPartition.h"
 #include "executor/executor.h"
+#include "executor/nodeModifyTable.h"
 #include "foreign/fdwapi.h"
 #include "miscadmin.h"
 #include "nodes/extensible.h"
@@ -43,6 +51,17 @@
 #include "pando/metadata/table.h"
 #include "pando/plan/fragment.h"
 
+typedef struct TriggersScan TriggersScan;
+
+/* A relation that ModifyTable changes: the table, or one of its partitions. */
+typedef struct Target
+{
+	TriggersScan *scan;
+	Index position; /* in the range table, or 0 */
+	Relation shell;
+	ResultRelInfo *queue; /* for triggers that may be deferred; NULL: there are none */
+} Target;
+
 /*
  * The node below ModifyTable. PostgreSQL collects no transition tables of foreign tables,
  * which it asks after once a row is changed: until the next one is read the target is not
@@ -53,22 +72,26 @@ typedef struct ReadFirstScan
 	CustomScanState css;
 	Tuplestorestate *rows; /* NULL: nothing has been read yet */
 	TupleTableSlot *row;
-	ResultRelInfo *target; /* of a change that collects transition tables, or NULL */
-	FdwRoutine *routine;   /* the target's */
+	TupleTableSlot *with_leaf;
+	TriggersScan *triggers;
 } ReadFirstScan;
 
-typedef struct TriggersScan
+struct TriggersScan
 {
 	CustomScanState css;
 	TriggeredChange change;
 	Relation shell;
-	ReadFirstScan *source;
+	ModifyTableState *modify;
+	List *targets; /* Target *, of the plan */
+	List *routed;  /* ResultRelInfo *, of partitions that were shown later */
 	AttrNumber key;
 	ParamListInfo params;
-	ResultRelInfo *queue; /* for triggers that may be deferred; NULL: there are none */
-	TupleTableSlot *old;  /* the row before the change: */
+	TupleTableSlot *old; /* the row before the change: */
 	HeapTupleData old_tuple;
-} TriggersScan;
+	TupleTableSlot *new;			/* the row to insert, as it was read */
+	PartitionTupleRouting *routing; /* of a partitioned table */
+	ResultRelInfo *changed; /* which isn't shown as foreign until the next row is read */
+};
 
 /* ------------------------------------------------------------------------------------
  * The change of one row.
@@ -111,7 +134,7 @@ make_params(TupleDesc desc)
 /* How many rows it has changed. It sees what all before it has done; the transition
  * tables come next. */
 static uint64
-change_row(TriggersScan *scan)
+change_row(TriggersScan *scan, ResultRelInfo *relinfo)
 {
 	EState *estate = scan->css.ss.ps.state;
 	QueryDesc *query;
@@ -129,30 +152,48 @@ change_row(TriggersScan *scan)
 	FreeQueryDesc(query);
 	PopActiveSnapshot();
 	CommandCounterIncrement();
-	if (scan->source->target != NULL)
-		scan->source->target->ri_FdwRoutine = NULL;
+	if (scan->modify->mt_transition_capture != NULL)
+	{
+		relinfo->ri_FdwRoutine = NULL;
+		scan->changed = relinfo;
+	}
 	return processed;
+}
+
+static Target *
+target_of(const ResultRelInfo *relinfo)
+{
+	return relinfo->ri_FdwState;
 }
 
 static TriggersScan *
 scan_of(const ResultRelInfo *relinfo)
 {
-	return relinfo->ri_FdwState;
+	return target_of(relinfo)->scan;
 }
 
-/* The old row, and which it is, from what ModifyTable reads. */
 static void
-take_old_row(TriggersScan *scan, const ResultRelInfo *relinfo, TupleTableSlot *input)
+read_old_row(TriggersScan *scan, TupleTableSlot *input)
 {
-	int natts = RelationGetDescr(scan->shell)->natts;
+	AttrNumber column = scan->modify->resultRelInfo->ri_RowIdAttNo;
 	bool isnull;
-	Datum row = ExecGetJunkAttribute(input, relinfo->ri_RowIdAttNo, &isnull);
+	Datum row = ExecGetJunkAttribute(input, column, &isnull);
 	HeapTuple tuple = &scan->old_tuple;
 
 	tuple->t_data = DatumGetHeapTupleHeader(row);
 	tuple->t_len = HeapTupleHeaderGetDatumLength(tuple->t_data);
 	ItemPointerSetInvalid(&tuple->t_self);
 	ExecForceStoreHeapTuple(tuple, scan->old, false);
+}
+
+/* The old row, and which it is, from what ModifyTable reads. */
+static void
+take_old_row(TriggersScan *scan, TupleTableSlot *input)
+{
+	int natts = RelationGetDescr(scan->shell)->natts;
+	bool isnull;
+
+	read_old_row(scan, input);
 	set_columns(scan->params, natts, scan->old);
 	if (scan->change.ctid != 0)
 	{
@@ -208,37 +249,123 @@ refuse_other_key(const TriggersScan *scan, TupleTableSlot *row)
  */
 
 static void
-queue_insert(const TriggersScan *scan, EState *estate, TupleTableSlot *row)
+queue_insert(const ResultRelInfo *relinfo, EState *estate, TupleTableSlot *row)
 {
-	if (scan->queue == NULL || !scan->queue->ri_TrigDesc->trig_insert_after_row)
+	const Target *target = target_of(relinfo);
+
+	if (target->queue == NULL || !target->queue->ri_TrigDesc ||
+		!target->queue->ri_TrigDesc->trig_insert_after_row)
 		return;
-	kept_rows_hold(RelationGetRelid(scan->shell));
+	kept_rows_hold(RelationGetRelid(target->shell));
 	row->tts_tid = kept_row_put(row);
-	ExecARInsertTriggers(estate, scan->queue, row, NIL, NULL);
+	ExecARInsertTriggers(estate, target->queue, row, NIL, NULL);
 	ItemPointerSetInvalid(&row->tts_tid);
 }
 
 static void
-queue_update(TriggersScan *scan, EState *estate, TupleTableSlot *row)
+queue_update(const ResultRelInfo *relinfo, EState *estate, TupleTableSlot *row)
 {
-	if (scan->queue == NULL || !scan->queue->ri_TrigDesc->trig_update_after_row)
+	const Target *target = target_of(relinfo);
+	TriggersScan *scan = target->scan;
+
+	if (target->queue == NULL || !target->queue->ri_TrigDesc ||
+		!target->queue->ri_TrigDesc->trig_update_after_row)
 		return;
-	kept_rows_hold(RelationGetRelid(scan->shell));
+	kept_rows_hold(RelationGetRelid(target->shell));
 	scan->old_tuple.t_self = kept_row_put(scan->old);
 	row->tts_tid = kept_row_put(row);
-	ExecARUpdateTriggers(estate, scan->queue, NULL, NULL, NULL, &scan->old_tuple, row,
+	ExecARUpdateTriggers(estate, target->queue, NULL, NULL, NULL, &scan->old_tuple, row,
 						 NIL, NULL, false);
 	ItemPointerSetInvalid(&row->tts_tid);
 }
 
 static void
-queue_delete(TriggersScan *scan, EState *estate)
+queue_delete(const ResultRelInfo *relinfo, EState *estate)
 {
-	if (scan->queue == NULL || !scan->queue->ri_TrigDesc->trig_delete_after_row)
+	const Target *target = target_of(relinfo);
+	TriggersScan *scan = target->scan;
+
+	if (target->queue == NULL || !target->queue->ri_TrigDesc ||
+		!target->queue->ri_TrigDesc->trig_delete_after_row)
 		return;
-	kept_rows_hold(RelationGetRelid(scan->shell));
+	kept_rows_hold(RelationGetRelid(target->shell));
 	scan->old_tuple.t_self = kept_row_put(scan->old);
-	ExecARDeleteTriggers(estate, scan->queue, NULL, &scan->old_tuple, NULL, false);
+	ExecARDeleteTriggers(estate, target->queue, NULL, &scan->old_tuple, NULL, false);
+}
+
+/* ------------------------------------------------------------------------------------
+ * Partitions.
+ */
+
+static void show_leaf(TriggersScan *scan, ResultRelInfo *leaf);
+
+static ResultRelInfo *
+leaf_of_row(TriggersScan *scan, TupleTableSlot *row)
+{
+	ModifyTableState *modify = scan->modify;
+	ResultRelInfo *leaf;
+
+	leaf = ExecFindPartition(modify, modify->rootResultRelInfo, scan->routing, row,
+							 modify->ps.state);
+	if (leaf->ri_FdwState == NULL)
+		show_leaf(scan, leaf);
+	return leaf;
+}
+
+/* The partition that the row will be in is shown to ModifyTable, which looks for it. */
+static void
+show_leaf_of_new_row(TriggersScan *scan, TupleTableSlot *input)
+{
+	int natts = RelationGetDescr(scan->shell)->natts;
+	TupleTableSlot *row = ExecClearTuple(scan->new);
+
+	memcpy(row->tts_values, input->tts_values, natts * sizeof(Datum));
+	memcpy(row->tts_isnull, input->tts_isnull, natts * sizeof(bool));
+	(void) leaf_of_row(scan, ExecStoreVirtualTuple(row));
+}
+
+/* What is read, with the partition that the row is in. */
+static TupleTableSlot *
+with_leaf(TriggersScan *scan, TupleTableSlot *input, TupleTableSlot *result)
+{
+	AttrNumber column = scan->change.leaf;
+	ResultRelInfo *leaf;
+
+	read_old_row(scan, input);
+	leaf = leaf_of_row(scan, scan->old);
+	ExecCopySlot(result, input);
+	result->tts_values[column - 1] =
+		ObjectIdGetDatum(RelationGetRelid(leaf->ri_RelationDesc));
+	result->tts_isnull[column - 1] = false;
+	return result;
+}
+
+/*
+ * The row goes to another partition: fires what comes before. False: a trigger won't have
+ * it deleted.
+ */
+static bool
+fire_before_move(TriggersScan *scan, EState *estate, ResultRelInfo *from,
+				 ResultRelInfo *to, TupleTableSlot *row)
+{
+	const TriggerDesc *leaving = from->ri_TrigDesc;
+	const TriggerDesc *coming = to->ri_TrigDesc;
+	const TupleConstr *constraints = RelationGetDescr(scan->shell)->constr;
+
+	if (leaving != NULL && leaving->trig_delete_before_row &&
+		!ExecBRDeleteTriggers(estate, &scan->modify->mt_epqstate, from, NULL,
+							  &scan->old_tuple, NULL))
+		return false;
+	if (coming != NULL && coming->trig_insert_before_row &&
+		!ExecBRInsertTriggers(estate, to, row))
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("a trigger of partition \"%s\" that gives up a row which moves "
+						"there is not supported yet",
+						RelationGetRelationName(target_of(to)->shell))));
+	if (constraints != NULL && constraints->has_generated_stored)
+		ExecComputeStoredGenerated(to, estate, row, CMD_INSERT);
+	return true;
 }
 
 /* ------------------------------------------------------------------------------------
@@ -252,9 +379,9 @@ insert_row(EState *estate, ResultRelInfo *relinfo, TupleTableSlot *row,
 	TriggersScan *scan = scan_of(relinfo);
 
 	set_columns(scan->params, 0, row);
-	if (change_row(scan) == 0)
+	if (change_row(scan, relinfo) == 0)
 		return NULL;
-	queue_insert(scan, estate, row);
+	queue_insert(relinfo, estate, row);
 	return row;
 }
 
@@ -263,13 +390,24 @@ update_row(EState *estate, ResultRelInfo *relinfo, TupleTableSlot *row,
 		   TupleTableSlot *input)
 {
 	TriggersScan *scan = scan_of(relinfo);
+	ResultRelInfo *leaf = relinfo;
 
-	take_old_row(scan, relinfo, input);
+	take_old_row(scan, input);
+	if (scan->routing != NULL)
+		leaf = leaf_of_row(scan, row);
+	if (leaf != relinfo && !fire_before_move(scan, estate, relinfo, leaf, row))
+		return NULL;
 	set_columns(scan->params, 0, row);
 	refuse_other_key(scan, row);
-	if (change_row(scan) == 0)
+	if (change_row(scan, relinfo) == 0)
 		refuse_changed_row("updated");
-	queue_update(scan, estate, row);
+	if (leaf == relinfo)
+		queue_update(relinfo, estate, row);
+	else
+	{
+		queue_delete(relinfo, estate);
+		queue_insert(leaf, estate, row);
+	}
 	return row;
 }
 
@@ -279,10 +417,10 @@ delete_row(EState *estate, ResultRelInfo *relinfo, TupleTableSlot *row,
 {
 	TriggersScan *scan = scan_of(relinfo);
 
-	take_old_row(scan, relinfo, input);
-	if (change_row(scan) == 0)
+	take_old_row(scan, input);
+	if (change_row(scan, relinfo) == 0)
 		refuse_changed_row("deleted");
-	queue_delete(scan, estate);
+	queue_delete(relinfo, estate);
 	return ExecCopySlot(row, scan->old);
 }
 
@@ -373,15 +511,51 @@ foreign_copy(Relation shell, bool has_queue)
 }
 
 static ResultRelInfo *
-make_queue(TriggersScan *scan, EState *estate)
+make_queue(const Target *target, EState *estate)
 {
-	Relation copy = copy_of(scan->shell);
+	Relation copy = copy_of(target->shell);
 	ResultRelInfo *queue = makeNode(ResultRelInfo);
 
 	copy->rd_tableam = kept_rows_routine();
-	copy->trigdesc = triggers_that_fire_here(scan->shell, true, true);
-	InitResultRelInfo(queue, copy, scan->change.target, NULL, estate->es_instrument);
+	copy->trigdesc = triggers_that_fire_here(target->shell, true, true);
+	InitResultRelInfo(queue, copy, target->position, NULL, estate->es_instrument);
 	return queue;
+}
+
+static void
+show_leaf(TriggersScan *scan, ResultRelInfo *leaf)
+{
+	EState *estate = scan->css.ss.ps.state;
+	MemoryContext old = MemoryContextSwitchTo(estate->es_query_cxt);
+	Target *target = palloc0(sizeof(Target));
+
+	target->scan = scan;
+	target->shell = leaf->ri_RelationDesc;
+	target->queue = make_queue(target, estate);
+	leaf->ri_RelationDesc = foreign_copy(target->shell, true);
+	leaf->ri_TrigDesc = leaf->ri_RelationDesc->trigdesc;
+	leaf->ri_FdwRoutine = leaf->ri_RelationDesc->rd_fdwroutine;
+	leaf->ri_FdwState = target;
+	scan->routed = lappend(scan->routed, leaf);
+	MemoryContextSwitchTo(old);
+}
+
+/* PostgreSQL finds triggers' rows of partitions in their own descriptors alone. */
+static Target *
+show_as_foreign(TriggersScan *scan, EState *estate, Index position, bool partitions)
+{
+	Target *target = palloc0(sizeof(Target));
+	bool has_queue;
+
+	target->scan = scan;
+	target->position = position;
+	target->shell = ExecGetRangeTableRelation(estate, position);
+	has_queue = partitions || may_defer(target->shell);
+	estate->es_relations[position - 1] = foreign_copy(target->shell, has_queue);
+	if (has_queue)
+		target->queue = make_queue(target, estate);
+	scan->targets = lappend(scan->targets, target);
+	return target;
 }
 
 /* ------------------------------------------------------------------------------------
@@ -389,33 +563,49 @@ make_queue(TriggersScan *scan, EState *estate)
  */
 
 static void
+show_targets(TriggersScan *scan, const ModifyTable *plan, EState *estate)
+{
+	bool partitions = plan->rootRelation != 0;
+
+	foreach_int(position, plan->resultRelations)(void)
+		show_as_foreign(scan, estate, position, partitions);
+	scan->shell = ((Target *) linitial(scan->targets))->shell;
+	if (partitions)
+		scan->shell = show_as_foreign(scan, estate, plan->rootRelation, false)->shell;
+}
+
+static void
+set_routing(TriggersScan *scan, EState *estate)
+{
+	if (scan->shell->rd_rel->relkind != RELKIND_PARTITIONED_TABLE)
+		return;
+	scan->routing = ExecSetupPartitionTupleRouting(estate, scan->shell);
+	/* It would have it already if it knew that the table is partitioned. */
+	if (scan->modify->operation == CMD_INSERT)
+		scan->modify->mt_partition_tuple_routing = scan->routing;
+}
+
+static void
 triggers_begin(CustomScanState *node, EState *estate, int eflags)
 {
 	TriggersScan *scan = (TriggersScan *) node;
 	const CustomScan *plan = (CustomScan *) node->ss.ps.plan;
-	ModifyTableState *modify;
+	int number = 0;
 	TupleDesc desc;
-	bool has_queue;
 
 	scan->change = triggered_change_unpack(plan->custom_private);
-	scan->shell = ExecGetRangeTableRelation(estate, scan->change.target);
+	show_targets(scan, castNode(ModifyTable, outerPlan(plan)), estate);
 	desc = RelationGetDescr(scan->shell);
 	scan->key = dist_table_require(RelationGetRelid(scan->shell))->key;
 	scan->params = make_params(desc);
 	scan->old = ExecInitExtraTupleSlot(estate, desc, &TTSOpsHeapTuple);
-	has_queue = may_defer(scan->shell);
-	estate->es_relations[scan->change.target - 1] = foreign_copy(scan->shell, has_queue);
-	if (has_queue && (eflags & EXEC_FLAG_EXPLAIN_ONLY) == 0)
-		scan->queue = make_queue(scan, estate);
+	scan->new = ExecInitExtraTupleSlot(estate, desc, &TTSOpsVirtual);
 	outerPlanState(node) = ExecInitNode(outerPlan(plan), estate, eflags);
-	modify = castNode(ModifyTableState, outerPlanState(node));
-	modify->resultRelInfo->ri_FdwState = scan;
-	scan->source = (ReadFirstScan *) outerPlanState(modify);
-	if (modify->mt_transition_capture != NULL)
-	{
-		scan->source->target = modify->resultRelInfo;
-		scan->source->routine = modify->resultRelInfo->ri_FdwRoutine;
-	}
+	scan->modify = castNode(ModifyTableState, outerPlanState(node));
+	for (int i = 0; i < scan->modify->mt_nrels; i++)
+		scan->modify->resultRelInfo[i].ri_FdwState = list_nth(scan->targets, number++);
+	set_routing(scan, estate);
+	((ReadFirstScan *) outerPlanState(scan->modify))->triggers = scan;
 }
 
 static TupleTableSlot *
@@ -430,8 +620,13 @@ triggers_end(CustomScanState *node)
 {
 	TriggersScan *scan = (TriggersScan *) node;
 
+	foreach_ptr (ResultRelInfo, leaf, scan->routed)
+		leaf->ri_RelationDesc = target_of(leaf)->shell;
+	if (scan->routing != NULL && scan->modify->mt_partition_tuple_routing == NULL)
+		ExecCleanupTupleRouting(scan->modify, scan->routing);
 	ExecEndNode(outerPlanState(node));
-	node->ss.ps.state->es_relations[scan->change.target - 1] = scan->shell;
+	foreach_ptr (Target, target, scan->targets)
+		node->ss.ps.state->es_relations[target->position - 1] = target->shell;
 }
 
 static void
@@ -460,6 +655,8 @@ read_begin(CustomScanState *node, EState *estate, int eflags)
 	outerPlanState(node) = ExecInitNode(outerPlan(node->ss.ps.plan), estate, eflags);
 	scan->row = ExecInitExtraTupleSlot(estate, ExecGetResultType(outerPlanState(node)),
 									   &TTSOpsMinimalTuple);
+	scan->with_leaf = ExecInitExtraTupleSlot(
+		estate, ExecGetResultType(outerPlanState(node)), &TTSOpsVirtual);
 }
 
 static void
@@ -488,19 +685,35 @@ whole(TupleTableSlot *row)
 }
 
 static TupleTableSlot *
-read_next(CustomScanState *node)
+next_row(ReadFirstScan *scan)
 {
-	ReadFirstScan *scan = (ReadFirstScan *) node;
-	const CustomScan *plan = (CustomScan *) node->ss.ps.plan;
+	const CustomScan *plan = (CustomScan *) scan->css.ss.ps.plan;
 
-	if (scan->target != NULL)
-		scan->target->ri_FdwRoutine = scan->routine;
 	if (!boolVal(linitial(plan->custom_private)))
-		return whole(ExecProcNode(outerPlanState(node)));
+		return whole(ExecProcNode(outerPlanState(scan)));
 	if (scan->rows == NULL)
 		read_all(scan);
 	(void) tuplestore_gettupleslot(scan->rows, true, false, scan->row);
 	return whole(scan->row);
+}
+
+static TupleTableSlot *
+read_next(CustomScanState *node)
+{
+	ReadFirstScan *scan = (ReadFirstScan *) node;
+	TriggersScan *triggers = scan->triggers;
+	TupleTableSlot *row;
+
+	if (triggers->changed != NULL)
+		triggers->changed->ri_FdwRoutine =
+			triggers->changed->ri_RelationDesc->rd_fdwroutine;
+	row = next_row(scan);
+	if (TupIsNull(row) || triggers->routing == NULL)
+		return row;
+	if (triggers->modify->operation != CMD_INSERT)
+		return with_leaf(triggers, row, scan->with_leaf);
+	show_leaf_of_new_row(triggers, row);
+	return row;
 }
 
 static void

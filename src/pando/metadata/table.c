@@ -14,6 +14,7 @@
 #include "access/table.h"
 #include "access/transam.h"
 #include "catalog/dependency.h"
+#include "catalog/pg_inherits.h"
 #include "catalog/pg_trigger.h"
 #include "catalog/pg_type.h"
 #include "commands/trigger.h"
@@ -21,6 +22,7 @@
 #include "utils/fmgroids.h"
 #include "utils/hsearch.h"
 #include "utils/lsyscache.h"
+#include "utils/syscache.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
 #include "utils/relcache.h"
@@ -321,18 +323,58 @@ changes_that_fire(const Trigger *trigger)
 	return changes;
 }
 
+static int
+changes_that_fire_of(Oid relid, bool rows_only)
+{
+	Relation relation = RelationIdGetRelation(relid);
+	const TriggerDesc *triggers;
+	int changes = 0;
+
+	if (!RelationIsValid(relation))
+		return 0;
+	triggers = relation->trigdesc;
+	for (int i = 0; triggers != NULL && i < triggers->numtriggers; i++)
+	{
+		if (!rows_only || TRIGGER_FOR_ROW(triggers->triggers[i].tgtype))
+			changes |= changes_that_fire(&triggers->triggers[i]);
+	}
+	RelationClose(relation);
+	return changes;
+}
+
+static bool
+may_have_triggers(Oid relid)
+{
+	HeapTuple tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
+	bool result = false;
+
+	if (HeapTupleIsValid(tuple))
+	{
+		result = ((Form_pg_class) GETSTRUCT(tuple))->relhastriggers;
+		ReleaseSysCache(tuple);
+	}
+	return result;
+}
+
+/* Those of the table, and those that rows of its partitions fire. Changes of a
+ * partition's are told to the tables above it (ddl/attached.c). */
 static void
 table_load_triggers(DistTable *table)
 {
-	Relation relation = RelationIdGetRelation(table->relid);
-	const TriggerDesc *triggers;
+	int of_rows = 0;
 
-	if (!RelationIsValid(relation))
+	table->fires_here = changes_that_fire_of(table->relid, false);
+	if (get_rel_relkind(table->relid) != RELKIND_PARTITIONED_TABLE)
 		return;
-	triggers = relation->trigdesc;
-	for (int i = 0; triggers != NULL && i < triggers->numtriggers; i++)
-		table->fires_here |= changes_that_fire(&triggers->triggers[i]);
-	RelationClose(relation);
+	foreach_oid(relid, find_all_inheritors(table->relid, NoLock, NULL))
+	{
+		if (may_have_triggers(relid))
+			of_rows |= changes_that_fire_of(relid, true);
+	}
+	/* An UPDATE may move a row, which is deleted then and inserted. */
+	if (of_rows != 0)
+		of_rows |= 1 << CMD_UPDATE;
+	table->fires_here |= of_rows;
 }
 
 /* Reads a table into the current memory context; NULL when it is not distributed. */

@@ -369,7 +369,7 @@ plan_is_kind(const Plan *plan, PlanKind kind)
 List *
 triggered_change_pack(const TriggeredChange *change)
 {
-	return list_make2(list_make3_int(change->target, change->ctid, change->place),
+	return list_make2(list_make3_int(change->ctid, change->place, change->leaf),
 					  change->plan);
 }
 
@@ -378,8 +378,8 @@ triggered_change_unpack(const List *packed)
 {
 	const List *numbers = linitial(packed);
 
-	return (TriggeredChange){.target = linitial_int(numbers),
-							 .ctid = lsecond_int(numbers),
-							 .place = lthird_int(numbers),
+	return (TriggeredChange){.ctid = linitial_int(numbers),
+							 .place = lsecond_int(numbers),
+							 .leaf = lthird_int(numbers),
 							 .plan = lsecond_node(PlannedStmt, packed)};
 }

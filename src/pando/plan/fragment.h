@@ -197,9 +197,9 @@ typedef enum PlanKind
  */
 typedef struct TriggeredChange
 {
-	Index target;	 /* the shell, in the statement's range table */
 	AttrNumber ctid; /* columns of ModifyTable's input, or 0 */
 	AttrNumber place;
+	AttrNumber leaf; /* the partition, which "Citus Read First" puts there */
 	PlannedStmt *plan;
 } TriggeredChange;
 

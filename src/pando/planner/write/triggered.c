@@ -19,6 +19,10 @@
  * which is planned like any statement of a client's, but fires nothing here. So each row
  * is changed before the triggers of the next one are fired, as PostgreSQL does it.
  *
+ * Of a partitioned table ModifyTable changes the partitions, with their triggers; the
+ * table itself has those of the statement. Which of them an old row is in is found out
+ * when it is read (the column "leaf"); its change is one of the table.
+ *
  * A row's identity is its ctid, or its primary key where it has several copies, as in
  * computed_change.c. RETURNING is computed here, from the row that was handed over.
  */
@@ -27,6 +31,7 @@
 #include "access/sysattr.h"
 #include "access/table.h"
 #include "catalog/pg_class.h"
+#include "catalog/pg_inherits.h"
 #include "catalog/pg_collation.h"
 #include "catalog/pg_operator_d.h"
 #include "catalog/pg_type.h"
@@ -251,6 +256,8 @@ find_rows_to_change(Triggered *triggered, Query *given)
 	{
 		triggered->change.place = add_output(&outputs, row_place_call(varno));
 		identity = lappend_int(identity, triggered->change.place);
+		triggered->change.leaf =
+			add_output(&outputs, (Node *) makeNullConst(OIDOID, -1, InvalidOid));
 	}
 	returned.exprs = outputs;
 	triggered->returning =
@@ -406,7 +413,8 @@ plan_change_of_row(const Triggered *triggered)
  * The plan.
  */
 
-/* ModifyTable finds the old row among its input's columns by its name. */
+/* ModifyTable finds the old row and the partition among its input's columns by their
+ * names. */
 static void
 name_columns(const Triggered *triggered, Plan *plan)
 {
@@ -418,7 +426,9 @@ name_columns(const Triggered *triggered, Plan *plan)
 	{
 		number++;
 		entry->resjunk = number > triggered->nvalues;
-		entry->resname = number == triggered->nvalues + 1 ? pstrdup("wholerow") : NULL;
+		entry->resname = number == triggered->nvalues + 1	? pstrdup("wholerow")
+						 : number == triggered->change.leaf ? pstrdup("tableoid")
+															: NULL;
 	}
 }
 
@@ -458,10 +468,37 @@ planned_returning(List *returning)
 	return returning;
 }
 
+/* The partitions, with what is asked of the table; the rights are asked for it alone. */
+static List *
+add_leaves(PlannedStmt *stmt, const RangeTblEntry *table)
+{
+	List *positions = NIL;
+	List *relids = find_all_inheritors(table->relid, RowExclusiveLock, NULL);
+
+	foreach_oid(relid, relids)
+	{
+		RangeTblEntry *leaf;
+
+		if (get_rel_relkind(relid) == RELKIND_PARTITIONED_TABLE)
+			continue;
+		leaf = copyObject((RangeTblEntry *) table);
+		leaf->relid = relid;
+		leaf->relkind = get_rel_relkind(relid);
+		leaf->inh = false;
+		leaf->requiredPerms = 0;
+		leaf->alias = NULL;
+		leaf->eref->aliasname = get_rel_name(relid);
+		stmt->rtable = lappend(stmt->rtable, leaf);
+		positions = lappend_int(positions, list_length(stmt->rtable));
+	}
+	return positions;
+}
+
 static ModifyTable *
-modify_table(const Triggered *triggered, PlannedStmt *stmt, Index target)
+modify_table(const Triggered *triggered, PlannedStmt *stmt, Index target, List *leaves)
 {
 	ModifyTable *modify = makeNode(ModifyTable);
+	List *returning = planned_returning(triggered->returning);
 	Plan *plan = &modify->plan;
 
 	plan->lefttree = stmt->planTree;
@@ -473,16 +510,19 @@ modify_table(const Triggered *triggered, PlannedStmt *stmt, Index target)
 	modify->operation = triggered->query->commandType;
 	modify->canSetTag = true;
 	modify->nominalRelation = target;
-	modify->resultRelations = list_make1_int(target);
-	modify->fdwPrivLists = list_make1(NIL);
+	modify->rootRelation = leaves != NIL ? target : 0;
+	modify->resultRelations = leaves != NIL ? leaves : list_make1_int(target);
 	modify->onConflictAction = ONCONFLICT_NONE;
-	if (triggered->columns != NIL)
-		modify->updateColnosLists = list_make1(triggered->columns);
-	if (triggered->returning != NIL)
+	for (int i = 0; i < list_length(modify->resultRelations); i++)
 	{
-		modify->returningLists = list_make1(planned_returning(triggered->returning));
-		plan->targetlist = copyObject(linitial(modify->returningLists));
+		modify->fdwPrivLists = lappend(modify->fdwPrivLists, NIL);
+		if (triggered->query->commandType == CMD_UPDATE)
+			modify->updateColnosLists =
+				lappend(modify->updateColnosLists, triggered->columns);
+		if (returning != NIL)
+			modify->returningLists = lappend(modify->returningLists, returning);
 	}
+	plan->targetlist = copyObject(returning);
 	stmt->paramExecTypes = lappend_oid(stmt->paramExecTypes, InvalidOid);
 	modify->epqParam = list_length(stmt->paramExecTypes) - 1;
 	return modify;
@@ -528,8 +568,10 @@ plan_triggered(Query *given, Query *query, const DistTable *target, int cursor_o
 {
 	Triggered triggered = {.query = query_without_join_columns(query), .target = target};
 	RangeTblEntry *rte = copyObject(rt_fetch(query->resultRelation, query->rtable));
+	List *leaves = NIL;
 	PlannedStmt *stmt;
 	CustomScan *scan;
+	Index position;
 	bool reads;
 
 	if (query->commandType == CMD_UPDATE)
@@ -549,9 +591,13 @@ plan_triggered(Query *given, Query *query, const DistTable *target, int cursor_o
 	plan_add_plan(stmt, triggered.change.plan);
 	rte->securityQuals = NIL;
 	stmt->rtable = lappend(stmt->rtable, rte);
-	triggered.change.target = list_length(stmt->rtable);
-	stmt->planTree = &modify_table(&triggered, stmt, triggered.change.target)->plan;
-	stmt->resultRelations = list_make1_int(triggered.change.target);
+	position = list_length(stmt->rtable);
+	if (triggered.change.leaf != 0)
+		leaves = add_leaves(stmt, rte);
+	if (leaves == NIL)
+		triggered.change.leaf = 0;
+	stmt->planTree = &modify_table(&triggered, stmt, position, leaves)->plan;
+	stmt->resultRelations = lcons_int(position, list_copy(leaves));
 
 	scan = fragment_scan_above(stmt->planTree, PLAN_TRIGGERS);
 	scan->custom_private = triggered_change_pack(&triggered.change);

@@ -1,0 +1,164 @@
+-- Triggers of partitioned tables: those of rows are the partitions', those of statements
+-- the table's that the statement names.
+CREATE TABLE log (n serial, line text);
+CREATE TABLE p (k int NOT NULL, d int NOT NULL, v int, w text, dbl int GENERATED ALWAYS AS (v * 2) STORED) PARTITION BY RANGE (d);
+CREATE TABLE p1 PARTITION OF p FOR VALUES FROM (0) TO (10);
+CREATE TABLE p2 PARTITION OF p FOR VALUES FROM (10) TO (20) PARTITION BY LIST (w);
+CREATE TABLE p2a PARTITION OF p2 FOR VALUES IN ('a');
+CREATE TABLE p2rest PARTITION OF p2 DEFAULT;
+CREATE TABLE o (k int PRIMARY KEY, v int) PARTITION BY HASH (k);
+CREATE TABLE o1 PARTITION OF o FOR VALUES WITH (MODULUS 2, REMAINDER 0);
+CREATE TABLE o2 PARTITION OF o FOR VALUES WITH (MODULUS 2, REMAINDER 1);
+CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+	INSERT INTO twice.log (line) VALUES (concat_ws(' ', TG_NAME, TG_WHEN, TG_OP, TG_LEVEL, TG_TABLE_NAME, TG_RELID::regclass, array_to_string(TG_ARGV, ','),
+		CASE WHEN TG_LEVEL = 'ROW' AND TG_OP <> 'INSERT' THEN OLD::text END, '>', CASE WHEN TG_LEVEL = 'ROW' AND TG_OP <> 'DELETE' THEN NEW::text END));
+	IF TG_OP = 'DELETE' THEN RETURN OLD; END IF;
+	RETURN NEW;
+END $$;
+CREATE FUNCTION what() RETURNS SETOF text LANGUAGE plpgsql AS $$
+BEGIN
+	RETURN QUERY SELECT line FROM twice.log ORDER BY n;
+	DELETE FROM twice.log;
+END $$;
+-- Some before, some after the table is distributed.
+CREATE TRIGGER a_before BEFORE INSERT OR UPDATE OR DELETE ON p FOR EACH ROW EXECUTE FUNCTION note('root');
+CREATE TRIGGER of_leaf AFTER INSERT ON p2a FOR EACH ROW EXECUTE FUNCTION note('leaf');
+SELECT distribute('p', 'k');
+SELECT distribute('o', 'k');
+CREATE TRIGGER b_after AFTER INSERT OR UPDATE OR DELETE ON p FOR EACH ROW EXECUTE FUNCTION note();
+CREATE TRIGGER s_before BEFORE INSERT OR UPDATE OR DELETE ON p EXECUTE FUNCTION note();
+CREATE TRIGGER s_after AFTER INSERT OR UPDATE OR DELETE ON p EXECUTE FUNCTION note();
+CREATE TRIGGER s_leaf AFTER INSERT OR UPDATE OR DELETE ON p1 EXECUTE FUNCTION note();
+
+INSERT INTO p VALUES (1, 1, 1, 'a'), (2, 11, 2, 'a'), (3, 12, 3, 'b') RETURNING *;
+SELECT what();
+INSERT INTO p1 VALUES (4, 2, 4, 'x');
+SELECT what();
+INSERT INTO p2 (v, w, d, k) SELECT 5, w, 13, 5 FROM (VALUES ('a'), ('c')) x (w);
+SELECT what();
+INSERT INTO p VALUES (1, 100, 1, 'nowhere');
+INSERT INTO p2 VALUES (1, 5, 1, 'elsewhere');
+SELECT what();
+UPDATE p SET v = v + 1 WHERE k = 2 RETURNING v, w;
+SELECT what();
+UPDATE p1 SET v = 0 WHERE k = 4;
+SELECT what();
+DELETE FROM p WHERE k = 3 RETURNING *;
+SELECT what();
+COPY p (k, d, v, w) FROM stdin;
+7	7	7	x
+8	18	8	a
+\.
+SELECT what();
+-- A row moves: between leaves, in a level below, and not out of the table that is named.
+UPDATE p SET d = 15 WHERE k = 1 RETURNING *;
+SELECT what();
+UPDATE p2 SET w = 'z' WHERE k = 8;
+SELECT what();
+UPDATE p2 SET d = 5 WHERE k = 8;
+UPDATE p1 SET d = 15 WHERE k = 7;
+SELECT what();
+UPDATE p SET d = 19, w = 'a', v = 77 FROM (VALUES (7, 1)) x (k, i) WHERE x.k = p.k RETURNING p.*, x.*;
+SELECT what();
+SELECT * FROM p1 ORDER BY k;
+SELECT * FROM p2a ORDER BY k;
+SELECT * FROM p2rest ORDER BY k;
+-- New partitions, and some that come and go.
+CREATE TABLE p3 PARTITION OF p FOR VALUES FROM (20) TO (30);
+INSERT INTO p VALUES (20, 20, 1, 'new');
+SELECT what();
+CREATE TABLE p4 (k int NOT NULL, d int NOT NULL, v int, w text, dbl int GENERATED ALWAYS AS (v * 2) STORED);
+CREATE TRIGGER own BEFORE INSERT ON p4 FOR EACH ROW EXECUTE FUNCTION note('own');
+ALTER TABLE p ATTACH PARTITION p4 FOR VALUES FROM (30) TO (40);
+INSERT INTO p VALUES (30, 30, 1, 'attached');
+SELECT what();
+ALTER TABLE p DETACH PARTITION p3;
+INSERT INTO p3 VALUES (21, 21, 1, 'detached');
+SELECT what();
+-- Changes of values; a partition that another one is in the end; rows that are given up.
+CREATE FUNCTION change() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+	IF NEW.v = -1 THEN RETURN NULL; END IF;
+	IF NEW.v = -2 THEN NEW.d := 5; END IF;
+	IF NEW.v = -3 THEN NEW.w := 'a'; END IF;
+	NEW.v := NEW.v * 10;
+	RETURN NEW;
+END $$;
+CREATE TRIGGER c_change BEFORE INSERT OR UPDATE ON p FOR EACH ROW EXECUTE FUNCTION change();
+INSERT INTO p VALUES (40, 2, 2, 'x'), (41, 2, -1, 'not');
+UPDATE p SET v = 9 WHERE k = 8;
+UPDATE p SET v = -1 WHERE k = 2;
+UPDATE p SET v = -2 WHERE k = 8;
+UPDATE p2 SET v = -3 WHERE k = 5 AND w = 'c';
+SELECT what();
+INSERT INTO p VALUES (42, 12, -2, 'x');
+SELECT what();
+DROP TRIGGER c_change ON p;
+-- ON DELETE of a row that would move is refused by a trigger.
+CREATE FUNCTION keep() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NULL; END $$;
+CREATE TRIGGER keep BEFORE DELETE ON p1 FOR EACH ROW EXECUTE FUNCTION keep();
+UPDATE p SET d = 12 WHERE k = 40 RETURNING *;
+DELETE FROM p WHERE k = 40;
+SELECT what();
+SELECT k, d, v, w, dbl FROM p ORDER BY k, w, v;
+DROP TRIGGER keep ON p1;
+-- Off and on again.
+ALTER TABLE p DISABLE TRIGGER USER;
+UPDATE p SET v = 1 WHERE k = 40;
+SELECT what();
+ALTER TABLE p2a ENABLE TRIGGER of_leaf;
+INSERT INTO p VALUES (50, 10, 0, 'a');
+SELECT what();
+ALTER TABLE p ENABLE TRIGGER b_after;
+UPDATE p SET v = 2 WHERE k = 40;
+SELECT what();
+DROP TRIGGER a_before ON p;
+DROP TRIGGER b_after ON p1;
+DROP TRIGGER b_after ON p;
+-- Deferred; transition tables.
+CREATE CONSTRAINT TRIGGER late AFTER INSERT OR UPDATE OR DELETE ON p DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION note('late');
+BEGIN;
+INSERT INTO p VALUES (60, 0, 6, 'x');
+UPDATE p SET d = 12 WHERE k = 60;
+UPDATE p SET v = 3 WHERE k = 60;
+SELECT what();
+SET CONSTRAINTS late IMMEDIATE;
+SELECT what();
+SET CONSTRAINTS late DEFERRED;
+DELETE FROM p WHERE k = 60;
+COMMIT;
+SELECT what();
+DROP TRIGGER late ON p;
+CREATE FUNCTION tables() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+	IF TG_OP <> 'INSERT' THEN INSERT INTO twice.log (line) SELECT TG_NAME || ' old ' || o::text FROM o ORDER BY o::text; END IF;
+	IF TG_OP <> 'DELETE' THEN INSERT INTO twice.log (line) SELECT TG_NAME || ' new ' || n::text FROM n ORDER BY n::text; END IF;
+	RETURN NULL;
+END $$;
+CREATE TRIGGER t_ins AFTER INSERT ON p REFERENCING NEW TABLE AS n EXECUTE FUNCTION tables();
+CREATE TRIGGER t_upd AFTER UPDATE ON p REFERENCING OLD TABLE AS o NEW TABLE AS n EXECUTE FUNCTION tables();
+CREATE TRIGGER t_del AFTER DELETE ON p REFERENCING OLD TABLE AS o EXECUTE FUNCTION tables();
+INSERT INTO p SELECT 70 + i, i * 9, i, 'a' FROM generate_series(0, 2) i;
+UPDATE p SET d = d + 1 WHERE k BETWEEN 70 AND 72;
+DELETE FROM p WHERE k BETWEEN 70 AND 72;
+SELECT what();
+-- Partitions by the key; prepared.
+CREATE TRIGGER note BEFORE INSERT OR UPDATE OR DELETE ON o FOR EACH ROW EXECUTE FUNCTION note();
+PREPARE ins AS INSERT INTO o VALUES ($1, $2) ON CONFLICT DO NOTHING RETURNING *;
+EXECUTE ins (1, 1);
+EXECUTE ins (2, 2);
+EXECUTE ins (2, 3);
+UPDATE o SET v = v + 1 WHERE k = 2;
+DELETE FROM o WHERE k = 1;
+SELECT what();
+DEALLOCATE ins;
+-- A row that moves is deleted and inserted, whatever else fires.
+CREATE TABLE m (k int, d int) PARTITION BY RANGE (d);
+CREATE TABLE m1 PARTITION OF m FOR VALUES FROM (0) TO (1);
+CREATE TABLE m2 PARTITION OF m FOR VALUES FROM (1) TO (2);
+SELECT distribute('m', 'k');
+CREATE TRIGGER coming AFTER INSERT ON m2 FOR EACH ROW EXECUTE FUNCTION note();
+INSERT INTO m VALUES (1, 0);
+UPDATE m SET d = 1;
+SELECT what();
