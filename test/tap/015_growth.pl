@@ -82,6 +82,22 @@ is($wire->value('SELECT count(*) FROM naps WHERE nap(v) = 1'), 2000, 'a row of e
 at_most($wire->value('SELECT peak()') - $before, 6_000, 'kilobytes for dealing out 2,000 tasks');
 $cluster->sql('DROP TABLE naps');
 
+# Where all shards are on one node PostgreSQL plans them: those of a table don't make those of another dearer.
+my $columns = join(', ', map { "c$_ int" } 1 .. 16);
+$coordinator->safe_psql('postgres', <<"END");
+SELECT citus_set_node_property('127.0.0.1', ${\$worker2->port}, 'shouldhaveshards', false);
+SET citus.shard_count = 32;
+CREATE TABLE many (k int, $columns);
+SELECT create_distributed_table('many', 'k', colocate_with => 'none');
+SELECT citus_set_node_property('127.0.0.1', ${\$worker2->port}, 'shouldhaveshards', true);
+END
+$wire = PandoWire->connect($worker1->port);
+run($wire, 'SELECT count(*) FROM many a JOIN many b ON a.c1 = b.c2');
+$before = $wire->value('SELECT peak()');
+run($wire, 'SELECT count(*) FROM many a ' . join(' ', map { 'JOIN many b' . $_ . ' ON a.c' . $_ . ' = b' . $_ . '.c1' } 1 .. 7));
+at_most($wire->value('SELECT peak()') - $before, 45_000, 'kilobytes for a join of eight tables of 32 shards here');
+$cluster->sql('DROP TABLE many');
+
 # Nodes that are asked for the sake of a plan are asked at once.
 $wire = fresh();
 run($wire, $_) foreach 'SET citus.shard_count = 8', 'CREATE TABLE a (k int, v int)', 'CREATE TABLE b (k int, v int)',

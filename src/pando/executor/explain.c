@@ -17,6 +17,7 @@
 #include "tcop/utility.h"
 #include "utils/builtins.h"
 #include "utils/memutils.h"
+#include "utils/snapmgr.h"
 
 #include "pando/base/hook.h"
 #include "pando/base/sql.h"
@@ -459,7 +460,11 @@ explain_fragment(PlanState *planstate, Fragment *fragment, FragmentRun *run,
 				 ExplainState *es)
 {
 	bool created = run == NULL;
+	bool ended = !ActiveSnapshotSet();
 
+	/* auto_explain asks when the statement has ended. */
+	if (ended)
+		PushActiveSnapshot(planstate->state->es_snapshot);
 	if (created)
 	{
 		run = run_create(planstate, fragment, false, NULL);
@@ -474,4 +479,6 @@ explain_fragment(PlanState *planstate, Fragment *fragment, FragmentRun *run,
 	explain_tasks(run, es);
 	if (created)
 		run_end(run, false);
+	if (ended)
+		PopActiveSnapshot();
 }

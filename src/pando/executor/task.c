@@ -484,12 +484,16 @@ task_text(FragmentRun *run, Task *task, bool inline_values)
 	return statement_text(run, part_text(run, task, inline_values));
 }
 
-/* The tasks' shards of a table as one, where a relation may stand in the text. */
+/*
+ * The tasks' shards of a table as one, where a relation may stand in the text. It is a
+ * query of its own, so that PostgreSQL, for each shard that it pulls up, doesn't walk
+ * through those of all tables.
+ */
 static char *
 shards_as_one(FragmentRun *run, Oid relid, List *tasks)
 {
 	StringInfoData text;
-	const char *separator = "(";
+	const char *separator = "(SELECT * FROM (";
 
 	initStringInfo(&text);
 	foreach_ptr (Task, task, tasks)
@@ -498,7 +502,7 @@ shards_as_one(FragmentRun *run, Oid relid, List *tasks)
 						 relation_shard_name(run, relid, task->shard_index));
 		separator = " UNION ALL ";
 	}
-	appendStringInfoChar(&text, ')');
+	appendStringInfoString(&text, ") AS shards)");
 	return text.data;
 }
 

@@ -50,6 +50,16 @@ SELECT jsonb_path_query_array(document('analyze, verbose, format json', 'SELECT 
 SELECT document('format json', 'SELECT count(*) FROM t')::jsonb -> 0 -> 'Plan' -> 'Plans' -> 0 ->> 'Task Count';
 SELECT document('format json', 'UPDATE t SET v = 1')::jsonb -> 0 -> 'Plan' ->> 'Tasks Shown';
 
+-- auto_explain explains at the end of a statement, what ran first as well.
+LOAD 'auto_explain';
+SET auto_explain.log_min_duration = 0;
+SET auto_explain.log_analyze = on;
+SET client_min_messages = error;
+SELECT count(*) FROM t WHERE v IN (SELECT v FROM t ORDER BY v LIMIT 3);
+SELECT count(*) FROM t a JOIN t b ON a.v = b.k;
+SET auto_explain.log_min_duration = -1;
+SET client_min_messages = warning;
+
 -- Intermediate results have names of their own.
 SELECT * FROM read_intermediate_result('no_such', 'binary') AS r (a int);
 SELECT * FROM read_intermediate_result('../secret', 'binary') AS r (a int);

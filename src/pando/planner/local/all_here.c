@@ -217,7 +217,12 @@ use_shards(RangeTblEntry *rte, const DistTable *table, const Bitmapset *needed)
 		rte->requiredPerms = 0;
 		return true;
 	}
-	rte_become_subquery(rte, query_of_union(queries));
+	/*
+	 * In a query of its own: for each shard that the core pulls up it walks all of the
+	 * query that it pulls it into, the shards of the other tables with it.
+	 */
+	rte_become_subquery(rte,
+						query_over_query(query_of_union(queries), rte->eref->aliasname));
 	return true;
 }
 
