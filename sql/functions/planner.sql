@@ -46,6 +46,11 @@ CREATE OR REPLACE FUNCTION pando.shard_ctid(ctids tid[], shards int) RETURNS tid
 	LANGUAGE sql IMMUTABLE PARALLEL SAFE
 	AS 'SELECT pg_catalog.array_agg(pando.shard_ctid(t, shards)) FROM pg_catalog.unnest(ctids) t';
 
+-- The Oid of the partition that a shard's row is of, on the node that asks: which of them is for its table, by the ids of
+-- the tables' first shards.
+CREATE OR REPLACE FUNCTION pando.row_tableoid(tableoid oid, tables bigint[], oids oid[]) RETURNS oid
+	LANGUAGE c STABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'row_tableoid';
+
 -- How many times the rows that are wanted tasks offer to be locked; see executor/lock_rows.c.
 CREATE OR REPLACE FUNCTION pando.lock_reach() RETURNS bigint
 	LANGUAGE c STABLE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'lock_reach';

@@ -34,8 +34,8 @@ TABLES = {
     'ls': {'id': INT, 'x': INT, 't': TEXT}, 'v_barrier': {'k': INT, 'id': INT, 'x': INT}, 'v_over': {'k': INT, 'x': INT, 't': TEXT},
     'v_behind': {'id': INT, 'x': INT},
     # Partitioned, and partitions of them alone.
-    'pa': {'k': INT, 'id': INT, 'x': INT, 't': TEXT}, 'pa_1': {'k': INT, 'id': INT, 'x': INT, 't': TEXT}, 'pl': {'k': INT, 'x': INT, 't': TEXT},
-    'pl_y': {'k': INT, 'x': INT, 't': TEXT}, 'ph': {'k': INT, 'id': INT, 'x': INT}, 'ps': {'id': INT, 'x': INT}, 'pr': {'id': INT, 'x': INT, 't': TEXT}}
+    'pa': {'k': INT, 'id': INT, 'x': INT, 't': TEXT, '({}.tableoid)::regclass::text': TEXT}, 'pa_1': {'k': INT, 'id': INT, 'x': INT, 't': TEXT}, 'pl': {'k': INT, 'x': INT, 't': TEXT},
+    'pl_y': {'k': INT, 'x': INT, 't': TEXT}, 'ph': {'k': INT, 'id': INT, 'x': INT, "({}.tableoid = 'ph_1'::regclass)::int": INT}, 'ps': {'id': INT, 'x': INT}, 'pr': {'id': INT, 'x': INT, 't': TEXT, '({}.tableoid)::regclass::text': TEXT}}
 # Of which rows as a whole are used.
 ROWS = ['a', 'b', 'c', 'e', 'f', 'd', 's1', 's2', 'r', 'r2', 'l', 'm', 'g', 'ls', 'tree', 'pa', 'pa_1', 'pl', 'ph', 'ps', 'pr']
 

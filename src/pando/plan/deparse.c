@@ -663,9 +663,9 @@ shell_mutator(Node *node, QuirkContext *context)
 		Var *var = (Var *) node;
 		RangeTblEntry *rte = rte_of_var(var, context->levels);
 
-		if (var->varattno == TableOidAttributeNumber && rte->inh &&
-			has_subclass(rte->relid))
-			refuse("tableoid of a partitioned table");
+		if (var->varattno == TableOidAttributeNumber &&
+			rte->relkind == RELKIND_PARTITIONED_TABLE)
+			elog(ERROR, "a partition's tableoid was left in the query");
 		if (var->varattno == TableOidAttributeNumber)
 			return (Node *) makeConst(OIDOID, -1, InvalidOid, sizeof(Oid),
 									  ObjectIdGetDatum(rte->relid), false, true);

@@ -7,7 +7,9 @@
 #include "access/transam.h"
 #include "access/xact.h"
 #include "catalog/namespace.h"
+#include "catalog/pg_class.h"
 #include "catalog/pg_collation.h"
+#include "catalog/pg_inherits.h"
 #include "catalog/pg_type.h"
 #include "common/string.h"
 #include "fmgr.h"
@@ -15,6 +17,7 @@
 #include "nodes/nodeFuncs.h"
 #include "parser/parse_func.h"
 #include "storage/itemptr.h"
+#include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
@@ -27,6 +30,7 @@
 
 PG_FUNCTION_INFO_V1(row_place);
 PG_FUNCTION_INFO_V1(row_ctid);
+PG_FUNCTION_INFO_V1(row_tableoid);
 PG_FUNCTION_INFO_V1(shard_ctid);
 
 static Oid
@@ -36,8 +40,9 @@ function_oid(const char *name, int nargs, const Oid *types)
 						  nargs, types, false);
 }
 
-/* Functions of tableoid, ctid and maybe xmin. */
+/* Functions of tableoid, ctid and maybe xmin; of tableoid and a list. */
 static const Oid system_types[] = {OIDOID, TIDOID, XIDOID};
+static const Oid tableoid_types[] = {OIDOID, INT8ARRAYOID, OIDARRAYOID};
 
 static Node *
 call_for_row(const char *name, int nargs, Oid type, Oid collation, Index varno,
@@ -80,6 +85,44 @@ shard_ctid_call(Node *value, int nshards)
 								 InvalidOid, COERCE_EXPLICIT_CALL);
 }
 
+/* An array of what is known of the partitions. */
+static Node *
+array_const(Oid array_type, Oid type, int16 size, char align, Datum *values, int count)
+{
+	return (Node *) makeConst(
+		array_type, -1, InvalidOid, -1,
+		PointerGetDatum(construct_array(values, count, type, size, true, align)), false,
+		false);
+}
+
+Node *
+row_tableoid_call(Index varno, Index levels_up, Oid parent)
+{
+	List *partitions = find_all_inheritors(parent, NoLock, NULL);
+	Datum *tables = palloc(list_length(partitions) * sizeof(Datum));
+	Datum *oids = palloc(list_length(partitions) * sizeof(Datum));
+	int count = 0;
+
+	foreach_oid(relid, partitions)
+	{
+		const DistTable *table = dist_table(relid);
+
+		/* A partitioned one has no rows. */
+		if (table == NULL || get_rel_relkind(relid) == RELKIND_PARTITIONED_TABLE)
+			continue;
+		tables[count] = Int64GetDatum(table->shards[0].id);
+		oids[count++] = ObjectIdGetDatum(relid);
+	}
+	return (Node *) makeFuncExpr(
+		function_oid("row_tableoid", lengthof(tableoid_types), tableoid_types), OIDOID,
+		list_make3(
+			makeVar(varno, TableOidAttributeNumber, OIDOID, -1, InvalidOid, levels_up),
+			array_const(INT8ARRAYOID, INT8OID, sizeof(int64), TYPALIGN_DOUBLE, tables,
+						count),
+			array_const(OIDARRAYOID, OIDOID, sizeof(Oid), TYPALIGN_INT, oids, count)),
+		InvalidOid, InvalidOid, COERCE_EXPLICIT_CALL);
+}
+
 /* System columns of one item; a client may call it with anything. */
 static bool
 are_of_one_row(List *arguments)
@@ -88,6 +131,8 @@ are_of_one_row(List *arguments)
 
 	foreach_ptr (Var, var, arguments)
 	{
+		if (IsA(var, Const) && var != first)
+			continue;
 		if (!IsA(var, Var) || var->varattno >= 0 || var->varno != first->varno ||
 			var->varlevelsup != first->varlevelsup)
 			return false;
@@ -96,25 +141,26 @@ are_of_one_row(List *arguments)
 }
 
 static bool
-calls(Node *node, const char *name, int nargs)
+calls(Node *node, const char *name, int nargs, const Oid *types)
 {
 	FuncExpr *call = (FuncExpr *) node;
 
 	return node != NULL && IsA(node, FuncExpr) && call->funcid >= FirstNormalObjectId &&
 		   list_length(call->args) == nargs && are_of_one_row(call->args) &&
-		   call->funcid == function_oid(name, nargs, system_types);
+		   call->funcid == function_oid(name, nargs, types);
 }
 
 bool
 is_row_place(Node *node)
 {
-	return calls(node, "row_place", 3);
+	return calls(node, "row_place", 3, system_types);
 }
 
 bool
 is_shard_call(Node *node)
 {
-	return is_row_place(node) || calls(node, "row_ctid", 2);
+	return is_row_place(node) || calls(node, "row_ctid", 2, system_types) ||
+		   calls(node, "row_tableoid", 3, tableoid_types);
 }
 
 const Var *
@@ -158,6 +204,7 @@ typedef struct LastShard
 	int64 id;
 	int index;
 	int nshards;
+	int64 first; /* shard of the table */
 } LastShard;
 
 static const LastShard *
@@ -184,7 +231,8 @@ shard_of_row(FunctionCallInfo fcinfo, Oid relid)
 	*last = (LastShard){.relid = relid,
 						.id = shard->id,
 						.index = shard->index,
-						.nshards = table->nshards};
+						.nshards = table->nshards,
+						.first = table->shards[0].id};
 	return last;
 }
 
@@ -230,6 +278,42 @@ row_ctid(PG_FUNCTION_ARGS)
 								  shard->nshards)));
 	return tid_datum(block * shard->nshards + shard->index,
 					 ItemPointerGetOffsetNumberNoCheck(tid));
+}
+
+/* The elements of an array without NULLs. */
+static void *
+elements(ArrayType *array, int *count)
+{
+	if (ARR_NDIM(array) > 1 || ARR_HASNULL(array))
+		ereport(ERROR, (errcode(ERRCODE_ARRAY_SUBSCRIPT_ERROR),
+						errmsg("a list of tables has one dimension and no NULL")));
+	*count = ArrayGetNItems(ARR_NDIM(array), ARR_DIMS(array));
+	return ARR_DATA_PTR(array);
+}
+
+/*
+ * pando.row_tableoid(tableoid, tables, oids): which of the Oids is for the table, known
+ * by the id of its first shard, whose shard this is.
+ */
+Datum
+row_tableoid(PG_FUNCTION_ARGS)
+{
+	const LastShard *shard = shard_of_row(fcinfo, PG_GETARG_OID(0));
+	int ntables;
+	int noids;
+	const int64 *tables = elements(PG_GETARG_ARRAYTYPE_P(1), &ntables);
+	const Oid *oids = elements(PG_GETARG_ARRAYTYPE_P(2), &noids);
+
+	for (int i = 0; i < Min(ntables, noids); i++)
+	{
+		if (tables[i] == shard->first)
+			PG_RETURN_OID(oids[i]);
+	}
+	ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+					errmsg("shard " INT64_FORMAT
+						   " is of a partition that came while the statement ran",
+						   shard->id),
+					errhint("Try again.")));
 }
 
 /* pando.shard_ctid(tid, shards): the ctid in its shard of what row_ctid() gave. */

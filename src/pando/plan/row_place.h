@@ -23,12 +23,18 @@ extern bool is_row_place(Node *node);
  */
 extern Node *row_ctid_call(Index varno, Index levels_up);
 
+/*
+ * pando.row_tableoid(tableoid, tables, oids): the Oid, here, of the shell of the
+ * partition whose shard has the row. Tables go by the ids of their first shards.
+ */
+extern Node *row_tableoid_call(Index varno, Index levels_up, Oid parent);
+
 /* pando.shard_ctid(): back to the ctid in the shard, of a ctid or an array of them. */
 extern Node *shard_ctid_call(Node *value, int nshards);
 
 /*
- * Is it a call for a row's place or ctid? The system columns that it is given are the
- * shard's, not the shell table's, and it is evaluated on the shard.
+ * Is it a call for a row's place, ctid or tableoid? The system columns that it is given
+ * are the shard's, not the shell table's, and it is evaluated on the shard.
  */
 extern bool is_shard_call(Node *node);
 

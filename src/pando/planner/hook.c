@@ -398,8 +398,8 @@ plan_statement(Query *query, const char *source, int cursor_options, ParamListIn
 {
 	if (found.samples)
 		query = query_without_samples_of_rows(query);
-	if (found.ctids)
-		query = query_with_row_ctids(query);
+	if (found.places)
+		query = query_with_row_places(query);
 	return plan_found(query, source, cursor_options, params, found, true);
 }
 

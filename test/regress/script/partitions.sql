@@ -63,6 +63,59 @@ SELECT pr.t, r.name FROM pr JOIN ref r USING (id) ORDER BY id;
 SELECT t, count(*) FROM ps GROUP BY t ORDER BY t;
 SELECT * FROM ps1 ORDER BY id;
 
+-- Which partition a row is of.
+SELECT tableoid::regclass, count(*), sum(v) FROM p GROUP BY tableoid ORDER BY sum(v);
+SELECT tableoid::regclass, tableoid = 'p_2024'::regclass, v FROM p WHERE k = 7 ORDER BY d;
+SELECT count(*) FROM p WHERE tableoid = 'p_2025'::regclass;
+SELECT count(*) FROM p WHERE tableoid IN ('p_2025'::regclass, 'p_2026_a'::regclass);
+SELECT count(*) FROM p WHERE tableoid::regclass::text ~ '2026';
+SELECT count(*) FROM p WHERE tableoid = 'p_2026'::regclass;
+SELECT count(*) FROM p WHERE k = 8 AND tableoid <> 'p_2026_a'::regclass;
+SELECT count(DISTINCT tableoid), min(tableoid) = max(tableoid) FROM p_2026;
+SELECT tableoid::regclass FROM p_2025 LIMIT 1;
+SELECT a.v, a.tableoid::regclass, b.tableoid::regclass FROM p a JOIN p b ON a.k = b.k AND a.v + 80 = b.v WHERE a.tableoid <> b.tableoid ORDER BY 1;
+SELECT o.k, p.tableoid::regclass, p FROM owner o LEFT JOIN p ON p.k = o.k AND p.v < 20 WHERE o.k < 25 ORDER BY 1;
+SELECT o.t, (SELECT string_agg(tableoid::regclass::text, ' ' ORDER BY v) FROM p WHERE p.k = o.k) FROM owner o WHERE o.k IN (4, 14) ORDER BY 1;
+SELECT o.k, q.n FROM owner o, LATERAL (SELECT count(*) AS n FROM h WHERE h.n = o.k AND h.tableoid = 'h1'::regclass) q WHERE o.k < 8 ORDER BY 1;
+SELECT tableoid::regclass, count(*) OVER (PARTITION BY tableoid), id FROM h ORDER BY id LIMIT 7;
+SELECT DISTINCT tableoid::regclass FROM h ORDER BY 1;
+SELECT h.tableoid::regclass, pr.tableoid::regclass, count(*) FROM h JOIN pr ON h.n = pr.id GROUP BY h.tableoid, pr.tableoid ORDER BY 3;
+SELECT tableoid::regclass, * FROM pr ORDER BY id LIMIT 3;
+SELECT tableoid::regclass, count(*) FROM ps GROUP BY tableoid ORDER BY 2;
+SELECT tableoid::regclass, id FROM h WHERE id < 4 ORDER BY id FOR UPDATE;
+SELECT tableoid::regclass, id FROM h ORDER BY n, id LIMIT 4 FOR UPDATE;
+SELECT tableoid::regclass FROM h WHERE id = 3 UNION ALL SELECT tableoid::regclass FROM ps WHERE id < 2;
+WITH q AS MATERIALIZED (SELECT tableoid AS part, n FROM h) SELECT part::regclass, sum(n) FROM q GROUP BY part ORDER BY 2;
+SELECT count(*) FROM ONLY p WHERE tableoid = 'p'::regclass;
+SELECT ctid IS NULL, tableoid::regclass, xmin IS NULL, k FROM p WHERE v < 4 ORDER BY v;
+CREATE VIEW parts AS SELECT tableoid AS part, * FROM h;
+SELECT part::regclass, count(*) FROM parts WHERE n < 4 GROUP BY part ORDER BY 2;
+DROP VIEW parts;
+PREPARE of_part(regclass) AS SELECT count(*) FROM p WHERE tableoid = $1;
+EXECUTE of_part('p_2024');
+EXECUTE of_part('p_rest');
+SET plan_cache_mode = force_generic_plan;
+EXECUTE of_part('p_2024');
+EXECUTE of_part('p_rest');
+PREPARE of_row(int) AS SELECT tableoid::regclass, v FROM p WHERE k = $1 ORDER BY v;
+EXECUTE of_row(3);
+EXECUTE of_row(4);
+RESET plan_cache_mode;
+DEALLOCATE ALL;
+BEGIN;
+INSERT INTO h VALUES (101, 'ret', 3), (102, 'ret', 4) RETURNING id, tableoid::regclass \g |sort
+INSERT INTO p (k, d, v) SELECT k, d + 1000, v + 2000 FROM p WHERE v < 5 RETURNING v, tableoid::regclass \g |sort
+INSERT INTO pr VALUES (3, 'again') ON CONFLICT (id) DO UPDATE SET t = pr.tableoid = 'pr1'::regclass RETURNING *, tableoid::regclass;
+UPDATE h SET n = n + 1 WHERE tableoid = 'h0'::regclass AND id < 20 RETURNING id, tableoid::regclass \g |sort
+UPDATE h SET w = h.tableoid::regclass::text || pr.tableoid::regclass FROM pr WHERE pr.id = h.n AND h.id < 9 RETURNING h.* \g |sort
+UPDATE pr SET t = tableoid::regclass WHERE id = 4 RETURNING tableoid::regclass, *;
+DELETE FROM p WHERE tableoid = 'p_2026_a'::regclass AND k = 3;
+DELETE FROM ps WHERE tableoid = 'ps2'::regclass AND id = 1 RETURNING tableoid::regclass, id;
+MERGE INTO h USING generate_series(1, 60) l ON h.id = l WHEN MATCHED AND h.tableoid = 'h1'::regclass THEN UPDATE SET w = 'in h1' WHEN NOT MATCHED AND l < 54 THEN INSERT VALUES (l, 'new', l);
+SELECT tableoid::regclass, * FROM h ORDER BY id;
+SELECT tableoid::regclass, count(*), sum(v) FROM p GROUP BY tableoid ORDER BY sum(v);
+ROLLBACK;
+
 -- Rows come.
 INSERT INTO p VALUES (1, '2024-05-05', 'a', 1001), (2, '2025-05-05', 'b', 1002), (3, '2026-05-05', 'a', 1003), (4, '2030-01-01', 'q', 1004);
 INSERT INTO p (k, d, v) SELECT k, d + 1000, v + 2000 FROM p WHERE v < 50;

@@ -667,6 +667,9 @@ redirected(Cutting *cutting, Cut *cut, Var *var)
 
 	if (var->varattno == InvalidAttrNumber)
 		return whole_row(cutting, cut, var);
+	if (var->varattno == TableOidAttributeNumber && rte->rtekind == RTE_RELATION &&
+		rte->relkind == RELKIND_PARTITIONED_TABLE)
+		elog(ERROR, "a partition's tableoid was left in the query");
 	if (var->varattno == TableOidAttributeNumber && rte->rtekind == RTE_RELATION)
 		return where_present(cutting, cut, var->varno,
 							 (Node *) makeConst(OIDOID, -1, InvalidOid, sizeof(Oid),

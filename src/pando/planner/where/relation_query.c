@@ -39,6 +39,8 @@ call_inside(Node *call)
 	call = copyObject(call);
 	foreach_ptr (Var, column, ((FuncExpr *) call)->args)
 	{
+		if (!IsA(column, Var))
+			continue;
 		column->varno = column->varnosyn = 1;
 		column->varlevelsup = 0;
 	}

@@ -5,9 +5,7 @@
 #include "pando/compat/compat.h"
 
 #include "access/htup_details.h"
-#include "access/sysattr.h"
 #include "access/transam.h"
-#include "catalog/pg_class.h"
 #include "catalog/pg_language.h"
 #include "catalog/pg_proc.h"
 #include "nodes/nodeFuncs.h"
@@ -55,21 +53,6 @@ sample_argument_is_for_here(Node *argument)
 	return has_rows_walker(argument, NULL) || sample_argument_varies(argument);
 }
 
-/* A partition's shard has another Oid on each node, and none is the partition's. */
-static void
-refuse_tableoid(const RangeTblEntry *rte)
-{
-	if (rte->relkind == RELKIND_PARTITIONED_TABLE && rte->inh &&
-		bms_is_member(TableOidAttributeNumber - FirstLowInvalidHeapAttributeNumber,
-					  rte->selectedCols))
-		ereport(
-			ERROR,
-			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-			 errmsg("tableoid of distributed partitioned table \"%s\" is not supported",
-					get_rel_name(rte->relid)),
-			 errhint("Ask for the rows of each partition by itself.")));
-}
-
 static void
 look_at_relation(const RangeTblEntry *rte, bool target, DistRelations *found)
 {
@@ -89,9 +72,8 @@ look_at_relation(const RangeTblEntry *rte, bool target, DistRelations *found)
 		found->modified = true;
 		found->fires_here |= table->fires_here != 0;
 	}
-	refuse_tableoid(rte);
-	if (table->nshards > 1 && relation_ctid_is_used(rte))
-		found->ctids = true;
+	if (relation_place_is_used(rte, table))
+		found->places = true;
 	if (rte->tablesample != NULL && sample_is_for_here(rte))
 		found->samples = true;
 }

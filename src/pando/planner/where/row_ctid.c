@@ -1,5 +1,5 @@
 /*
- * row_ctid.c: a ctid names one row of a distributed table.
+ * row_ctid.c: a ctid names one row of a distributed table, a tableoid its partition.
  *
  * Each shard numbers its rows by itself, so that rows of several shards have the same
  * ctid. To the client and to all that a statement does with it a ctid is what
@@ -19,10 +19,16 @@
  *
  *     ctid IN (SELECT c ...)  ->  (pando.row_ctid(tableoid, ctid), ctid) IN
  *                                 (SELECT c, pando.shard_ctid(c, shards) ...)
+ *
+ * The tableoid of a partitioned table's row is that of the partition's shell on this
+ * node: pando.row_tableoid() finds it on the shard, in a list that the call has with it.
+ * So it is a value like others on whichever node. Of any other table it is one value,
+ * known here.
  */
 #include "pando/compat/compat.h"
 
 #include "access/sysattr.h"
+#include "catalog/pg_class.h"
 #include "catalog/pg_operator.h"
 #include "catalog/pg_type.h"
 #include "nodes/makefuncs.h"
@@ -47,7 +53,8 @@ typedef struct Rows
 {
 	Index varno;
 	Index depth; /* levels between */
-	int nshards;
+	int nshards; /* 1: the ctid is the shard's */
+	Oid parent;	 /* the partitioned table; 0: the tableoid is one */
 } Rows;
 
 static bool
@@ -57,19 +64,67 @@ has_ctid(const Bitmapset *columns)
 		SelfItemPointerAttributeNumber - FirstLowInvalidHeapAttributeNumber, columns);
 }
 
+static bool
+has_oid(const Bitmapset *columns)
+{
+	return bms_is_member(TableOidAttributeNumber - FirstLowInvalidHeapAttributeNumber,
+						 columns);
+}
+
+static bool
+has_tableoid(const RangeTblEntry *rte)
+{
+	return rte->relkind == RELKIND_PARTITIONED_TABLE && has_oid(rte->selectedCols);
+}
+
 bool
 relation_ctid_is_used(const RangeTblEntry *rte)
 {
 	return has_ctid(rte->selectedCols);
 }
 
+bool
+relation_place_is_used(const RangeTblEntry *rte, const DistTable *table)
+{
+	return (table->nshards > 1 && relation_ctid_is_used(rte)) || has_tableoid(rte);
+}
+
 static bool
-is_ctid(Node *node, const Rows *rows)
+is_column(Node *node, const Rows *rows, AttrNumber number)
 {
 	const Var *var = (const Var *) node;
 
-	return IsA(node, Var) && var->varattno == SelfItemPointerAttributeNumber &&
-		   var->varno == rows->varno && var->varlevelsup == rows->depth;
+	return IsA(node, Var) && var->varattno == number && var->varno == rows->varno &&
+		   var->varlevelsup == rows->depth;
+}
+
+static bool
+is_ctid(Node *node, const Rows *rows)
+{
+	return rows->nshards > 1 && is_column(node, rows, SelfItemPointerAttributeNumber);
+}
+
+static bool
+is_tableoid(Node *node, const Rows *rows)
+{
+	return OidIsValid(rows->parent) && is_column(node, rows, TableOidAttributeNumber);
+}
+
+/* 'partition'::regclass as an Oid, which shards can compare; NULL: the node is none. */
+static Node *
+named_oid(Node *node, const Rows *rows)
+{
+	const RelabelType *cast = (const RelabelType *) node;
+	const Const *name;
+
+	if (!OidIsValid(rows->parent) || !IsA(node, RelabelType) ||
+		cast->resulttype != OIDOID || !IsA(cast->arg, Const))
+		return NULL;
+	name = (const Const *) cast->arg;
+	if (name->consttype != REGCLASSOID || name->constisnull)
+		return NULL;
+	return (Node *) makeConst(OIDOID, -1, InvalidOid, sizeof(Oid), name->constvalue,
+							  false, true);
 }
 
 /* Can the value of a comparison be evaluated once more, in plain text? */
@@ -166,7 +221,7 @@ test_place_too(SubLink *sublink, const Rows *rows)
 }
 
 static Node *
-ctid_mutator(Node *node, Rows *rows)
+place_mutator(Node *node, Rows *rows)
 {
 	Node *result;
 	Node *test;
@@ -175,23 +230,28 @@ ctid_mutator(Node *node, Rows *rows)
 		return node;
 	if (is_ctid(node, rows))
 		return row_ctid_call(rows->varno, rows->depth);
+	if (is_tableoid(node, rows))
+		return row_tableoid_call(rows->varno, rows->depth, rows->parent);
+	result = named_oid(node, rows);
+	if (result != NULL)
+		return result;
 	if (IsA(node, Query))
 	{
 		rows->depth++;
-		result = (Node *) query_tree_mutator((Query *) node, ctid_mutator, rows,
+		result = (Node *) query_tree_mutator((Query *) node, place_mutator, rows,
 											 QTW_IGNORE_JOINALIASES);
 		rows->depth--;
 		return result;
 	}
 	test = test_in_shard(node, rows);
-	result = expression_tree_mutator(node, ctid_mutator, rows);
+	result = expression_tree_mutator(node, place_mutator, rows);
 	if (is_found_by(node, rows))
 		test_place_too((SubLink *) result, rows);
 	return test == NULL ? result
 						: (Node *) makeBoolExpr(AND_EXPR, list_make2(result, test), -1);
 }
 
-/* The table in a subquery, with those filters alone that look for a ctid. */
+/* The table in a subquery, with those filters alone that look for a row's place. */
 static Query *
 table_in_subquery(Query *level, Index varno)
 {
@@ -203,33 +263,35 @@ table_in_subquery(Query *level, Index varno)
 		Bitmapset *columns = NULL;
 
 		pull_varattnos(qual, 1, &columns);
-		if (has_ctid(columns))
+		if (has_ctid(columns) || has_oid(columns))
 			kept = lappend(kept, qual);
 	}
 	query->jointree->quals = quals_as_node(kept);
 	return query;
 }
 
-/* A table of the level, if it has rows of the same ctid in several shards. */
+/* A table of the level, if its shards' system columns aren't the table's. */
 static void
-give_row_ctids(Query *level, Index varno)
+give_row_places(Query *level, Index varno)
 {
 	const RangeTblEntry *rte = rt_fetch(varno, level->rtable);
 	const DistTable *table;
 	Rows rows = {.varno = varno};
 
-	if (rte->rtekind != RTE_RELATION || !relation_ctid_is_used(rte))
+	if (rte->rtekind != RTE_RELATION)
 		return;
 	table = dist_table(rte->relid);
-	if (table == NULL || table->nshards < 2)
+	if (table == NULL || !relation_place_is_used(rte, table))
 		return;
 	rows.nshards = table->nshards;
+	if (has_tableoid(rte))
+		rows.parent = rte->relid;
 	if (varno != (Index) level->resultRelation && get_parse_rowmark(level, varno) == NULL)
 	{
 		level = table_in_subquery(level, varno);
 		rows.varno = 1;
 	}
-	query_tree_mutator(level, ctid_mutator, &rows,
+	query_tree_mutator(level, place_mutator, &rows,
 					   QTW_DONT_COPY_QUERY | QTW_IGNORE_JOINALIASES);
 }
 
@@ -239,13 +301,13 @@ give_in_level(Query *level, void *context)
 	int ntables = list_length(level->rtable);
 
 	for (int varno = 1; varno <= ntables; varno++)
-		give_row_ctids(level, varno);
+		give_row_places(level, varno);
 	level_join_columns_refresh(level);
 	return false;
 }
 
 Query *
-query_with_row_ctids(Query *query)
+query_with_row_places(Query *query)
 {
 	query = query_without_join_columns(query);
 	(void) query_each_level_inner_first(query, give_in_level, NULL);

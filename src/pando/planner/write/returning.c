@@ -112,16 +112,6 @@ returning_split(Query *write, const char *name, CommonTableExpr **cte, Index up)
 	returning = (List *) expression_with_shell_oids(
 		(Node *) query_with_rows_written_out(write)->returningList, write);
 	returning = (List *) carried_columns((Node *) returning, &returned);
-	/* As a column it would be computed here again. */
-	foreach_ptr (Var, var, returned.exprs)
-	{
-		if (IsA(var, Var) && var->varattno == TableOidAttributeNumber)
-			ereport(ERROR,
-					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-					 errmsg("RETURNING tableoid of table \"%s\", which has children, "
-							"is not supported in a change of a distributed table",
-							get_rel_name(rt_fetch(var->varno, write->rtable)->relid))));
-	}
 	write->returningList = columns_of(returned.exprs);
 	write->canSetTag = false;
 	*cte = makeNode(CommonTableExpr);
