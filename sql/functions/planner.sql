@@ -33,6 +33,10 @@ CREATE OR REPLACE FUNCTION pando.refuse_second_row(number bigint) RETURNS boolea
 CREATE OR REPLACE FUNCTION pando.refuse_second_change(number bigint) RETURNS boolean
 	LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'refuse_second_change';
 
+-- Does a row stay in its shard with that other value of the distribution column?
+CREATE OR REPLACE FUNCTION pando.same_shard("table" regclass, before "any", after "any") RETURNS boolean
+	LANGUAGE c STABLE PARALLEL SAFE AS 'MODULE_PATHNAME', 'same_shard';
+
 -- Where a row of a shard is: what is to be locked travels as this. Called on the shard's node.
 CREATE OR REPLACE FUNCTION pando.row_place(tableoid oid, ctid tid, xmin xid) RETURNS text
 	LANGUAGE c STABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'row_place';

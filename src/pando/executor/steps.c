@@ -28,6 +28,7 @@ typedef struct StepsScan
 {
 	CustomScanState css;
 	bool done;
+	List *kept;	   /* EphemeralNamedRelation of each step */
 	List *queries; /* QueryDesc *, of steps that EXPLAIN ANALYZE will show */
 } StepsScan;
 
@@ -58,6 +59,9 @@ add_name(QueryEnvironment *environment, const List *step)
 {
 	EphemeralNamedRelation relation = palloc0(sizeof(EphemeralNamedRelationData));
 
+	/* A step that has steps itself ends late where EXPLAIN ANALYZE will show it. */
+	if (get_ENR(environment, step_name(step)) != NULL)
+		unregister_ENR(environment, step_name(step));
 	relation->md.name = pstrdup(step_name(step));
 	relation->md.tupdesc = ExecCleanTypeFromTL(step_plan(step)->planTree->targetlist);
 	relation->md.enrtype = ENR_NAMED_TUPLESTORE;
@@ -66,9 +70,9 @@ add_name(QueryEnvironment *environment, const List *step)
 }
 
 static Tuplestorestate *
-kept_rows(const EState *estate, const List *step)
+kept_rows(EphemeralNamedRelation relation)
 {
-	return get_ENR(estate->es_queryEnv, step_name(step))->reldata;
+	return relation->reldata;
 }
 
 static void
@@ -89,14 +93,14 @@ steps_start(QueryDesc *query, int eflags)
  */
 
 static void
-run_step(StepsScan *scan, const List *step)
+run_step(StepsScan *scan, const List *step, EphemeralNamedRelation rows)
 {
 	EState *estate = scan->css.ss.ps.state;
 	DestReceiver *dest = CreateDestReceiver(DestTuplestore);
 	QueryDesc *query;
 
-	SetTuplestoreDestReceiverParams(dest, kept_rows(estate, step), estate->es_query_cxt,
-									false, NULL, NULL);
+	SetTuplestoreDestReceiverParams(dest, kept_rows(rows), estate->es_query_cxt, false,
+									NULL, NULL);
 	query = subplan_query(estate, step_plan(step),
 						  step_plan(step)->planTree->targetlist ? dest : None_Receiver,
 						  estate->es_instrument, 0);
@@ -130,9 +134,11 @@ run_steps(StepsScan *scan)
 {
 	EState *estate = scan->css.ss.ps.state;
 	MemoryContext old = MemoryContextSwitchTo(estate->es_query_cxt);
+	ListCell *step;
+	ListCell *rows;
 
-	foreach_ptr (List, step, steps_of(scan->css.ss.ps.plan))
-		run_step(scan, step);
+	forboth(step, steps_of(scan->css.ss.ps.plan), rows, scan->kept)
+		run_step(scan, lfirst(step), lfirst(rows));
 	see_changes(estate);
 	MemoryContextSwitchTo(old);
 }
@@ -144,6 +150,10 @@ run_steps(StepsScan *scan)
 static void
 begin(CustomScanState *node, EState *estate, int eflags)
 {
+	StepsScan *scan = (StepsScan *) node;
+
+	foreach_ptr (List, step, steps_of(node->ss.ps.plan))
+		scan->kept = lappend(scan->kept, get_ENR(estate->es_queryEnv, step_name(step)));
 	outerPlanState(node) = ExecInitNode(outerPlan(node->ss.ps.plan), estate, eflags);
 }
 
@@ -168,10 +178,11 @@ end(CustomScanState *node)
 	ExecEndNode(outerPlanState(node));
 	foreach_ptr (QueryDesc, query, scan->queries)
 		subplan_query_end(query);
-	foreach_ptr (List, step, steps_of(node->ss.ps.plan))
+	foreach_ptr (EphemeralNamedRelationData, rows, scan->kept)
 	{
-		tuplestore_end(kept_rows(node->ss.ps.state, step));
-		unregister_ENR(environment, step_name(step));
+		tuplestore_end(kept_rows(rows));
+		if (get_ENR(environment, rows->md.name) == rows)
+			unregister_ENR(environment, rows->md.name);
 	}
 }
 

@@ -22,6 +22,7 @@ PG_FUNCTION_INFO_V1(shard_name);
 PG_FUNCTION_INFO_V1(column_to_column_name);
 PG_FUNCTION_INFO_V1(column_name_to_column);
 PG_FUNCTION_INFO_V1(get_shard_id_for_distribution_column);
+PG_FUNCTION_INFO_V1(same_shard);
 PG_FUNCTION_INFO_V1(distributed_tables_colocated);
 PG_FUNCTION_INFO_V1(get_colocated_table_array);
 PG_FUNCTION_INFO_V1(get_colocated_shard_array);
@@ -106,6 +107,29 @@ get_shard_id_for_distribution_column(PG_FUNCTION_ARGS)
 	type = any_argument(fcinfo, 1, &value);
 	value = key_value(table, value, type);
 	PG_RETURN_INT64(table->shards[shard_index_of_value(table, value)].id);
+}
+
+/* pando.same_shard(table, value, value) */
+Datum
+same_shard(PG_FUNCTION_ARGS)
+{
+	const DistTable *table;
+
+	if (PG_ARGISNULL(0))
+		PG_RETURN_NULL();
+	table = dist_table_require(PG_GETARG_OID(0));
+	if (table->kind != TABLE_HASH)
+		PG_RETURN_BOOL(true);
+	for (int i = 1; i <= 2; i++)
+	{
+		if (get_fn_expr_argtype(fcinfo->flinfo, i) != table->key_type)
+			ereport(ERROR, (errcode(ERRCODE_DATATYPE_MISMATCH),
+							errmsg("not a value of the distribution column's type")));
+		if (PG_ARGISNULL(i))
+			PG_RETURN_BOOL(PG_ARGISNULL(1) && PG_ARGISNULL(2));
+	}
+	PG_RETURN_BOOL(shard_index_of_value(table, PG_GETARG_DATUM(1)) ==
+				   shard_index_of_value(table, PG_GETARG_DATUM(2)));
 }
 
 /* ------------------------------------------------------------------------------------

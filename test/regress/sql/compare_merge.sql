@@ -125,7 +125,6 @@ ROLLBACK;
 \set SHOW_CONTEXT never
 MERGE INTO w USING (VALUES (3, 1), (3, 2)) s (k, d) ON w.k = s.k WHEN MATCHED THEN UPDATE SET d = s.d;
 MERGE INTO w USING (VALUES (3, 1), (3, 2)) s (k, d) ON w.k = s.k AND w.k = 3 WHEN MATCHED THEN DELETE;
-MERGE INTO w USING (VALUES (3, 1)) s (k, d) ON w.k = s.k WHEN MATCHED THEN UPDATE SET k = s.k + 1;
 
 -- What EXPLAIN shows: one task, all of them, or steps.
 CREATE FUNCTION public.merge_plan(options text, statement text) RETURNS SETOF text LANGUAGE plpgsql AS $$

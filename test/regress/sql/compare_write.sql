@@ -323,7 +323,7 @@ SET search_path = dist, public;
 UPDATE r SET x = a.id FROM a WHERE a.k = r.id;
 
 -- A refused change leaves nothing to the statement after it.
-UPDATE a SET k = (SELECT max(x) FROM e);
+UPDATE a SET k = (SELECT max(x) FROM e) RETURNING ctid;
 SELECT count(*) FROM regexp_split_to_table('a b', ' ');
 
 -- Through views, ON CONFLICT too.

@@ -51,7 +51,8 @@ SELECT v, 1 AS one FROM t WHERE k = 7;
 SELECT v, 2 AS one FROM t WHERE k = 8;
 UPDATE t SET k = 7 WHERE k = 7;
 UPDATE t SET k = 8 WHERE k = 8;
-UPDATE t SET k = 9 WHERE k = 8;
+UPDATE t SET k = 900 WHERE k = 8;
+UPDATE t SET k = 8 WHERE k = 900;
 
 -- It follows what is done to the table.
 ALTER TABLE t RENAME COLUMN v TO w;

@@ -85,7 +85,6 @@ EXPLAIN (COSTS off) INSERT INTO t (k, v) VALUES (:key_here, 1) ON CONFLICT (k) D
 -- Constants: the plan is made for the shard at once.
 UPDATE t SET v = 1 WHERE k = 1 RETURNING *;
 UPDATE t SET v = 2, k = 1 WHERE k = 1 RETURNING *;
-UPDATE t SET k = 2 WHERE k = 1;
 UPDATE t SET g = 2 WHERE k = 1;
 DELETE FROM t WHERE k = 1 AND v = 1;
 INSERT INTO t (k, v) VALUES (1, 3) ON CONFLICT ON CONSTRAINT t_pkey DO NOTHING RETURNING v;

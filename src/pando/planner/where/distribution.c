@@ -690,6 +690,18 @@ level_attach_expressions(Level *level, Place *place)
 	return place;
 }
 
+/* An assignment to a part of a column that has become an expression: no text says it. */
+static bool
+assigns_part_walker(Node *node, void *context)
+{
+	if (node == NULL || IsA(node, Query))
+		return false;
+	return IsA(node, FieldStore) ||
+		   (IsA(node, SubscriptingRef) &&
+			((SubscriptingRef *) node)->refassgnexpr != NULL) ||
+		   expression_tree_walker(node, assigns_part_walker, context);
+}
+
 static Output *
 analyse_select(Level *level)
 {
@@ -699,6 +711,8 @@ analyse_select(Level *level)
 	const char *gathering;
 
 	place = level_attach_expressions(level, place);
+	if (assigns_part_walker((Node *) query->targetList, NULL))
+		place = place_coordinator("an assignment to a part of a column");
 	result = output_at(place);
 	if (place->kind == PLACE_ANYWHERE)
 	{

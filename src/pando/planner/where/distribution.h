@@ -45,4 +45,11 @@ extern Distribution distribution_of_query(Query *query);
 /* Does the distribution name shards (not only reference tables)? */
 extern bool distribution_has_shards(const Distribution *distribution);
 
+/*
+ * While an UPDATE of that table is planned, none of whose rows gets a value of the
+ * distribution column that belongs to another shard. Returns what to set back.
+ */
+extern Oid rows_stay_in(Oid relid);
+extern bool rows_are_known_to_stay(Oid relid);
+
 #endif

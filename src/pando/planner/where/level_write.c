@@ -13,10 +13,28 @@
 #include "pando/catalog/partition.h"
 #include "pando/metadata/table.h"
 #include "pando/planner/query/equality.h"
+#include "pando/planner/where/distribution.h"
 #include "pando/planner/where/hazard.h"
 #include "pando/planner/where/key_value.h"
 #include "pando/planner/where/level.h"
 #include "pando/planner/where/place.h"
+
+static Oid stay_in = InvalidOid;
+
+Oid
+rows_stay_in(Oid relid)
+{
+	Oid before = stay_in;
+
+	stay_in = relid;
+	return before;
+}
+
+bool
+rows_are_known_to_stay(Oid relid)
+{
+	return OidIsValid(relid) && relid == stay_in;
+}
 
 /* An assignment to the distribution column that may change a row's shard group. */
 static bool
@@ -24,7 +42,7 @@ moves_rows(Query *query, const DistTable *target, Place *place)
 {
 	ListCell *cell;
 
-	if (!AttributeNumberIsValid(target->key))
+	if (!AttributeNumberIsValid(target->key) || rows_are_known_to_stay(target->relid))
 		return false;
 	foreach (cell, query->targetList)
 	{

@@ -32,6 +32,7 @@
 #include "optimizer/clauses.h"
 #include "optimizer/optimizer.h"
 #include "parser/parse_func.h"
+#include "parser/parse_oper.h"
 #include "parser/parsetree.h"
 #include "rewrite/rewriteManip.h"
 #include "utils/fmgroids.h"
@@ -50,6 +51,7 @@
 #include "pando/planner/where/hazard.h"
 #include "pando/planner/query/join_tree.h"
 #include "pando/planner/query/level_fields.h"
+#include "pando/planner/write/row_identity.h"
 #include "pando/planner/write/write.h"
 
 typedef struct Computing
@@ -60,6 +62,7 @@ typedef struct Computing
 	Carried rows;	  /* what the source needs of the rows that are found */
 	List *outputs;	  /* of the source: expressions over those */
 	List *subselects; /* SubLink *, of SET (...) = (SELECT ...) */
+	LockClauseStrength lock;
 } Computing;
 
 /* The source's column with the value of an expression of the statement's own level. */
@@ -77,86 +80,14 @@ source_column(Computing *computing, Node *expr)
  * Which row is changed.
  */
 
-static Node *
-is_equal(Var *column, Var *value)
-{
-	Oid equal = lookup_type_cache(column->vartype, TYPECACHE_EQ_OPR)->eq_opr;
-
-	return (Node *) make_opclause(equal, BOOLOID, false, (Expr *) column, (Expr *) value,
-								  InvalidOid, column->varcollid);
-}
-
-List *
-primary_key(Oid relid)
-{
-	Relation relation = table_open(relid, NoLock);
-	Oid index;
-	List *columns = NIL;
-
-	RelationGetIndexList(relation);
-	index = relation->rd_pkindex;
-	if (OidIsValid(index))
-	{
-		Relation key = index_open(index, AccessShareLock);
-
-		for (int i = 0; i < IndexRelationGetNumberOfKeyAttributes(key); i++)
-			columns = lappend_int(columns, key->rd_index->indkey.values[i]);
-		index_close(key, AccessShareLock);
-	}
-	table_close(relation, NoLock);
-	return columns;
-}
-
-/* The row has the primary key that the source gives. */
 static List *
-same_key(Computing *computing, Oid relid)
+same_row(Computing *computing, const DistTable *target)
 {
-	List *quals = NIL;
+	List *values = NIL;
 
-	foreach_int(number, primary_key(relid))
-	{
-		Oid type;
-		int32 typmod;
-		Oid collation;
-		Var *column;
-
-		get_atttypetypmodcoll(relid, number, &type, &typmod, &collation);
-		column = makeVar(computing->target, number, type, typmod, collation, 0);
-		quals =
-			lappend(quals, is_equal(column, source_column(computing, (Node *) column)));
-	}
-	return quals;
-}
-
-/*
- * It has the ctid, for which PostgreSQL can look in each shard. Partitions number their
- * rows each by itself: among theirs the row's place says which it is.
- */
-static List *
-same_ctid(Computing *computing, int nshards)
-{
-	Node *row = row_ctid_call(computing->target, 0);
-	Node *given = (Node *) source_column(computing, row);
-	Expr *ctid = (Expr *) makeVar(computing->target, SelfItemPointerAttributeNumber,
-								  TIDOID, -1, InvalidOid, 0);
-
-	List *quals = list_make2(make_opclause(TIDEqualOperator, BOOLOID, false, (Expr *) row,
-										   (Expr *) given, InvalidOid, InvalidOid),
-							 make_opclause(TIDEqualOperator, BOOLOID, false, ctid,
-										   (Expr *) shard_ctid_call(given, nshards),
-										   InvalidOid, InvalidOid));
-
-	if (rt_fetch(computing->target, computing->query->rtable)->relkind ==
-		RELKIND_PARTITIONED_TABLE)
-	{
-		Node *place = row_place_call(computing->target);
-
-		quals = lappend(quals,
-						make_opclause(TextEqualOperator, BOOLOID, false, (Expr *) place,
-									  (Expr *) source_column(computing, place),
-									  InvalidOid, DEFAULT_COLLATION_OID));
-	}
-	return quals;
+	foreach_ptr (Node, expr, row_identity(target, computing->target))
+		values = lappend(values, source_column(computing, expr));
+	return row_is(target, computing->target, values);
 }
 
 /* ------------------------------------------------------------------------------------
@@ -170,6 +101,12 @@ move_below(RangeTblEntry *rte, int depth, void *by)
 	rte->ctelevelsup += *(int *) by;
 }
 
+LockClauseStrength
+lock_of_change(const Query *query)
+{
+	return query->commandType == CMD_UPDATE ? LCS_FORNOKEYUPDATE : LCS_FORUPDATE;
+}
+
 /* The rows to change, which are locked. */
 static Query *
 rows_to_change(Computing *computing)
@@ -180,7 +117,7 @@ rows_to_change(Computing *computing)
 	int by = computing->subselects != NIL ? 2 : 1;
 
 	mark->rti = computing->target;
-	mark->strength = rows->commandType == CMD_UPDATE ? LCS_FORNOKEYUPDATE : LCS_FORUPDATE;
+	mark->strength = computing->lock;
 	mark->waitPolicy = LockWaitBlock;
 	rte->rellockmode = RowShareLock;
 	level_become_select(rows);
@@ -397,11 +334,7 @@ current_of_walker(Node *node, void *context)
 							expression_tree_walker(node, current_of_walker, context));
 }
 
-/*
- * What WHERE says of the row alone, whether it is computed once or twice: it tells the
- * shard group, and an index may serve it.
- */
-static List *
+List *
 repeatable_quals(Query *query)
 {
 	List *quals = NIL;
@@ -444,8 +377,7 @@ why_not(Query *query, const DistTable *target)
 	return NULL;
 }
 
-/* Keys that the rows to change are known to have. */
-static List *
+List *
 keys_of_rows(Query *query)
 {
 	Query rows = *query;
@@ -463,6 +395,7 @@ change_computed_here(Query *query, const DistTable *target, const char **why)
 	Computing computing = {.query = query_without_join_columns(query),
 						   .target = query->resultRelation,
 						   .source = list_length(query->rtable) + 1,
+						   .lock = lock_of_change(query),
 						   .rows = {.varno = 1}};
 	Carried returned = {.varno = computing.source, .kept = computing.target};
 	Query *change;
@@ -470,9 +403,6 @@ change_computed_here(Query *query, const DistTable *target, const char **why)
 	List *quals;
 
 	query = computing.query;
-	if (query->commandType == CMD_UPDATE)
-		refuse_key_change(target, query->targetList, query->resultRelation, 0,
-						  keys_of_rows(query));
 	*why = why_not(query, target);
 	if (*why != NULL)
 		return NULL;
@@ -488,9 +418,7 @@ change_computed_here(Query *query, const DistTable *target, const char **why)
 	/* They come first, as the columns that RETURNING has been given. */
 	foreach_ptr (Node, expr, returned.exprs)
 		source_column(&computing, expr);
-	quals = table_has_copies(target) ? same_key(&computing, target->relid)
-									 : same_ctid(&computing, target->nshards);
-	quals = list_concat(quals, repeatable_quals(query));
+	quals = list_concat(same_row(&computing, target), repeatable_quals(query));
 	change->targetList = assignments(&computing, target);
 
 	source = broadcast_of_query(source_query(&computing), "source");
@@ -508,23 +436,45 @@ change_computed_here(Query *query, const DistTable *target, const char **why)
 }
 
 Query *
-rows_of_change(Query *query, const DistTable *target, List *exprs)
+rows_of_change(Query *query, const DistTable *target, LockClauseStrength lock,
+			   List *exprs, const char **why)
 {
 	Computing computing = {.query = query,
 						   .target = query->resultRelation,
 						   .source = list_length(query->rtable) + 1,
+						   .lock = lock,
 						   .rows = {.varno = 1}};
-	const char *why = why_not(query, target);
 
-	if (why != NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("this change of table \"%s\", whose triggers fire for each "
-						"row, is not supported yet",
-						get_rel_name(target->relid)),
-				 errdetail("%s.", why)));
+	*why = why_not(query, target);
+	if (*why != NULL)
+		return NULL;
 	find_subselects(&computing);
 	foreach_ptr (Node, expr, exprs)
 		(void) source_column(&computing, expr);
 	return source_query(&computing);
+}
+
+bool
+rows_come_once(const Query *query)
+{
+	return list_length(query->jointree->fromlist) == 1 &&
+		   IsA(linitial(query->jointree->fromlist), RangeTblRef);
+}
+
+Query *
+rows_taken_once(Query *rows, List *identity)
+{
+	rows = query_over_query(rows, "rows");
+	foreach_int(column, identity)
+	{
+		TargetEntry *entry = list_nth(rows->targetList, column - 1);
+		SortGroupClause *clause = makeNode(SortGroupClause);
+
+		clause->tleSortGroupRef = entry->ressortgroupref = column;
+		get_sort_group_operators(exprType((Node *) entry->expr), true, true, false,
+								 &clause->sortop, &clause->eqop, NULL, &clause->hashable);
+		rows->distinctClause = lappend(rows->distinctClause, clause);
+	}
+	rows->hasDistinctOn = true;
+	return rows;
 }

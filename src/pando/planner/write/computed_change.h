@@ -14,19 +14,36 @@
  * The change with all that is to be computed in one FROM item: a query that gives the
  * rows to change, which it locks, and their new values. Its rows are to be read first;
  * the item becomes a read of them. NULL where that can't be had, and *why then says why,
- * in words for a user. Raises an error if the distribution column would change.
+ * in words for a user. An assignment to the distribution column is taken for one that
+ * doesn't change it.
  */
 extern Query *change_computed_here(Query *query, const DistTable *target,
 								   const char **why);
 
+/* How PostgreSQL locks a row that the UPDATE, of no key column, or DELETE changes. */
+extern LockClauseStrength lock_of_change(const Query *query);
+
 /*
  * A query that gives the rows which the UPDATE or DELETE, one without columns of joins,
  * is about, and locks them: for each what these expressions of the statement's level are.
- * Raises an error if it can't be had.
+ * NULL where that can't be had, and *why then says why.
  */
-extern Query *rows_of_change(Query *query, const DistTable *target, List *exprs);
+extern Query *rows_of_change(Query *query, const DistTable *target,
+							 LockClauseStrength lock, List *exprs, const char **why);
 
-/* Attribute numbers of the primary key, in a list; NIL: there is none. */
-extern List *primary_key(Oid relid);
+/* Does each row to change come once, as there is nothing that it is joined with? */
+extern bool rows_come_once(const Query *query);
+
+/* Of those rows the first one of each identity, which is in these columns. */
+extern Query *rows_taken_once(Query *rows, List *identity);
+
+/*
+ * What WHERE says of the row alone, whether it is computed once or twice: it tells the
+ * shard group, and an index may serve it.
+ */
+extern List *repeatable_quals(Query *query);
+
+/* Keys that the rows to change are known to have. */
+extern List *keys_of_rows(Query *query);
 
 #endif

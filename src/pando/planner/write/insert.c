@@ -284,8 +284,7 @@ check_on_shard(Query *query, const DistTable *target)
 						"supported yet",
 						get_rel_name(target->relid))));
 	if (conflict)
-		refuse_key_change(target, conflict->onConflictSet, query->resultRelation,
-						  conflict->exclRelIndex, NIL);
+		refuse_key_change(query, target, NIL);
 }
 
 static ShardChoice

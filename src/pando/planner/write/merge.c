@@ -48,6 +48,7 @@
 #include "pando/planner/where/distribution.h"
 #include "pando/planner/write/computed_change.h"
 #include "pando/planner/write/merge.h"
+#include "pando/planner/write/row_identity.h"
 #include "pando/planner/write/steps.h"
 #include "pando/planner/write/triggered.h"
 #include "pando/planner/write/write.h"
@@ -243,30 +244,11 @@ add_values(Merge *merge, Query *query, List *actions, bool matched, int column_o
  * The rows that match.
  */
 
-/* Expressions for the row's identity, over the target. Each partition numbers its rows
- * by itself. */
 static List *
 identity_of_row(const Merge *merge)
 {
-	List *exprs = NIL;
+	List *exprs = row_identity(merge->table, merge->target);
 
-	if (!table_has_copies(merge->table))
-	{
-		exprs = list_make1(row_ctid_call(merge->target, 0));
-		if (get_rel_relkind(merge->table->relid) == RELKIND_PARTITIONED_TABLE)
-			exprs = lappend(exprs, row_place_call(merge->target));
-		return exprs;
-	}
-	foreach_int(number, primary_key(merge->table->relid))
-	{
-		Oid type;
-		int32 typmod;
-		Oid collation;
-
-		get_atttypetypmodcoll(merge->table->relid, number, &type, &typmod, &collation);
-		exprs =
-			lappend(exprs, makeVar(merge->target, number, type, typmod, collation, 0));
-	}
 	if (exprs == NIL)
 		refuse(merge, "The table has several copies and no primary key");
 	return exprs;
@@ -430,39 +412,15 @@ refuse_second_change(PG_FUNCTION_ARGS)
  * Changes.
  */
 
-static Node *
-is_same(Node *a, Node *b)
-{
-	Oid equal = lookup_type_cache(exprType(a), TYPECACHE_EQ_OPR)->eq_opr;
-
-	return (Node *) make_opclause(equal, BOOLOID, false, (Expr *) a, (Expr *) b,
-								  InvalidOid, exprCollation(a));
-}
-
 /* The target's row is the one that the step's row names. */
 static List *
 same_row(const Merge *merge, Query *rows)
 {
-	List *quals = NIL;
-	int column = 2;
+	List *values = NIL;
 
-	foreach_ptr (Node, expr, identity_of_row(merge))
-	{
-		Node *given = (Node *) column_of(2, rows, column++);
-
-		ChangeVarNodes(expr, merge->target, 1, 0);
-		quals = lappend(quals, is_same(expr, given));
-	}
-	if (!table_has_copies(merge->table))
-	{
-		Node *given = (Node *) column_of(2, rows, 2);
-		Node *ctid = (Node *) makeVar(1, SelfItemPointerAttributeNumber, TIDOID, -1,
-									  InvalidOid, 0);
-
-		quals =
-			lappend(quals, is_same(ctid, shard_ctid_call(given, merge->table->nshards)));
-	}
-	return quals;
+	for (int i = 0; i < merge->nidentity; i++)
+		values = lappend(values, column_of(2, rows, i + 2));
+	return row_is(merge->table, 1, values);
 }
 
 /* Values that can't differ in anything if they are equal. */
@@ -475,7 +433,7 @@ is_plain_type(Oid type)
 
 /* An assignment of what the distribution column has already. */
 static bool
-keeps_key(const Merge *merge, const TargetEntry *entry)
+action_keeps_key(const Merge *merge, const TargetEntry *entry)
 {
 	const DistTable *table = merge->table;
 	Equalities *equalities = equalities_create();
@@ -505,7 +463,7 @@ assignments(const Merge *merge, const MergeAction *action, Query *rows, List *co
 	{
 		TargetEntry *entry = flatCopyTargetEntry(lfirst(cell));
 
-		if (action->commandType == CMD_UPDATE && keeps_key(merge, entry))
+		if (action->commandType == CMD_UPDATE && action_keeps_key(merge, entry))
 			entry->expr = (Expr *) makeVar(1, entry->resno, merge->table->key_type,
 										   merge->table->key_typmod,
 										   merge->table->key_collation, 0);

@@ -3,8 +3,7 @@
  *
  * An UPDATE or DELETE is sent whole where each of the target's rows finds all that it is
  * compared with in its own shard group: that is distribution_of_query()'s verdict on the
- * statement. A row never changes its shard: an assignment to the distribution column is
- * refused unless it can't change the value.
+ * statement. What may move rows to other shards is key_change.c's.
  *
  * A table whose rows exist more than once (reference tables) gets the same statement on
  * every copy, so that nothing in it may come out differently there: no volatile
@@ -42,6 +41,7 @@
 #include "pando/planner/where/point.h"
 #include "pando/planner/where/result_scope.h"
 #include "pando/planner/write/computed_change.h"
+#include "pando/planner/write/key_change.h"
 #include "pando/planner/write/may_run_here.h"
 #include "pando/planner/write/merge.h"
 #include "pando/planner/write/triggered.h"
@@ -55,8 +55,8 @@ table_has_copies(const DistTable *table)
 }
 
 static bool
-keeps_key(const TargetEntry *tle, const DistTable *target, int target_relation,
-		  int conflict_relation, List *keys)
+assignment_keeps_key(const TargetEntry *tle, const Query *query, const DistTable *target,
+					 List *keys)
 {
 	Node *expr = equality_strip((Node *) tle->expr);
 
@@ -66,32 +66,42 @@ keeps_key(const TargetEntry *tle, const DistTable *target, int target_relation,
 
 		/* In a conflict the existing row has the same key: a unique index includes it. */
 		return var->varlevelsup == 0 && var->varattno == target->key &&
-			   (var->varno == target_relation ||
-				(conflict_relation > 0 && var->varno == conflict_relation));
+			   (var->varno == query->resultRelation ||
+				(query->onConflict != NULL &&
+				 var->varno == query->onConflict->exclRelIndex));
 	}
 	return list_length(keys) == 1 && equal(expr, equality_strip(linitial(keys)));
 }
 
-void
-refuse_key_change(const DistTable *target, List *assignments, int target_relation,
-				  int conflict_relation, List *keys)
+bool
+keeps_key(const Query *query, const DistTable *target, List *keys)
 {
+	List *assignments =
+		query->onConflict ? query->onConflict->onConflictSet : query->targetList;
+
 	if (target->key == InvalidAttrNumber)
-		return;
+		return true;
 	foreach_ptr (TargetEntry, tle, assignments)
 	{
-		if (tle->resjunk || tle->resno != target->key ||
-			keeps_key(tle, target, target_relation, conflict_relation, keys))
-			continue;
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("modifying the distribution column \"%s\" of table \"%s\" is not "
-						"supported yet",
-						get_attname(target->relid, target->key, false),
-						get_rel_name(target->relid)),
-				 errdetail("The row would move to another shard."),
-				 errhint("Delete the row and insert it with the other value.")));
+		if (!tle->resjunk && tle->resno == target->key)
+			return assignment_keeps_key(tle, query, target, keys);
 	}
+	return true;
+}
+
+void
+refuse_key_change(const Query *query, const DistTable *target, List *keys)
+{
+	if (keeps_key(query, target, keys))
+		return;
+	ereport(ERROR,
+			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+			 errmsg("modifying the distribution column \"%s\" of table \"%s\" is not "
+					"supported yet",
+					get_attname(target->relid, target->key, false),
+					get_rel_name(target->relid)),
+			 errdetail("The row would move to another shard."),
+			 errhint("Delete the row and insert it with the other value.")));
 }
 
 static bool
@@ -346,10 +356,6 @@ change_fragment(Query *given, Query *query, const DistTable *target)
 					? change
 					: change_after_computing(given, query, target, &distribution);
 	}
-	if (query->commandType == CMD_UPDATE)
-		refuse_key_change(target, query->targetList, query->resultRelation, 0,
-						  distribution.pruned ? distribution.keys : NIL);
-
 	query = query_that_refuses_several_sources(query, target);
 	fragment = fragment_from_query(query, &distribution);
 	fragment->anchor = target->relid;
@@ -398,6 +404,8 @@ plan_write(Query *query, int cursor_options, ParamListInfo params)
 	bare = query_without_target_policies(given);
 	if (change_fires_here(bare, target))
 		return plan_triggered(given, bare, target, cursor_options, params);
+	if (key_may_change(bare, target))
+		return plan_key_change(given, bare, target, cursor_options, params);
 	if (query->commandType != CMD_INSERT)
 		fragment = change_fragment(given, bare, target);
 	else

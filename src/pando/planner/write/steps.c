@@ -39,6 +39,7 @@
 #include "pando/planner/fragment/planning.h"
 #include "pando/planner/query/query_shape.h"
 #include "pando/planner/where/relation_query.h"
+#include "pando/planner/where/distribution.h"
 #include "pando/planner/write/returning.h"
 #include "pando/planner/write/steps.h"
 #include "pando/planner/write/table_change.h"
@@ -481,9 +482,19 @@ make_steps(Steps *steps)
 static PlannedStmt *
 plan_step(Step *step, ParamListInfo params)
 {
-	/* A plan that runs within another one's can't be parallel. */
-	PlannedStmt *stmt = plan_any_query(copyObject(step->query), 0, params);
+	Oid outer = rows_stay_in(step->keeps_shard ? write_target(step->query) : InvalidOid);
+	PlannedStmt *stmt;
 
+	PG_TRY();
+	{
+		/* A plan that runs within another one's can't be parallel. */
+		stmt = plan_any_query(copyObject(step->query), 0, params);
+	}
+	PG_FINALLY();
+	{
+		rows_stay_in(outer);
+	}
+	PG_END_TRY();
 	foreach_ptr (RangeTblEntry, rte, step->reads)
 		rte->enrtuples = stmt->planTree->plan_rows;
 	return stmt;

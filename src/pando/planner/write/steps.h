@@ -16,8 +16,9 @@ typedef struct Step
 {
 	char *name;
 	Query *query;
-	List *reads; /* RangeTblEntry *, of its kept rows */
-	bool counts; /* its rows are those that the statement returns */
+	List *reads;	  /* RangeTblEntry *, of its kept rows */
+	bool counts;	  /* its rows are those that the statement returns */
+	bool keeps_shard; /* an UPDATE of the distribution column that moves no row */
 } Step;
 
 /* An item of FROM for steps after it, and for the main query: the step's kept rows. */

@@ -59,6 +59,7 @@
 #include "pando/planner/where/distribution.h"
 #include "pando/planner/where/relations.h"
 #include "pando/planner/write/computed_change.h"
+#include "pando/planner/write/row_identity.h"
 #include "pando/planner/write/triggered.h"
 #include "pando/planner/write/write.h"
 
@@ -194,26 +195,6 @@ typedef struct Triggered
 	List *returning;
 } Triggered;
 
-/* Several rows of FROM may match one of the target, of which the first one counts. */
-static void
-take_rows_once(Triggered *triggered, List *identity)
-{
-	Query *rows = query_over_query(triggered->rows, "rows");
-
-	foreach_int(column, identity)
-	{
-		TargetEntry *entry = list_nth(rows->targetList, column - 1);
-		SortGroupClause *clause = makeNode(SortGroupClause);
-
-		clause->tleSortGroupRef = entry->ressortgroupref = column;
-		get_sort_group_operators(exprType((Node *) entry->expr), true, true, false,
-								 &clause->sortop, &clause->eqop, NULL, &clause->hashable);
-		rows->distinctClause = lappend(rows->distinctClause, clause);
-	}
-	rows->hasDistinctOn = true;
-	triggered->rows = rows;
-}
-
 static AttrNumber
 add_output(List **outputs, Node *expr)
 {
@@ -229,6 +210,7 @@ find_rows_to_change(Triggered *triggered, Query *given)
 	Carried returned = {.varno = OUTER_VAR, .kept = varno};
 	List *outputs = NIL;
 	List *identity = NIL;
+	const char *why;
 
 	if (query->commandType == CMD_UPDATE)
 		foreach_ptr (TargetEntry, entry, query->targetList)
@@ -265,10 +247,17 @@ find_rows_to_change(Triggered *triggered, Query *given)
 	query->returningList = NIL;
 	rt_fetch(varno, query->rtable)->securityQuals =
 		copyObject(rt_fetch(given->resultRelation, given->rtable)->securityQuals);
-	triggered->rows = rows_of_change(query, triggered->target, returned.exprs);
-	if (list_length(query->jointree->fromlist) > 1 ||
-		!IsA(linitial(query->jointree->fromlist), RangeTblRef))
-		take_rows_once(triggered, identity);
+	triggered->rows = rows_of_change(query, triggered->target, lock_of_change(query),
+									 returned.exprs, &why);
+	if (triggered->rows == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("this change of table \"%s\", whose triggers fire for each "
+						"row, is not supported yet",
+						get_rel_name(triggered->target->relid)),
+				 errdetail("%s.", why)));
+	if (!rows_come_once(query))
+		triggered->rows = rows_taken_once(triggered->rows, identity);
 }
 
 /* ------------------------------------------------------------------------------------
@@ -575,7 +564,7 @@ plan_triggered(Query *given, Query *query, const DistTable *target, int cursor_o
 	bool reads;
 
 	if (query->commandType == CMD_UPDATE)
-		refuse_key_change(target, query->targetList, query->resultRelation, 0, NIL);
+		refuse_key_change(query, target, NIL);
 	check(&triggered);
 	triggered.relation = table_open(target->relid, NoLock);
 	find_rows(&triggered, given);

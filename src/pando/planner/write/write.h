@@ -78,12 +78,13 @@ extern bool can_stand_on_shards(Query *query, const DistTable *target,
 extern bool table_has_copies(const DistTable *table);
 
 /*
- * Raises an error if one of the assignments (a target list) changes the distribution
- * column. `conflict_relation` is the range table index of EXCLUDED or 0; keys: the values
- * that the statement's rows are known to have, or NIL.
+ * Does no assignment of the UPDATE, or of ON CONFLICT DO UPDATE, change the distribution
+ * column? keys: the values that its rows are known to have, or NIL.
  */
-extern void refuse_key_change(const DistTable *target, List *assignments,
-							  int target_relation, int conflict_relation, List *keys);
+extern bool keeps_key(const Query *query, const DistTable *target, List *keys);
+
+/* Raises an error unless that is so. */
+extern void refuse_key_change(const Query *query, const DistTable *target, List *keys);
 
 /* Raises an error if the text of a write to copies could give them different rows. */
 extern void refuse_varying_copies(const DistTable *target, Query *query);

@@ -1,0 +1,99 @@
+/*
+ * row_identity.c: which row of a table it is, as values.
+ */
+#include "pando/compat/compat.h"
+
+#include "access/genam.h"
+#include "access/sysattr.h"
+#include "access/table.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_operator_d.h"
+#include "catalog/pg_type.h"
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/optimizer.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+#include "utils/typcache.h"
+
+#include "pando/plan/row_place.h"
+#include "pando/planner/write/row_identity.h"
+#include "pando/planner/write/write.h"
+
+List *
+primary_key(Oid relid)
+{
+	Relation relation = table_open(relid, NoLock);
+	Oid index;
+	List *columns = NIL;
+
+	RelationGetIndexList(relation);
+	index = relation->rd_pkindex;
+	if (OidIsValid(index))
+	{
+		Relation key = index_open(index, AccessShareLock);
+
+		for (int i = 0; i < IndexRelationGetNumberOfKeyAttributes(key); i++)
+			columns = lappend_int(columns, key->rd_index->indkey.values[i]);
+		index_close(key, AccessShareLock);
+	}
+	table_close(relation, NoLock);
+	return columns;
+}
+
+Var *
+var_of_attribute(Index varno, Oid relid, AttrNumber number)
+{
+	Oid type;
+	int32 typmod;
+	Oid collation;
+
+	get_atttypetypmodcoll(relid, number, &type, &typmod, &collation);
+	return makeVar(varno, number, type, typmod, collation, 0);
+}
+
+List *
+row_identity(const DistTable *table, Index varno)
+{
+	List *exprs = NIL;
+
+	if (!table_has_copies(table))
+	{
+		exprs = list_make1(row_ctid_call(varno, 0));
+		if (get_rel_relkind(table->relid) == RELKIND_PARTITIONED_TABLE)
+			exprs = lappend(exprs, row_place_call(varno));
+		return exprs;
+	}
+	foreach_int(number, primary_key(table->relid)) exprs =
+		lappend(exprs, var_of_attribute(varno, table->relid, number));
+	return exprs;
+}
+
+static Node *
+is_same(Node *a, Node *b)
+{
+	Oid equal = lookup_type_cache(exprType(a), TYPECACHE_EQ_OPR)->eq_opr;
+	OpExpr *test = (OpExpr *) make_opclause(equal, BOOLOID, false, (Expr *) a, (Expr *) b,
+											InvalidOid, exprCollation(a));
+
+	set_opfuncid(test);
+	return (Node *) test;
+}
+
+List *
+row_is(const DistTable *table, Index varno, List *values)
+{
+	List *quals = NIL;
+	ListCell *expr;
+	ListCell *value;
+
+	forboth(expr, row_identity(table, varno), value, values) quals =
+		lappend(quals, is_same(lfirst(expr), lfirst(value)));
+	/* PostgreSQL can look for this one in each shard. */
+	if (!table_has_copies(table))
+		quals =
+			lappend(quals, is_same((Node *) makeVar(varno, SelfItemPointerAttributeNumber,
+													TIDOID, -1, InvalidOid, 0),
+								   shard_ctid_call(linitial(values), table->nshards)));
+	return quals;
+}

@@ -1,0 +1,31 @@
+/*
+ * row_identity.h: which row of a table it is, as values that are read first and then name
+ * the row to be changed.
+ *
+ * It is the row's ctid among the rows of all shards, and of partitions, which number
+ * their rows each by itself, the place as well: the row is locked, so that it stays where
+ * it is. A row of which there are several copies has its primary key.
+ *
+ * Internal to the planner module.
+ */
+#ifndef PANDO_PLANNER_ROW_IDENTITY_H
+#define PANDO_PLANNER_ROW_IDENTITY_H
+
+#include "pando/compat/compat.h"
+#include "nodes/parsenodes.h"
+#include "pando/metadata/table.h"
+
+/* Attribute numbers of the primary key, in a list; NIL: there is none. */
+extern List *primary_key(Oid relid);
+
+/* The column of the relation at that number of a range table. */
+extern Var *var_of_attribute(Index varno, Oid relid, AttrNumber number);
+
+/* Expressions over the table, which is at that number of a range table; NIL: its rows
+ * have no identity. */
+extern List *row_identity(const DistTable *table, Index varno);
+
+/* Conditions: the row of the table is the one that these values name, in that order. */
+extern List *row_is(const DistTable *table, Index varno, List *values);
+
+#endif

@@ -1,0 +1,58 @@
+-- UPDATE of the distribution column: the row moves, as one does between partitions. The same as
+-- in plain tables.
+\setenv PGDATABASE :DBNAME
+\! sh "$PG_ABS_SRCDIR/twice.sh" key_change
+
+SET search_path = twice;
+SET client_min_messages = warning;
+CREATE FUNCTION tasks(statement text) RETURNS SETOF text LANGUAGE plpgsql AS $$
+DECLARE line text;
+BEGIN
+	FOR line IN EXECUTE 'EXPLAIN (COSTS off) ' || statement LOOP
+		IF line ~ 'Task Count|Step ' THEN RETURN NEXT trim(line); END IF;
+	END LOOP;
+END $$;
+-- Each row is in the shard of its value.
+SELECT 'a' AS t, count(*) FROM run_command_on_shards('a', $$SELECT count(*) FROM %s WHERE get_shard_id_for_distribution_column('twice.a', k) <> split_part('%s', '_', 2)::int$$) WHERE result <> '0'
+UNION ALL SELECT 'odd', count(*) FROM run_command_on_shards('odd', $$SELECT count(*) FROM %s WHERE get_shard_id_for_distribution_column('twice.odd', k) <> split_part('%s', '_', 2)::int$$) WHERE result <> '0'
+UNION ALL SELECT 'p', count(*) FROM run_command_on_shards('p', $$SELECT count(*) FROM %s WHERE get_shard_id_for_distribution_column('twice.p', k) <> split_part('%s', '_', 2)::int$$) WHERE result <> '0';
+
+-- Only the shards that can have the rows take part, and nothing more than before where the value can't change.
+SELECT tasks('UPDATE a SET k = 5 WHERE k = 5');
+SELECT tasks('UPDATE a SET k = k, v = 3 WHERE id = 5');
+SELECT tasks('UPDATE a SET k = a.k FROM b WHERE a.k = b.k');
+SELECT tasks('UPDATE a SET k = b.k FROM b WHERE a.k = b.k');
+SELECT tasks('UPDATE a SET k = 6 WHERE k = 5');
+SELECT tasks('UPDATE a SET k = 6 WHERE id = 5');
+
+-- The right to UPDATE is enough, that to DELETE or INSERT no part of it.
+CREATE ROLE mover;
+GRANT USAGE ON SCHEMA twice TO mover;
+GRANT UPDATE (k, v), SELECT (k, id) ON a TO mover;
+GRANT UPDATE (v) ON b TO mover;
+SET ROLE mover;
+UPDATE a SET k = 1 WHERE id = 70 RETURNING k;
+UPDATE a SET k = 2 WHERE id = 70 RETURNING k;
+UPDATE a SET k = 2 WHERE id = 70 RETURNING v;
+UPDATE a SET k = 2, w = '' WHERE id = 70;
+UPDATE a SET k = 2 WHERE v = 1;
+UPDATE b SET k = 2;
+RESET ROLE;
+SELECT k, id, v FROM a WHERE id = 70;
+DROP OWNED BY mover;
+DROP ROLE mover;
+
+-- What is refused.
+CREATE TABLE parent (k int, id int, PRIMARY KEY (k, id));
+CREATE TABLE child (k int, id int, CONSTRAINT cascading FOREIGN KEY (k, id) REFERENCES parent ON DELETE CASCADE);
+SELECT create_distributed_table('parent', 'k', shard_count => 4), create_distributed_table('child', 'k', colocate_with => 'parent');
+INSERT INTO parent VALUES (1, 1), (2, 2);
+INSERT INTO child VALUES (1, 1);
+UPDATE parent SET k = 3 WHERE id = 1;
+UPDATE parent SET k = k WHERE id = 1;
+UPDATE child SET k = 2, id = 2;
+\set VERBOSITY terse
+UPDATE child SET k = 3;
+\set VERBOSITY default
+SELECT * FROM child;
+UPDATE child SET k = 3 RETURNING ctid;
