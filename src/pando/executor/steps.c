@@ -7,6 +7,9 @@
  * after it and of the main query, which are plain Named Tuplestore Scans, find them
  * there. They look when they start, subplans before the node itself, so that the names
  * are put there when the statement starts, by a hook.
+ *
+ * AFTER triggers that a step has to fire go into the statement's queue, and are fired
+ * when the statement ends.
  */
 #include "pando/compat/compat.h"
 
@@ -103,7 +106,7 @@ run_step(StepsScan *scan, const List *step, EphemeralNamedRelation rows)
 									NULL, NULL);
 	query = subplan_query(estate, step_plan(step),
 						  step_plan(step)->planTree->targetlist ? dest : None_Receiver,
-						  estate->es_instrument, 0);
+						  estate->es_instrument, EXEC_FLAG_SKIP_TRIGGERS);
 	subplan_query_run(query);
 	if (boolVal(lsecond(step)))
 		estate->es_processed += query->estate->es_processed;

@@ -12,9 +12,10 @@
  * The copy knows no indexes, and its triggers are those that are to fire here: foreign
  * keys' own, and those that the shards have, are disabled in it.
  *
- * PostgreSQL defers no triggers of foreign tables. Where a table has deferrable ones, its
- * AFTER ROW triggers go into the queue as those of an ordinary table, by a second copy of
- * the descriptor, with rows that are kept until then (kept_rows.c).
+ * PostgreSQL defers no triggers of foreign tables. Where a table has deferrable ones, or
+ * the change is a step of a statement, its AFTER ROW triggers go into the queue as those
+ * of an ordinary table, by a second copy of the descriptor, with rows that are kept until
+ * then (kept_rows.c).
  *
  * Of a partitioned table PostgreSQL is shown each partition so, and "Citus Read First"
  * says which of them a row is in: its own triggers fire. An INSERT finds the partitions
@@ -540,6 +541,32 @@ show_leaf(TriggersScan *scan, ResultRelInfo *leaf)
 	MemoryContextSwitchTo(old);
 }
 
+/* In a step of a statement triggers fire later, from the statement's queue. */
+static bool
+fires_later(const EState *estate, const Relation shell)
+{
+	const TriggerDesc *triggers = shell->trigdesc;
+
+	if ((estate->es_top_eflags & EXEC_FLAG_SKIP_TRIGGERS) == 0)
+		return false;
+	for (int i = 0; triggers != NULL && i < triggers->numtriggers; i++)
+	{
+		const Trigger *trigger = &triggers->triggers[i];
+
+		if (TRIGGER_FOR_ROW(trigger->tgtype) && TRIGGER_FOR_AFTER(trigger->tgtype) &&
+			!goes_into_queue(trigger))
+			ereport(ERROR,
+					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+					 errmsg("this change of table \"%s\" in a statement with several "
+							"changes is not supported yet",
+							RelationGetRelationName(shell)),
+					 errdetail("Its trigger \"%s\" fires for each row and has "
+							   "transition tables.",
+							   trigger->tgname)));
+	}
+	return true;
+}
+
 /* PostgreSQL finds triggers' rows of partitions in their own descriptors alone. */
 static Target *
 show_as_foreign(TriggersScan *scan, EState *estate, Index position, bool partitions)
@@ -550,7 +577,8 @@ show_as_foreign(TriggersScan *scan, EState *estate, Index position, bool partiti
 	target->scan = scan;
 	target->position = position;
 	target->shell = ExecGetRangeTableRelation(estate, position);
-	has_queue = partitions || may_defer(target->shell);
+	has_queue =
+		partitions || fires_later(estate, target->shell) || may_defer(target->shell);
 	estate->es_relations[position - 1] = foreign_copy(target->shell, has_queue);
 	if (has_queue)
 		target->queue = make_queue(target, estate);

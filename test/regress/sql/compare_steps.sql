@@ -126,7 +126,11 @@ BEGIN;
 INSERT INTO queue_of_keys VALUES (3), (4), (777);
 SELECT k, count(*) FROM e WHERE name = 'taken' GROUP BY k ORDER BY k;
 ROLLBACK;
+-- Its triggers come after the main query.
+BEGIN;
 WITH x AS (DELETE FROM queue_of_keys), y AS (INSERT INTO queue_of_keys VALUES (5)) SELECT count(*) FROM c;
+SELECT k, count(*) FROM e WHERE name = 'taken' GROUP BY k;
+ROLLBACK;
 DROP TABLE queue_of_keys;
 DROP FUNCTION public.take_keys;
 SELECT count(*) FROM c;

@@ -4,6 +4,7 @@
 \! sh "$PG_ABS_SRCDIR/twice.sh" triggers
 \! sh "$PG_ABS_SRCDIR/twice.sh" triggers_deferred
 \! sh "$PG_ABS_SRCDIR/twice.sh" triggers_partitions
+\! sh "$PG_ABS_SRCDIR/twice.sh" triggers_steps
 SET client_min_messages = warning;
 DROP SCHEMA twice CASCADE;
 CREATE SCHEMA triggers;
@@ -104,11 +105,11 @@ CREATE TRIGGER move BEFORE UPDATE ON owned FOR EACH ROW EXECUTE FUNCTION move();
 UPDATE owned SET v = 'x';
 INSERT INTO owned VALUES (1, 'y') ON CONFLICT (k) DO UPDATE SET v = 'z';
 
--- MERGE, by steps: triggers BEFORE its rows; those that would fire for each step are refused.
+-- MERGE, by steps.
 DROP TRIGGER move ON owned;
 MERGE INTO owned USING (VALUES (1), (7)) s (i) ON k = i WHEN MATCHED THEN UPDATE SET v = 'm' WHEN NOT MATCHED THEN INSERT VALUES (i, 'n');
 SELECT k, v = current_user AS fired FROM owned ORDER BY k;
-CREATE TRIGGER once BEFORE UPDATE ON owned EXECUTE FUNCTION note();
+CREATE TRIGGER tables AFTER UPDATE ON owned REFERENCING NEW TABLE AS n FOR EACH ROW EXECUTE FUNCTION note();
 MERGE INTO owned USING (VALUES (1)) s (i) ON k = i WHEN MATCHED THEN UPDATE SET v = 'm';
 
 DROP SCHEMA triggers CASCADE;

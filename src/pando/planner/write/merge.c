@@ -522,6 +522,51 @@ add_changes(Merge *merge)
 }
 
 /* ------------------------------------------------------------------------------------
+ * Triggers of the statement: they fire once, in an order of their own, whatever the steps
+ * are. A change of no row fires them where it stands: what is to come before the
+ * statement fires at the first change of its kind, what comes after at the last.
+ */
+
+static void
+add_no_change(Merge *merge, CmdType kind, const char *when)
+{
+	Query *change = query_new();
+
+	if (!has_action(merge, kind))
+		return;
+	change->commandType = kind;
+	change->resultRelation = 1;
+	change->rtable =
+		list_make1(copyObject(rt_fetch(merge->target, merge->query->rtable)));
+	change->jointree = from_one(1);
+	change->jointree->quals = makeBoolConst(false, false);
+	if (!change_fires_here(change, merge->table))
+		return;
+	if (kind == CMD_INSERT)
+	{
+		change->jointree->fromlist = NIL;
+		change->targetList = NIL;
+	}
+	add_step(merge, psprintf("%s %d", when, kind), change);
+}
+
+static void
+fire_before(Merge *merge)
+{
+	add_no_change(merge, CMD_INSERT, "before");
+	add_no_change(merge, CMD_UPDATE, "before");
+	add_no_change(merge, CMD_DELETE, "before");
+}
+
+static void
+fire_after(Merge *merge)
+{
+	add_no_change(merge, CMD_DELETE, "after");
+	add_no_change(merge, CMD_UPDATE, "after");
+	add_no_change(merge, CMD_INSERT, "after");
+}
+
+/* ------------------------------------------------------------------------------------
  * The statement.
  */
 
@@ -558,9 +603,6 @@ check(const Merge *merge)
 		refuse(merge, "Its conditions or actions refer to a WITH query");
 	if (multiexpr_walker((Node *) query->mergeActionList, NULL))
 		refuse(merge, "It assigns several columns from one subquery");
-	steps_refuse_triggers(merge->table->relid);
-	if (change_fires_here(query, merge->table))
-		steps_refuse_statement_triggers(merge->table->relid);
 }
 
 static PlannedStmt *
@@ -576,6 +618,7 @@ plan_computed_here(Query *query, const DistTable *target, ParamListInfo params)
 	merge.source = list_length(merge.query->rtable);
 	for (int i = 0; i < list_length(merge.query->mergeActionList); i++)
 		merge.columns = lappend(merge.columns, NIL);
+	fire_before(&merge);
 	read_source(&merge, source);
 	find_matched(&merge);
 	if (has_action(&merge, CMD_INSERT))
@@ -583,6 +626,7 @@ plan_computed_here(Query *query, const DistTable *target, ParamListInfo params)
 	if (changes_any(&merge))
 		refuse_second_changes(&merge);
 	add_changes(&merge);
+	fire_after(&merge);
 	main->targetList = columns_of(NIL);
 	return plan_steps(merge.steps, main, query, 0, params);
 }

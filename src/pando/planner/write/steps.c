@@ -21,14 +21,10 @@
  */
 #include "pando/compat/compat.h"
 
-#include "access/table.h"
-#include "catalog/pg_trigger.h"
-#include "commands/trigger.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/prep.h"
 #include "parser/parsetree.h"
 #include "utils/lsyscache.h"
-#include "utils/rel.h"
 
 #include "pando/plan/fragment.h"
 #include "pando/planner/query/each_level.h"
@@ -303,38 +299,6 @@ make_parts(Steps *steps, Query *main)
 	find_homes(steps);
 }
 
-/* What triggers do after a step PostgreSQL would do after the statement. */
-void
-steps_refuse_triggers(Oid relid)
-{
-	Relation relation = table_open(relid, NoLock);
-	TriggerDesc *triggers = relation->trigdesc;
-
-	for (int i = 0; triggers != NULL && i < triggers->numtriggers; i++)
-	{
-		if (!triggers->triggers[i].tgisinternal &&
-			TRIGGER_FOR_AFTER(triggers->triggers[i].tgtype))
-			refuse(psprintf("Table \"%s\" has the trigger \"%s\"",
-							RelationGetRelationName(relation),
-							triggers->triggers[i].tgname));
-	}
-	table_close(relation, NoLock);
-}
-
-void
-steps_refuse_statement_triggers(Oid relid)
-{
-	Relation relation = table_open(relid, NoLock);
-	TriggerDesc *triggers = relation->trigdesc;
-
-	if (triggers != NULL && (triggers->trig_insert_before_statement ||
-							 triggers->trig_update_before_statement ||
-							 triggers->trig_delete_before_statement))
-		refuse(psprintf("Table \"%s\" has triggers that fire before the statement",
-						RelationGetRelationName(relation)));
-	table_close(relation, NoLock);
-}
-
 static void
 check_order(const Steps *steps)
 {
@@ -346,7 +310,6 @@ check_order(const Steps *steps)
 		if (part->query->commandType == CMD_SELECT)
 			continue;
 		target = write_target(part->query);
-		steps_refuse_triggers(target);
 		for (int j = 0; j < i; j++)
 		{
 			Change before = change_of_table(steps->parts[j].query, target);

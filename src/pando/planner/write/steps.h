@@ -29,12 +29,6 @@ extern RangeTblEntry *step_rte(Step *step);
 extern PlannedStmt *plan_steps(List *steps, Query *main, Query *original,
 							   int cursor_options, ParamListInfo params);
 
-/* Raises an error if a table has triggers that would fire too early, after a step. */
-extern void steps_refuse_triggers(Oid relid);
-
-/* The same if it has any that would fire for each step, and not once. */
-extern void steps_refuse_statement_triggers(Oid relid);
-
 /*
  * The plan of a statement with data-modifying WITH queries, or whose RETURNING is
  * computed here. Raises feature_not_supported where PostgreSQL's result could differ.
