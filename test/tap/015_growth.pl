@@ -98,6 +98,31 @@ run($wire, 'SELECT count(*) FROM many a ' . join(' ', map { 'JOIN many b' . $_ .
 at_most($wire->value('SELECT peak()') - $before, 45_000, 'kilobytes for a join of eight tables of 32 shards here');
 $cluster->sql('DROP TABLE many');
 
+# Rows that a correlated subquery is after are found, in memory and in files, without walking over all of them for each outer row.
+$cluster->sql(<<'END');
+SET citus.shard_count = 4;
+CREATE TABLE outside (k int, x int);
+CREATE TABLE inside (k int, x int, t text);
+SELECT create_distributed_table('outside', 'k');
+SELECT create_distributed_table('inside', 'k');
+INSERT INTO outside SELECT i, i FROM generate_series(1, 2000) i;
+INSERT INTO inside SELECT i, i, repeat('t', 50) FROM generate_series(1, 5000) i;
+ANALYZE outside;
+ANALYZE inside;
+END
+$wire = fresh();
+foreach my $statement ('SELECT sum((SELECT count(t) FROM inside i WHERE i.x = o.x)) FROM outside o',
+	'SELECT count(*) FROM outside o WHERE EXISTS (SELECT FROM inside i WHERE i.x = o.x AND i.k > 1) OR o.k = 7')
+{
+	at_most(steps($wire, $statement), 20_000, $statement);
+	is($wire->value($statement), $statement =~ /EXISTS/ ? 1999 : 2000, 'with the right result');
+	run($wire, $_) foreach "SET work_mem = '64kB'", 'SET hash_mem_multiplier = 1';
+	at_most(steps($wire, $statement), 5000 * 2000 / 50, "$statement, in files");
+	is($wire->value($statement), $statement =~ /EXISTS/ ? 1999 : 2000, 'with the right result');
+	run($wire, $_) foreach 'RESET work_mem', 'RESET hash_mem_multiplier';
+}
+$cluster->sql('DROP TABLE outside, inside');
+
 # Nodes that are asked for the sake of a plan are asked at once.
 $wire = fresh();
 run($wire, $_) foreach 'SET citus.shard_count = 8', 'CREATE TABLE a (k int, v int)', 'CREATE TABLE b (k int, v int)',

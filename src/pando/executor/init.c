@@ -12,6 +12,7 @@
 #include "pando/executor/intermediate.h"
 #include "pando/executor/kept_rows.h"
 #include "pando/executor/lock_rows.h"
+#include "pando/executor/row_lookup.h"
 #include "pando/executor/shard_choice.h"
 #include "pando/executor/scan.h"
 #include "pando/executor/settings.h"
@@ -133,6 +134,7 @@ executor_init(void)
 	triggers_init();
 	subplan_init();
 	shard_choice_register();
+	row_lookup_register();
 	result_init();
 	explain_init();
 	explain_worker_init();

@@ -13,6 +13,7 @@
 #include "nodes/extensible.h"
 #include "utils/memutils.h"
 
+#include "pando/base/debug_point.h"
 #include "pando/executor/explain.h"
 #include "pando/executor/run.h"
 #include "pando/executor/scan.h"
@@ -151,6 +152,7 @@ next_from_store(FragmentScan *scan, TupleTableSlot *slot)
 
 	if (tuplestore_ateof(scan->store))
 		return false;
+	DEBUG_STEPS(1);
 	/* The slot owns a row that comes from a file, longer than the caller's row lives. */
 	old = MemoryContextSwitchTo(scan->css.ss.ps.state->es_query_cxt);
 	found = tuplestore_gettupleslot(scan->store, true, false, scan->store_slot);

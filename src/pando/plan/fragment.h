@@ -182,8 +182,12 @@ typedef enum PlanKind
 						* one table, that holds the value of custom_exprs' only
 						* expression; custom_private: Oid list with the table alone, int
 						* list of the plans' shards */
-	PLAN_READ_FIRST,   /* "Citus Read First": hands on the rows of lefttree to a change;
-						* custom_private: list_make1(whether all are read first) */
+	PLAN_ROW_LOOKUP, /* "Citus Row Lookup": the rows of custom_plans' only member of which
+					  * columns equal the values of custom_exprs; custom_private: int
+					  * list of the columns, and an Oid list that has for each the hash
+					  * functions of column and value, and the collation */
+	PLAN_READ_FIRST, /* "Citus Read First": hands on the rows of lefttree to a change;
+					  * custom_private: list_make1(whether all are read first) */
 	PLAN_TRIGGERS, /* "Citus Triggers": lefttree is a ModifyTable that takes the shell for
 					* a foreign table, so that its triggers fire; rows are changed by
 					* plans of their own. custom_private: see TriggeredChange */

@@ -39,6 +39,7 @@
 #include "pando/planner/fragment/fragment_make.h"
 #include "pando/planner/fragment/fragment_order.h"
 #include "pando/planner/fragment/fragment_path.h"
+#include "pando/planner/fragment/row_lookup.h"
 #include "pando/planner/query/from_item.h"
 #include "pando/planner/where/result_scope.h"
 
@@ -298,6 +299,16 @@ take_rows(RelOptInfo *rel, double rows)
 	}
 }
 
+/* Does it read rows that came from elsewhere, on the node where it is called? */
+static bool
+reads_rows(Node *call)
+{
+	char *name = is_funcclause(call) ? get_func_name(((FuncExpr *) call)->funcid) : NULL;
+
+	return name != NULL && (strcmp(name, "exchange_rows") == 0 ||
+							strcmp(name, "read_intermediate_result") == 0);
+}
+
 static void
 fragment_pathlist(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *rte)
 {
@@ -313,6 +324,8 @@ fragment_pathlist(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *
 							  list_copy_tail(((FuncExpr *) function->funcexpr)->args, 1));
 		else if (rows >= 0)
 			take_rows(rel, rows);
+		if (fragment || rows >= 0 || reads_rows(function->funcexpr))
+			row_lookup_offer(root, rel);
 	}
 }
 

@@ -43,6 +43,10 @@ mark_plan(Plan *plan, bool repeated)
 				if (repeated)
 					fragment_packed_store(scan->custom_private);
 			}
+			/* It keeps rows unless they depend on a parameter. */
+			if (plan_is_kind(plan, PLAN_ROW_LOOKUP) &&
+				bms_is_empty(((Plan *) linitial(scan->custom_plans))->extParam))
+				repeated = false;
 			mark_list(scan->custom_plans, repeated);
 			break;
 		}
