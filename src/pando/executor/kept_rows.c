@@ -56,23 +56,18 @@ static List *held = NIL;
 
 /* What it takes from TOAST tables may be gone when it is wanted. */
 static void
-put_row(TupleTableSlot *row)
+put_tuple(HeapTuple tuple, TupleDesc desc)
 {
-	bool own;
-	HeapTuple tuple = ExecFetchSlotHeapTuple(row, false, &own);
-	HeapTuple flat = HeapTupleHasExternal(tuple)
-						 ? toast_flatten_tuple(tuple, row->tts_tupleDescriptor)
-						 : tuple;
+	HeapTuple flat =
+		HeapTupleHasExternal(tuple) ? toast_flatten_tuple(tuple, desc) : tuple;
 
 	tuplestore_puttuple(rows, flat);
 	if (flat != tuple)
 		heap_freetuple(flat);
-	if (own)
-		heap_freetuple(tuple);
 }
 
 ItemPointerData
-kept_row_put(TupleTableSlot *row)
+kept_row_put(HeapTuple tuple, TupleDesc desc)
 {
 	ItemPointerData place;
 
@@ -90,7 +85,7 @@ kept_row_put(TupleTableSlot *row)
 	if (nrows >= (int64) MaxBlockNumber * ROWS_PER_BLOCK)
 		ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
 						errmsg("too many rows wait for triggers")));
-	put_row(row);
+	put_tuple(tuple, desc);
 	ItemPointerSet(&place, nrows / ROWS_PER_BLOCK, nrows % ROWS_PER_BLOCK + 1);
 	nrows++;
 	return place;

@@ -12,7 +12,7 @@
 
 /* Keeps the row until the end of the transaction; where it is says the result, which is
  * a place of no other row. */
-extern ItemPointerData kept_row_put(TupleTableSlot *row);
+extern ItemPointerData kept_row_put(HeapTuple tuple, TupleDesc desc);
 
 /* An access method whose places are those of kept rows; for descriptors that nothing else
  * is read through. */

@@ -29,6 +29,7 @@
 #include "pando/compat/compat.h"
 
 #include "access/htup_details.h"
+#include "access/tupconvert.h"
 #include "access/xact.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_trigger.h"
@@ -61,6 +62,9 @@ typedef struct Target
 	Index position; /* in the range table, or 0 */
 	Relation shell;
 	ResultRelInfo *queue; /* for triggers that may be deferred; NULL: there are none */
+	TupleConversionMap *to_table; /* of a partition with columns in another order */
+	TupleConversionMap *from_table;
+	TupleTableSlot *coming; /* a row that moves to the partition */
 } Target;
 
 /*
@@ -87,9 +91,9 @@ struct TriggersScan
 	List *routed;  /* ResultRelInfo *, of partitions that were shown later */
 	AttrNumber key;
 	ParamListInfo params;
-	TupleTableSlot *old; /* the row before the change: */
-	HeapTupleData old_tuple;
-	TupleTableSlot *new;			/* the row to insert, as it was read */
+	TupleTableSlot *old;			/* the row before the change, as one of the table, */
+	HeapTupleData old_tuple;		/* and as one of the target */
+	TupleTableSlot *new;			/* the row after it, as one of the table */
 	PartitionTupleRouting *routing; /* of a partitioned table */
 	ResultRelInfo *changed; /* which isn't shown as foreign until the next row is read */
 };
@@ -174,7 +178,7 @@ scan_of(const ResultRelInfo *relinfo)
 }
 
 static void
-read_old_row(TriggersScan *scan, TupleTableSlot *input)
+read_old_row(TriggersScan *scan, const TupleConversionMap *map, TupleTableSlot *input)
 {
 	AttrNumber column = scan->modify->resultRelInfo->ri_RowIdAttNo;
 	bool isnull;
@@ -184,17 +188,31 @@ read_old_row(TriggersScan *scan, TupleTableSlot *input)
 	tuple->t_data = DatumGetHeapTupleHeader(row);
 	tuple->t_len = HeapTupleHeaderGetDatumLength(tuple->t_data);
 	ItemPointerSetInvalid(&tuple->t_self);
-	ExecForceStoreHeapTuple(tuple, scan->old, false);
+	if (map == NULL)
+		ExecForceStoreHeapTuple(tuple, scan->old, false);
+	else
+		ExecForceStoreHeapTuple(execute_attr_map_tuple(tuple, (TupleConversionMap *) map),
+								scan->old, true);
+}
+
+/* A target's row as one of the table. */
+static TupleTableSlot *
+as_of_table(const Target *target, TupleTableSlot *row)
+{
+	if (target->to_table == NULL)
+		return row;
+	return execute_attr_map_slot(target->to_table->attrMap, row, target->scan->new);
 }
 
 /* The old row, and which it is, from what ModifyTable reads. */
 static void
-take_old_row(TriggersScan *scan, TupleTableSlot *input)
+take_old_row(const Target *target, TupleTableSlot *input)
 {
+	TriggersScan *scan = target->scan;
 	int natts = RelationGetDescr(scan->shell)->natts;
 	bool isnull;
 
-	read_old_row(scan, input);
+	read_old_row(scan, target->to_table, input);
 	set_columns(scan->params, natts, scan->old);
 	if (scan->change.ctid != 0)
 	{
@@ -249,6 +267,18 @@ refuse_other_key(const TriggersScan *scan, TupleTableSlot *row)
  * The queue of triggers that may be deferred.
  */
 
+static ItemPointerData
+keep_slot(TupleTableSlot *row)
+{
+	bool own;
+	HeapTuple tuple = ExecFetchSlotHeapTuple(row, false, &own);
+	ItemPointerData place = kept_row_put(tuple, row->tts_tupleDescriptor);
+
+	if (own)
+		heap_freetuple(tuple);
+	return place;
+}
+
 static void
 queue_insert(const ResultRelInfo *relinfo, EState *estate, TupleTableSlot *row)
 {
@@ -258,7 +288,7 @@ queue_insert(const ResultRelInfo *relinfo, EState *estate, TupleTableSlot *row)
 		!target->queue->ri_TrigDesc->trig_insert_after_row)
 		return;
 	kept_rows_hold(RelationGetRelid(target->shell));
-	row->tts_tid = kept_row_put(row);
+	row->tts_tid = keep_slot(row);
 	ExecARInsertTriggers(estate, target->queue, row, NIL, NULL);
 	ItemPointerSetInvalid(&row->tts_tid);
 }
@@ -273,8 +303,9 @@ queue_update(const ResultRelInfo *relinfo, EState *estate, TupleTableSlot *row)
 		!target->queue->ri_TrigDesc->trig_update_after_row)
 		return;
 	kept_rows_hold(RelationGetRelid(target->shell));
-	scan->old_tuple.t_self = kept_row_put(scan->old);
-	row->tts_tid = kept_row_put(row);
+	scan->old_tuple.t_self =
+		kept_row_put(&scan->old_tuple, RelationGetDescr(target->shell));
+	row->tts_tid = keep_slot(row);
 	ExecARUpdateTriggers(estate, target->queue, NULL, NULL, NULL, &scan->old_tuple, row,
 						 NIL, NULL, false);
 	ItemPointerSetInvalid(&row->tts_tid);
@@ -290,7 +321,8 @@ queue_delete(const ResultRelInfo *relinfo, EState *estate)
 		!target->queue->ri_TrigDesc->trig_delete_after_row)
 		return;
 	kept_rows_hold(RelationGetRelid(target->shell));
-	scan->old_tuple.t_self = kept_row_put(scan->old);
+	scan->old_tuple.t_self =
+		kept_row_put(&scan->old_tuple, RelationGetDescr(target->shell));
 	ExecARDeleteTriggers(estate, target->queue, NULL, &scan->old_tuple, NULL, false);
 }
 
@@ -325,30 +357,65 @@ show_leaf_of_new_row(TriggersScan *scan, TupleTableSlot *input)
 	(void) leaf_of_row(scan, ExecStoreVirtualTuple(row));
 }
 
-/* What is read, with the partition that the row is in. */
+/* What is read, with the partition that the row is in, and the row as one of its. */
 static TupleTableSlot *
 with_leaf(TriggersScan *scan, TupleTableSlot *input, TupleTableSlot *result)
 {
-	AttrNumber column = scan->change.leaf;
+	AttrNumber column = scan->change.leaf - 1;
+	AttrNumber row = scan->modify->resultRelInfo->ri_RowIdAttNo - 1;
 	ResultRelInfo *leaf;
+	Target *target;
 
-	read_old_row(scan, input);
+	read_old_row(scan, NULL, input);
 	leaf = leaf_of_row(scan, scan->old);
+	target = target_of(leaf);
 	ExecCopySlot(result, input);
-	result->tts_values[column - 1] =
+	result->tts_values[column] =
 		ObjectIdGetDatum(RelationGetRelid(leaf->ri_RelationDesc));
-	result->tts_isnull[column - 1] = false;
+	result->tts_isnull[column] = false;
+	if (target->from_table != NULL)
+	{
+		MemoryContext old =
+			MemoryContextSwitchTo(GetPerTupleMemoryContext(scan->css.ss.ps.state));
+		HeapTuple tuple = execute_attr_map_tuple(&scan->old_tuple, target->from_table);
+
+		result->tts_values[row] =
+			heap_copy_tuple_as_datum(tuple, RelationGetDescr(target->shell));
+		MemoryContextSwitchTo(old);
+	}
 	return result;
 }
 
-/*
- * The row goes to another partition: fires what comes before. False: a trigger won't have
- * it deleted.
- */
-static bool
-fire_before_move(TriggersScan *scan, EState *estate, ResultRelInfo *from,
-				 ResultRelInfo *to, TupleTableSlot *row)
+/* The row as one of the partition that it moves to; it becomes the table's again. */
+static TupleTableSlot *
+coming_row(ResultRelInfo *to, EState *estate, TupleTableSlot *of_table)
 {
+	Target *target = target_of(to);
+
+	if (target->coming == NULL)
+	{
+		MemoryContext old = MemoryContextSwitchTo(estate->es_query_cxt);
+
+		target->coming = ExecInitExtraTupleSlot(estate, RelationGetDescr(target->shell),
+												&TTSOpsVirtual);
+		MemoryContextSwitchTo(old);
+	}
+	if (target->from_table == NULL)
+		return ExecCopySlot(target->coming, of_table);
+	(void) execute_attr_map_slot(target->from_table->attrMap, of_table, target->coming);
+	ExecMaterializeSlot(target->coming);
+	return target->coming;
+}
+
+/*
+ * The row goes to another partition: fires what comes before; returns the row as it comes
+ * there. NULL: a trigger won't have it deleted.
+ */
+static TupleTableSlot *
+fire_before_move(TriggersScan *scan, EState *estate, ResultRelInfo *from,
+				 ResultRelInfo *to, TupleTableSlot *of_table)
+{
+	TupleTableSlot *row = coming_row(to, estate, of_table);
 	const TriggerDesc *leaving = from->ri_TrigDesc;
 	const TriggerDesc *coming = to->ri_TrigDesc;
 	const TupleConstr *constraints = RelationGetDescr(scan->shell)->constr;
@@ -356,7 +423,7 @@ fire_before_move(TriggersScan *scan, EState *estate, ResultRelInfo *from,
 	if (leaving != NULL && leaving->trig_delete_before_row &&
 		!ExecBRDeleteTriggers(estate, &scan->modify->mt_epqstate, from, NULL,
 							  &scan->old_tuple, NULL))
-		return false;
+		return NULL;
 	if (coming != NULL && coming->trig_insert_before_row &&
 		!ExecBRInsertTriggers(estate, to, row))
 		ereport(ERROR,
@@ -366,7 +433,7 @@ fire_before_move(TriggersScan *scan, EState *estate, ResultRelInfo *from,
 						RelationGetRelationName(target_of(to)->shell))));
 	if (constraints != NULL && constraints->has_generated_stored)
 		ExecComputeStoredGenerated(to, estate, row, CMD_INSERT);
-	return true;
+	return row;
 }
 
 /* ------------------------------------------------------------------------------------
@@ -379,7 +446,7 @@ insert_row(EState *estate, ResultRelInfo *relinfo, TupleTableSlot *row,
 {
 	TriggersScan *scan = scan_of(relinfo);
 
-	set_columns(scan->params, 0, row);
+	set_columns(scan->params, 0, as_of_table(target_of(relinfo), row));
 	if (change_row(scan, relinfo) == 0)
 		return NULL;
 	queue_insert(relinfo, estate, row);
@@ -390,26 +457,34 @@ static TupleTableSlot *
 update_row(EState *estate, ResultRelInfo *relinfo, TupleTableSlot *row,
 		   TupleTableSlot *input)
 {
-	TriggersScan *scan = scan_of(relinfo);
+	const Target *target = target_of(relinfo);
+	TriggersScan *scan = target->scan;
 	ResultRelInfo *leaf = relinfo;
+	TupleTableSlot *of_table = as_of_table(target, row);
+	TupleTableSlot *coming = row;
 
-	take_old_row(scan, input);
+	take_old_row(target, input);
 	if (scan->routing != NULL)
-		leaf = leaf_of_row(scan, row);
-	if (leaf != relinfo && !fire_before_move(scan, estate, relinfo, leaf, row))
-		return NULL;
-	set_columns(scan->params, 0, row);
-	refuse_other_key(scan, row);
+		leaf = leaf_of_row(scan, of_table);
+	if (leaf != relinfo)
+	{
+		coming = fire_before_move(scan, estate, relinfo, leaf, of_table);
+		if (coming == NULL)
+			return NULL;
+		of_table = as_of_table(target_of(leaf), coming);
+	}
+	set_columns(scan->params, 0, of_table);
+	refuse_other_key(scan, of_table);
 	if (change_row(scan, relinfo) == 0)
 		refuse_changed_row("updated");
 	if (leaf == relinfo)
-		queue_update(relinfo, estate, row);
-	else
 	{
-		queue_delete(relinfo, estate);
-		queue_insert(leaf, estate, row);
+		queue_update(relinfo, estate, row);
+		return row;
 	}
-	return row;
+	queue_delete(relinfo, estate);
+	queue_insert(leaf, estate, coming);
+	return coming_row(relinfo, estate, of_table);
 }
 
 static TupleTableSlot *
@@ -418,11 +493,14 @@ delete_row(EState *estate, ResultRelInfo *relinfo, TupleTableSlot *row,
 {
 	TriggersScan *scan = scan_of(relinfo);
 
-	take_old_row(scan, input);
+	take_old_row(target_of(relinfo), input);
 	if (change_row(scan, relinfo) == 0)
 		refuse_changed_row("deleted");
 	queue_delete(relinfo, estate);
-	return ExecCopySlot(row, scan->old);
+	ItemPointerSetInvalid(&scan->old_tuple.t_self);
+	ExecForceStoreHeapTuple(&scan->old_tuple, row, false);
+	ExecMaterializeSlot(row);
+	return row;
 }
 
 /* ------------------------------------------------------------------------------------
@@ -523,15 +601,28 @@ make_queue(const Target *target, EState *estate)
 	return queue;
 }
 
+static Target *
+make_target(TriggersScan *scan, Index position, Relation shell)
+{
+	Target *target = palloc0(sizeof(Target));
+	TupleDesc of_table = RelationGetDescr(scan->shell);
+
+	target->scan = scan;
+	target->position = position;
+	target->shell = shell;
+	target->to_table = convert_tuples_by_name(RelationGetDescr(shell), of_table);
+	if (target->to_table != NULL)
+		target->from_table = convert_tuples_by_name(of_table, RelationGetDescr(shell));
+	return target;
+}
+
 static void
 show_leaf(TriggersScan *scan, ResultRelInfo *leaf)
 {
 	EState *estate = scan->css.ss.ps.state;
 	MemoryContext old = MemoryContextSwitchTo(estate->es_query_cxt);
-	Target *target = palloc0(sizeof(Target));
+	Target *target = make_target(scan, 0, leaf->ri_RelationDesc);
 
-	target->scan = scan;
-	target->shell = leaf->ri_RelationDesc;
 	target->queue = make_queue(target, estate);
 	leaf->ri_RelationDesc = foreign_copy(target->shell, true);
 	leaf->ri_TrigDesc = leaf->ri_RelationDesc->trigdesc;
@@ -571,12 +662,10 @@ fires_later(const EState *estate, const Relation shell)
 static Target *
 show_as_foreign(TriggersScan *scan, EState *estate, Index position, bool partitions)
 {
-	Target *target = palloc0(sizeof(Target));
+	Relation shell = ExecGetRangeTableRelation(estate, position);
+	Target *target = make_target(scan, position, shell);
 	bool has_queue;
 
-	target->scan = scan;
-	target->position = position;
-	target->shell = ExecGetRangeTableRelation(estate, position);
 	has_queue =
 		partitions || fires_later(estate, target->shell) || may_defer(target->shell);
 	estate->es_relations[position - 1] = foreign_copy(target->shell, has_queue);
@@ -595,11 +684,12 @@ show_targets(TriggersScan *scan, const ModifyTable *plan, EState *estate)
 {
 	bool partitions = plan->rootRelation != 0;
 
+	scan->shell = ExecGetRangeTableRelation(
+		estate, partitions ? plan->rootRelation : linitial_int(plan->resultRelations));
 	foreach_int(position, plan->resultRelations)(void)
 		show_as_foreign(scan, estate, position, partitions);
-	scan->shell = ((Target *) linitial(scan->targets))->shell;
 	if (partitions)
-		scan->shell = show_as_foreign(scan, estate, plan->rootRelation, false)->shell;
+		(void) show_as_foreign(scan, estate, plan->rootRelation, false);
 }
 
 static void

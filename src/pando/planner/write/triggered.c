@@ -28,6 +28,7 @@
  */
 #include "pando/compat/compat.h"
 
+#include "access/attmap.h"
 #include "access/sysattr.h"
 #include "access/table.h"
 #include "catalog/pg_class.h"
@@ -457,9 +458,37 @@ planned_returning(List *returning)
 	return returning;
 }
 
+/* Numbers of the table's columns in a partition, where they are others. */
+static AttrMap *
+columns_of_leaf(Relation table, Oid relid)
+{
+	Relation leaf = table_open(relid, NoLock);
+	AttrMap *map = build_attrmap_by_name(RelationGetDescr(leaf), RelationGetDescr(table));
+
+	table_close(leaf, NoLock);
+	return map;
+}
+
+static Bitmapset *
+columns_in_leaf(const Bitmapset *columns, const AttrMap *map)
+{
+	Bitmapset *result = NULL;
+	int column = -1;
+
+	while ((column = bms_next_member(columns, column)) >= 0)
+	{
+		int number = column + FirstLowInvalidHeapAttributeNumber;
+
+		if (number > 0)
+			number = map->attnums[number - 1];
+		result = bms_add_member(result, number - FirstLowInvalidHeapAttributeNumber);
+	}
+	return result;
+}
+
 /* The partitions, with what is asked of the table; the rights are asked for it alone. */
 static List *
-add_leaves(PlannedStmt *stmt, const RangeTblEntry *table)
+add_leaves(const Triggered *triggered, PlannedStmt *stmt, const RangeTblEntry *table)
 {
 	List *positions = NIL;
 	List *relids = find_all_inheritors(table->relid, RowExclusiveLock, NULL);
@@ -467,20 +496,44 @@ add_leaves(PlannedStmt *stmt, const RangeTblEntry *table)
 	foreach_oid(relid, relids)
 	{
 		RangeTblEntry *leaf;
+		AttrMap *map;
 
 		if (get_rel_relkind(relid) == RELKIND_PARTITIONED_TABLE)
 			continue;
+		map = columns_of_leaf(triggered->relation, relid);
 		leaf = copyObject((RangeTblEntry *) table);
 		leaf->relid = relid;
 		leaf->relkind = get_rel_relkind(relid);
 		leaf->inh = false;
 		leaf->requiredPerms = 0;
+		leaf->updatedCols = columns_in_leaf(table->updatedCols, map);
+		leaf->extraUpdatedCols = columns_in_leaf(table->extraUpdatedCols, map);
 		leaf->alias = NULL;
 		leaf->eref->aliasname = get_rel_name(relid);
 		stmt->rtable = lappend(stmt->rtable, leaf);
 		positions = lappend_int(positions, list_length(stmt->rtable));
 	}
 	return positions;
+}
+
+/* What ModifyTable does for one of its relations. */
+static void
+add_relation(const Triggered *triggered, ModifyTable *modify, List *returning, Oid relid)
+{
+	AttrMap *map = columns_of_leaf(triggered->relation, relid);
+	List *columns = NIL;
+	bool whole_row;
+
+	foreach_int(column, triggered->columns) columns =
+		lappend_int(columns, map->attnums[column - 1]);
+	modify->fdwPrivLists = lappend(modify->fdwPrivLists, NIL);
+	if (triggered->query->commandType == CMD_UPDATE)
+		modify->updateColnosLists = lappend(modify->updateColnosLists, columns);
+	if (returning != NIL)
+		modify->returningLists =
+			lappend(modify->returningLists,
+					map_variable_attnos((Node *) returning, modify->nominalRelation, 0,
+										map, get_rel_type_id(relid), &whole_row));
 }
 
 static ModifyTable *
@@ -502,15 +555,9 @@ modify_table(const Triggered *triggered, PlannedStmt *stmt, Index target, List *
 	modify->rootRelation = leaves != NIL ? target : 0;
 	modify->resultRelations = leaves != NIL ? leaves : list_make1_int(target);
 	modify->onConflictAction = ONCONFLICT_NONE;
-	for (int i = 0; i < list_length(modify->resultRelations); i++)
-	{
-		modify->fdwPrivLists = lappend(modify->fdwPrivLists, NIL);
-		if (triggered->query->commandType == CMD_UPDATE)
-			modify->updateColnosLists =
-				lappend(modify->updateColnosLists, triggered->columns);
-		if (returning != NIL)
-			modify->returningLists = lappend(modify->returningLists, returning);
-	}
+	ChangeVarNodes((Node *) returning, triggered->query->resultRelation, target, 0);
+	foreach_int(position, modify->resultRelations) add_relation(
+		triggered, modify, returning, rt_fetch(position, stmt->rtable)->relid);
 	plan->targetlist = copyObject(returning);
 	stmt->paramExecTypes = lappend_oid(stmt->paramExecTypes, InvalidOid);
 	modify->epqParam = list_length(stmt->paramExecTypes) - 1;
@@ -574,7 +621,6 @@ plan_triggered(Query *given, Query *query, const DistTable *target, int cursor_o
 	triggered.change.plan = plan_change_of_row(&triggered);
 	name_columns(&triggered, stmt->planTree);
 	stmt->planTree = plan_read_first(&triggered, stmt->planTree, reads);
-	table_close(triggered.relation, NoLock);
 
 	plan_add_relations(stmt, query);
 	plan_add_plan(stmt, triggered.change.plan);
@@ -582,11 +628,12 @@ plan_triggered(Query *given, Query *query, const DistTable *target, int cursor_o
 	stmt->rtable = lappend(stmt->rtable, rte);
 	position = list_length(stmt->rtable);
 	if (triggered.change.leaf != 0)
-		leaves = add_leaves(stmt, rte);
+		leaves = add_leaves(&triggered, stmt, rte);
 	if (leaves == NIL)
 		triggered.change.leaf = 0;
 	stmt->planTree = &modify_table(&triggered, stmt, position, leaves)->plan;
 	stmt->resultRelations = lcons_int(position, list_copy(leaves));
+	table_close(triggered.relation, NoLock);
 
 	scan = fragment_scan_above(stmt->planTree, PLAN_TRIGGERS);
 	scan->custom_private = triggered_change_pack(&triggered.change);
