@@ -44,6 +44,9 @@ CREATE OR REPLACE FUNCTION pando.row_place(tableoid oid, ctid tid, xmin xid) RET
 -- The ctid of a shard's row among the rows of all shards of its table, and back to that in its shard.
 CREATE OR REPLACE FUNCTION pando.row_ctid(tableoid oid, ctid tid) RETURNS tid
 	LANGUAGE c STABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'row_ctid';
+-- In RETURNING of a DELETE whose row goes to another shard.
+CREATE OR REPLACE FUNCTION pando.row_moved(tableoid oid, ctid tid) RETURNS boolean
+	LANGUAGE c VOLATILE STRICT AS 'MODULE_PATHNAME', 'row_moved';
 CREATE OR REPLACE FUNCTION pando.shard_ctid(ctid tid, shards int) RETURNS tid
 	LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'shard_ctid';
 CREATE OR REPLACE FUNCTION pando.shard_ctid(ctids tid[], shards int) RETURNS tid[]

@@ -3,10 +3,14 @@
  */
 #include "pando/compat/compat.h"
 
+#include "access/htup_details.h"
+#include "access/relation.h"
 #include "access/sysattr.h"
 #include "access/transam.h"
 #include "access/xact.h"
 #include "catalog/namespace.h"
+#include "catalog/pg_am.h"
+#include "catalog/pg_class.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_collation.h"
 #include "catalog/pg_inherits.h"
@@ -16,11 +20,14 @@
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "parser/parse_func.h"
+#include "storage/bufmgr.h"
 #include "storage/itemptr.h"
+#include "storage/lmgr.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
+#include "utils/rel.h"
 
 #include "pando/metadata/shard_relation.h"
 #include "pando/plan/row_place.h"
@@ -30,6 +37,7 @@
 
 PG_FUNCTION_INFO_V1(row_place);
 PG_FUNCTION_INFO_V1(row_ctid);
+PG_FUNCTION_INFO_V1(row_moved);
 PG_FUNCTION_INFO_V1(row_tableoid);
 PG_FUNCTION_INFO_V1(shard_ctid);
 
@@ -70,6 +78,12 @@ Node *
 row_ctid_call(Index varno, Index levels_up)
 {
 	return call_for_row("row_ctid", 2, TIDOID, InvalidOid, varno, levels_up);
+}
+
+Node *
+row_moved_call(Index varno)
+{
+	return call_for_row("row_moved", 2, BOOLOID, InvalidOid, varno, 0);
 }
 
 Node *
@@ -160,6 +174,7 @@ bool
 is_shard_call(Node *node)
 {
 	return is_row_place(node) || calls(node, "row_ctid", 2, system_types) ||
+		   calls(node, "row_moved", 2, system_types) ||
 		   calls(node, "row_tableoid", 3, tableoid_types);
 }
 
@@ -328,4 +343,82 @@ shard_ctid(PG_FUNCTION_ARGS)
 						errmsg("a table has at least one shard")));
 	return tid_datum(ItemPointerGetBlockNumberNoCheck(tid) / nshards,
 					 ItemPointerGetOffsetNumberNoCheck(tid));
+}
+
+/* ------------------------------------------------------------------------------------
+ * Rows that move.
+ */
+
+/* Has this transaction deleted the row, and not replaced it? */
+static bool
+is_deleted_here(HeapTupleHeader row, ItemPointer tid)
+{
+	return (row->t_infomask & HEAP_XMAX_INVALID) == 0 &&
+		   !HEAP_XMAX_IS_LOCKED_ONLY(row->t_infomask) &&
+		   TransactionIdIsCurrentTransactionId(HeapTupleHeaderGetUpdateXid(row)) &&
+		   ItemPointerEquals(&row->t_ctid, tid);
+}
+
+/*
+ * Marks the row as PostgreSQL does when it moves one to another partition. It matters to
+ * those alone who wait for this transaction, so that it is a hint, lost in a crash.
+ */
+static bool
+mark_moved(Relation relation, ItemPointer tid)
+{
+	Buffer buffer;
+	Page page;
+	ItemId item;
+	bool found = false;
+
+	if (ItemPointerGetBlockNumberNoCheck(tid) >= RelationGetNumberOfBlocks(relation))
+		return false;
+	buffer = ReadBuffer(relation, ItemPointerGetBlockNumberNoCheck(tid));
+	LockBuffer(buffer, BUFFER_LOCK_EXCLUSIVE);
+	page = BufferGetPage(buffer);
+	if (ItemPointerGetOffsetNumberNoCheck(tid) >= FirstOffsetNumber &&
+		ItemPointerGetOffsetNumberNoCheck(tid) <= PageGetMaxOffsetNumber(page))
+	{
+		item = PageGetItemId(page, ItemPointerGetOffsetNumberNoCheck(tid));
+		if (ItemIdIsNormal(item))
+		{
+			HeapTupleHeader row = (HeapTupleHeader) PageGetItem(page, item);
+
+			found = is_deleted_here(row, tid);
+			if (found)
+			{
+				HeapTupleHeaderSetMovedPartitions(row);
+				MarkBufferDirtyHint(buffer, true);
+			}
+		}
+	}
+	UnlockReleaseBuffer(buffer);
+	return found;
+}
+
+/*
+ * pando.row_moved(tableoid, ctid): true; raises an error for any row but one that this
+ * transaction has deleted, from a table that it has locked for that.
+ */
+Datum
+row_moved(PG_FUNCTION_ARGS)
+{
+	Oid relid = PG_GETARG_OID(0);
+	Relation relation = try_relation_open(relid, NoLock);
+	bool found = false;
+
+	if (relation != NULL)
+	{
+		if (CheckRelationLockedByMe(relation, RowExclusiveLock, true) &&
+			RELKIND_HAS_TABLE_AM(relation->rd_rel->relkind) &&
+			relation->rd_rel->relam == HEAP_TABLE_AM_OID)
+			found = mark_moved(relation, (ItemPointer) PG_GETARG_POINTER(1));
+		relation_close(relation, NoLock);
+	}
+	if (!found)
+		ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+						errmsg("no row of relation %u that was deleted by this "
+							   "transaction",
+							   relid)));
+	PG_RETURN_BOOL(true);
 }

@@ -29,6 +29,10 @@ extern Node *row_ctid_call(Index varno, Index levels_up);
  */
 extern Node *row_tableoid_call(Index varno, Index levels_up, Oid parent);
 
+/* pando.row_moved(tableoid, ctid), for RETURNING of a DELETE: who waits for the row
+ * learns that it went elsewhere. */
+extern Node *row_moved_call(Index varno);
+
 /* pando.shard_ctid(): back to the ctid in the shard, of a ctid or an array of them. */
 extern Node *shard_ctid_call(Node *value, int nshards);
 

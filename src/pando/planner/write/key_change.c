@@ -9,6 +9,7 @@
  *           FROM (SELECT ... FROM t, f WHERE condition FOR UPDATE OF t)
  *     UPDATE t SET ... FROM rows WHERE stays AND <identity of t's row>
  *     DELETE FROM t USING rows WHERE NOT stays AND <identity of t's row>
+ *         RETURNING pando.row_moved(...)
  *     INSERT INTO t SELECT new values FROM rows WHERE NOT stays
  *
  * All is computed before anything changes, RETURNING as well: the main query reads it
@@ -36,6 +37,7 @@
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 
+#include "pando/plan/row_place.h"
 #include "pando/planner/query/carried.h"
 #include "pando/planner/query/equality.h"
 #include "pando/planner/query/flatten.h"
@@ -371,6 +373,8 @@ change_where_they_are(KeyChange *change, CmdType command, Query *rows)
 		rte_of_query("rows", rows));
 	if (command == CMD_UPDATE)
 		result->targetList = values_from(change, 2, rows, false);
+	else
+		result->returningList = columns_of(list_make1(row_moved_call(1)));
 	result->jointree = makeFromExpr(
 		list_concat(from_one(1)->fromlist, from_one(2)->fromlist),
 		quals_as_node(list_concat(row_is(change->target, 1, values), quals)));
