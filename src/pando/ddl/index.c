@@ -1,10 +1,11 @@
 /*
  * index.c: CREATE INDEX, DROP INDEX, REINDEX and CLUSTER.
  *
- * What PostgreSQL runs outside a transaction block (CONCURRENTLY) cannot be one
- * distributed transaction. It is done on the coordinator's shell first, then on all other
- * nodes at the same time, there shard after shard; each step commits by itself. When one
- * fails, the index stays where it was made, and the error says how to clean up.
+ * What PostgreSQL runs outside a transaction block (CONCURRENTLY, REINDEX and CLUSTER of
+ * partitioned tables) cannot be one distributed transaction. It is done on the
+ * coordinator's shell first, then on all other nodes at the same time, there shard after
+ * shard; each step commits by itself. When one fails, the index stays where it was made,
+ * and the error says how to clean up.
  */
 #include "pando/compat/compat.h"
 
@@ -194,17 +195,44 @@ index_drop_run(DdlJob *job)
  * REINDEX
  */
 
+/* Does PostgreSQL do it in several transactions? */
 static bool
-reindex_is_concurrent(const ReindexStmt *stmt)
+is_done_in_steps(const ReindexStmt *stmt, Oid relid)
 {
-	bool concurrent = false;
+	bool concurrent = get_rel_relkind(relid) == RELKIND_PARTITIONED_TABLE;
 
 	foreach_ptr (DefElem, option, stmt->params)
 	{
 		if (strcmp(option->defname, "concurrently") == 0)
-			concurrent = defGetBoolean(option);
+			concurrent |= defGetBoolean(option);
 	}
 	return concurrent;
+}
+
+/* The statement for another table, or an index of it. */
+static char *
+reindex_command(const ReindexStmt *stmt, const char *name)
+{
+	StringInfoData sql;
+	const char *separator = " (";
+
+	initStringInfo(&sql);
+	appendStringInfoString(&sql, "REINDEX");
+	foreach_ptr (DefElem, option, stmt->params)
+	{
+		/* The shell's say enough. */
+		if (strcmp(option->defname, "verbose") == 0)
+			continue;
+		appendStringInfo(&sql, "%s%s", separator, option->defname);
+		if (option->arg != NULL)
+			appendStringInfo(&sql, " %s", quote_identifier(defGetString(option)));
+		separator = ", ";
+	}
+	if (separator[0] == ',')
+		appendStringInfoChar(&sql, ')');
+	appendStringInfo(&sql, " %s %s",
+					 stmt->kind == REINDEX_OBJECT_INDEX ? "INDEX" : "TABLE", name);
+	return sql.data;
 }
 
 /* The distributed table; *indexid is set when it was named by its index. */
@@ -241,10 +269,8 @@ reindex_prepare(DdlJob *job)
 	}
 	if (!OidIsValid(relid))
 		return;
-	if (get_rel_relkind(relid) == RELKIND_PARTITIONED_TABLE)
-		job_refuse(job, "REINDEX of partitioned tables", "Name the partitions.");
 	job_add_table(job, relid);
-	if (!reindex_is_concurrent(stmt))
+	if (!is_done_in_steps(stmt, relid))
 		job_add_shards(job, relid, job->stmt);
 }
 
@@ -255,9 +281,8 @@ reindex_run(DdlJob *job)
 	OutsideWork *work;
 	Oid indexid;
 	Oid relid;
-	const char *kind = stmt->kind == REINDEX_OBJECT_INDEX ? "INDEX" : "TABLE";
 
-	if (stmt->relation != NULL && !reindex_is_concurrent(stmt))
+	if (stmt->relation != NULL && !is_done_in_steps(stmt, linitial_oid(job->tables)))
 		return false;
 	job_run_shell(job);
 	work = outside_begin(
@@ -273,13 +298,13 @@ reindex_run(DdlJob *job)
 	if (!OidIsValid(relid))
 		return true;
 	outside_on_other_nodes(
-		work, psprintf("REINDEX %s CONCURRENTLY %s", kind,
-					   name_qualified(OidIsValid(indexid) ? indexid : relid)));
+		work,
+		reindex_command(stmt, name_qualified(OidIsValid(indexid) ? indexid : relid)));
 	foreach_ptr (ShardMap, map, outside_shards(work, relid))
 		outside_add(work, ((OutsideShard *) map)->group,
-					psprintf("REINDEX %s CONCURRENTLY %s", kind,
-							 name_shard_qualified(OidIsValid(indexid) ? indexid : relid,
-												  map->shard_id)));
+					reindex_command(
+						stmt, name_shard_qualified(OidIsValid(indexid) ? indexid : relid,
+												   map->shard_id)));
 	outside_run(work);
 	return true;
 }
@@ -318,22 +343,49 @@ cluster_prepare(DdlJob *job)
 		Oid relid = job_distributed_table(stmt->relation);
 
 		if (OidIsValid(relid) && get_rel_relkind(relid) == RELKIND_PARTITIONED_TABLE)
-			job_refuse(job, "CLUSTER of partitioned tables", "Name the partitions.");
-		job_one_table(job, stmt->relation);
+			job_add_table(job, relid);
+		else
+			job_one_table(job, stmt->relation);
 	}
 	else
 		job->concerned = node_is_coordinator() && clustered_tables() != NIL;
+}
+
+/* CLUSTER table USING index, of a partitioned one. */
+static void
+cluster_partitions(DdlJob *job, const char *index)
+{
+	Oid relid = linitial_oid(job->tables);
+	OutsideWork *work;
+
+	/* Without an index it fails. */
+	job_run_shell(job);
+	work = outside_begin(NULL);
+	outside_on_other_nodes(work, psprintf("CLUSTER %s USING %s", name_qualified(relid),
+										  quote_identifier(index)));
+	foreach_ptr (OutsideShard, shard, outside_shards(work, relid))
+		outside_add(work, shard->group,
+					psprintf("CLUSTER %s USING %s",
+							 name_shard_qualified(relid, shard->map.shard_id),
+							 quote_identifier(name_shard(index, shard->map.shard_id))));
+	outside_run(work);
 }
 
 /* Without a table, all of them, outside a transaction as PostgreSQL does it. */
 bool
 cluster_run(DdlJob *job)
 {
+	const ClusterStmt *stmt = (ClusterStmt *) job->stmt;
 	OutsideWork *work;
 	ListCell *cell;
 
-	if (((ClusterStmt *) job->stmt)->relation != NULL)
-		return false;
+	if (stmt->relation != NULL)
+	{
+		if (get_rel_relkind(linitial_oid(job->tables)) != RELKIND_PARTITIONED_TABLE)
+			return false;
+		cluster_partitions(job, stmt->indexname);
+		return true;
+	}
 	work = outside_begin(NULL);
 	foreach (cell, clustered_tables())
 	{

@@ -35,7 +35,6 @@ SELECT count(DISTINCT tableoid) FROM p1;
 ALTER TABLE p DETACH PARTITION p1 CONCURRENTLY;
 SELECT undistribute_table('p1');
 SELECT alter_distributed_table('p1', shard_count := 2);
-REINDEX TABLE p;
 CREATE TABLE q (k int, d int, v int NOT NULL) PARTITION BY RANGE (d);
 CREATE TABLE q1 PARTITION OF q FOR VALUES FROM (0) TO (10);
 SELECT create_distributed_table('q1', 'k');
@@ -47,6 +46,37 @@ CREATE TABLE unique_v (k int, d int, v int NOT NULL UNIQUE);
 ALTER TABLE q ATTACH PARTITION unique_v FOR VALUES FROM (20) TO (30);
 CREATE TABLE l (k int) PARTITION BY LIST (k);
 SELECT citus_add_local_table_to_metadata('l');
+-- Indexes of shells and shards on all nodes are made anew; clustered by one.
+CREATE INDEX p_v ON p (v);
+CREATE FUNCTION files() RETURNS TABLE (node int, name text, file text) LANGUAGE sql AS $$
+SELECT nodeid, l->>0, l->>1 FROM run_command_on_all_nodes($r$SELECT jsonb_agg(jsonb_build_array(relname, pg_relation_filenode(oid))) FROM pg_class WHERE relkind = 'i' AND relname ~ '^p(1|20)_v_idx'$r$), jsonb_array_elements(result::jsonb) l $$;
+CREATE TABLE before (node int, name text, file text);
+INSERT INTO before SELECT * FROM files();
+CREATE FUNCTION made_anew() RETURNS TABLE (made bigint, kept bigint) LANGUAGE plpgsql AS $$
+BEGIN
+	RETURN QUERY SELECT count(*) FILTER (WHERE b.file <> f.file), count(*) FILTER (WHERE b.file = f.file OR b.file IS NULL OR f.file IS NULL) FROM parts.before b FULL JOIN parts.files() f USING (node, name);
+	DELETE FROM parts.before;
+	INSERT INTO parts.before SELECT * FROM parts.files();
+END $$;
+REINDEX TABLE p;
+SELECT * FROM made_anew();
+REINDEX INDEX p_v;
+SELECT * FROM made_anew();
+REINDEX (VERBOSE off) TABLE CONCURRENTLY p;
+SELECT * FROM made_anew();
+REINDEX INDEX CONCURRENTLY p_v;
+SELECT * FROM made_anew();
+CLUSTER p USING p_v;
+SELECT * FROM made_anew();
+SELECT result FROM run_command_on_all_nodes('SELECT count(*) > 1 FROM pg_index WHERE indisclustered AND indexrelid::regclass::text ~ ''p(1|20)_v_idx''');
+BEGIN;
+REINDEX TABLE p;
+ROLLBACK;
+BEGIN;
+CLUSTER p USING p_v;
+ROLLBACK;
+CLUSTER p;
+REINDEX (TABLESPACE "no such") TABLE p;
 SELECT undistribute_table('p');
 SELECT count(*), sum(v) FROM p;
 SELECT count(*) FROM ONLY p1;
