@@ -18,7 +18,7 @@ DATABASE = 'correlated_matrix'
 
 # What FROM has, and the outer column that is compared.
 OUTER = {
-    'table': ('a o', 'o.k'), 'not key': ('a o', 'o.x'), 'subquery': ('(SELECT id, k AS kk FROM a) o', 'o.kk'),
+    'table': ('a o', 'o.k'), 'nullable': ('c o', 'o.k'), 'not key': ('a o', 'o.x'), 'subquery': ('(SELECT id, k AS kk FROM a) o', 'o.kk'),
     'lateral': ('a p CROSS JOIN LATERAL (SELECT c.k, c.x FROM c WHERE c.k = p.k AND p.id < 40) o', 'o.k'),
     'with': ('(WITH z AS (SELECT * FROM a) SELECT * FROM z) o', 'o.k'), 'reference': ('r o', 'o.id'), 'local': ('loc o', 'o.id'),
     'single shard': ('s1 o', 'o.id'), 'view': ('av o', 'o.k'), 'values': ('(VALUES (1), (3), (NULL)) o(k)', 'o.k'),
@@ -82,8 +82,8 @@ WRITES = {
     'delete any': 'DELETE FROM %(f)s WHERE %(o)s < ANY (%(q)s)', 'delete all': 'DELETE FROM %(f)s WHERE %(o)s >= ALL (%(q)s)',
     'delete using': 'DELETE FROM %(f)s USING r j WHERE j.id = o.x AND EXISTS (%(q)s)', 'delete returning': 'DELETE FROM %(f)s WHERE o.x = 2 RETURNING %(o)s, EXISTS (%(q)s)',
     'in with': 'WITH d AS (DELETE FROM %(f)s WHERE EXISTS (%(q)s) RETURNING *) SELECT count(*) FROM d'}
-INSERTS = {'list': 'INSERT INTO c (k, x) SELECT %(o)s, (SELECT max(n) FROM (%(q)s) i) FROM %(f)s WHERE %(o)s IS NOT NULL', 'lateral': 'INSERT INTO e (k, x) SELECT i.n, %(o)s FROM %(f)s JOIN LATERAL (%(q)s) i ON i.n IS NOT NULL',
-           'where': 'INSERT INTO c (k, x) SELECT %(o)s, %(o)s FROM %(f)s WHERE %(o)s IS NOT NULL AND EXISTS (%(q)s)'}
+INSERTS = {'list': 'INSERT INTO c (k, x) SELECT %(o)s, (SELECT max(n) FROM (%(q)s) i) FROM %(f)s', 'lateral': 'INSERT INTO e (k, x) SELECT i.n, %(o)s FROM %(f)s JOIN LATERAL (%(q)s) i ON true',
+           'where': 'INSERT INTO c (k, x) SELECT %(o)s, %(o)s FROM %(f)s WHERE EXISTS (%(q)s)'}
 
 
 def combinations(outer, places):

@@ -6,7 +6,8 @@
 
 Tables of all kinds, twice in one database: in schema plain, and in schema dist (colocated, distributed by other columns
 and types, with generated, identity, array and composite columns, single-shard, reference, local, partitioned; views over them, also behind
-barriers and over views; aggregates of a user's), with NULLs everywhere.
+barriers and over views; aggregates of a user's), with NULLs everywhere, in
+distribution columns too.
 Most tables have lost columns, before they were distributed or after. Every statement runs on both, as a
 statement of its own; a difference, an error and a lost server are all failures. Rows are compared as a
 bag, or in order where the whole order is asked for. Statements have one right answer: LIMIT and whatever else looks at
@@ -141,10 +142,10 @@ ALTER TABLE g DROP late;
 FILL = """
 INSERT INTO a SELECT i %% 9, i, CASE WHEN i %% 7 = 0 THEN NULL ELSE i %% 6 END, CASE WHEN i %% 5 = 0 THEN NULL ELSE 'y' || i %% 4 END FROM generate_series(1, 36) i;
 INSERT INTO b SELECT i %% 11, i, CASE WHEN i %% 6 = 0 THEN NULL ELSE i %% 8 END FROM generate_series(1, 30) i;
-INSERT INTO c SELECT i %% 13, i %% 5, NULLIF(i %% 4, 3) FROM generate_series(1, 25) i;
-INSERT INTO e SELECT i %% 10, NULLIF(i %% 6, 5), NULLIF('y' || i %% 5, 'y2') FROM generate_series(1, 24) i;
-INSERT INTO f SELECT i %% 14, NULLIF(i %% 5, 1) FROM generate_series(1, 22) i;
-INSERT INTO d SELECT 'y' || i %% 6, NULLIF(i %% 5, 2) FROM generate_series(1, 20) i;
+INSERT INTO c SELECT NULLIF(i %% 13, 6), i %% 5, NULLIF(i %% 4, 3) FROM generate_series(1, 25) i;
+INSERT INTO e SELECT CASE WHEN i %% 7 > 0 THEN i %% 10 END, NULLIF(i %% 6, 5), NULLIF('y' || i %% 5, 'y2') FROM generate_series(1, 24) i;
+INSERT INTO f SELECT NULLIF(i %% 14, 3), NULLIF(i %% 5, 1) FROM generate_series(1, 22) i;
+INSERT INTO d SELECT NULLIF('y' || i %% 6, 'y4'), NULLIF(i %% 5, 2) FROM generate_series(1, 20) i;
 INSERT INTO s1 SELECT NULLIF(i %% 5, 4), i FROM generate_series(1, 12) i;
 INSERT INTO s2 SELECT i, NULLIF('y' || i %% 3, 'y1') FROM generate_series(1, 7) i;
 INSERT INTO s3 SELECT i %% 6, NULLIF(i %% 4, 0) FROM generate_series(1, 10) i;
@@ -158,8 +159,8 @@ INSERT INTO g (id, k, t, n, ts, j, arr, p) SELECT i, NULLIF(i %% 6, 4), NULLIF('
 INSERT INTO ls (x, t) SELECT NULLIF(i %% 5, 2), NULLIF('y' || i %% 4, 'y1') FROM generate_series(1, 14) i;
 INSERT INTO tree SELECT t, i, CASE WHEN i > 1 THEN i / 2 END FROM generate_series(1, 3) t, generate_series(1, 8) i;
 INSERT INTO pa SELECT i %% 9, i, NULLIF(i %% 6, 2), NULLIF('y' || i %% 4, 'y0') FROM generate_series(1, 38) i;
-INSERT INTO pl SELECT i %% 11, NULLIF(i %% 7, 1), NULLIF('y' || i %% 5, 'y3') FROM generate_series(1, 30) i;
-INSERT INTO ph SELECT NULLIF(i %% 10, 7), i %% 12, NULLIF(i %% 5, 0) FROM generate_series(1, 28) i;
+INSERT INTO pl SELECT NULLIF(i %% 11, 2), NULLIF(i %% 7, 1), NULLIF('y' || i %% 5, 'y3') FROM generate_series(1, 30) i;
+INSERT INTO ph SELECT NULLIF(i %% 10, 7), NULLIF(i %% 12, 4), NULLIF(i %% 5, 0) FROM generate_series(1, 28) i;
 INSERT INTO ps SELECT i, NULLIF(i %% 4, 3) FROM generate_series(1, 11) i;
 INSERT INTO pr SELECT i, NULLIF(i %% 5, 3), NULLIF('y' || i %% 4, 'y2') FROM generate_series(0, 9) i;
 """.replace('%%', '%')
@@ -258,7 +259,7 @@ def predicate(scope, depth):
     return pick([f'{column} = {number}', f'{column} = {number}', f'{column} > {number % 6}', f'{column} IN ({number}, {random.randint(0, 9)})',
                  f'{column} IS NULL', f'{column} IS NOT NULL', f'coalesce({column}, -1) < {number}', f'{column} BETWEEN 2 AND {number}',
                  f"{column} = ANY ('{{1,{number},NULL}}'::{pick(['int', 'bigint', 'smallint'])}[])", f'{column} = {scope.column()}',
-                 f'{column} = {number}::{pick(["bigint", "smallint", "numeric"])}', f'{column} IS NOT DISTINCT FROM {scope.column()}',
+                 f'{column} = {number}::{pick(["bigint", "smallint", "numeric"])}', f'{column} IS NOT DISTINCT FROM {scope.column()}', f'{column} IS NOT DISTINCT FROM {constant(INT)}',
                  f'({column}, {scope.column()}) = ({number}, {number % 4})', f'({column} = {number} AND {scope.column()} > 1 OR {column} IN (3, NULL))',
                  f'{value(scope, INT, 0)} < {value(scope, INT, 0)}', f'{column} <> {number}'])
 
@@ -501,7 +502,7 @@ def statement():
         return text, False
 
 
-WRITES = ['UPDATE a SET x = x + 1 WHERE k < 4', 'DELETE FROM b WHERE x = 2', "INSERT INTO c VALUES (3, 1, 2), (4, NULL, 1)", 'UPDATE r SET x = 5 WHERE id = 3',
+WRITES = ['UPDATE a SET x = x + 1 WHERE k < 4', 'DELETE FROM b WHERE x = 2', "INSERT INTO c VALUES (3, 1, 2), (NULL, 2, 3), (4, NULL, 1)", 'UPDATE r SET x = 5 WHERE id = 3',
           'UPDATE g SET k = id % 4 WHERE id < 9', "INSERT INTO ls (x, t) VALUES (3, 'y2')", 'UPDATE m SET x = x + 1', 'DELETE FROM s1 WHERE id = 2',
           'UPDATE e SET x = 1 WHERE k = 3', 'SELECT count(*) FROM a WHERE k = 2', 'SELECT max(x) FROM f', 'SAVEPOINT s; DELETE FROM a WHERE k = 1; ROLLBACK TO s',
           'SAVEPOINT s; DELETE FROM a WHERE k = 1; RELEASE s', 'SELECT id FROM g WHERE id = 4 FOR UPDATE',
@@ -517,11 +518,11 @@ def in_block(text):
 def as_prepared(text):
     """The same with its first numbers as parameters, several times."""
     given = text
-    numbers = re.findall(r'(?<== )\d\b(?!::)', text)[:2]
+    numbers = re.findall(r'(?<=[=M] )\d\b(?!::)', text)[:2]
     name, count = new_name('p'), 0
     for number in numbers:
         count += 1
-        text = re.sub(rf'(?<== ){number}\b(?!::)', f'${count}', text, count=1)
+        text = re.sub(rf'(?<=[=M] ){number}\b(?!::)', f'${count}', text, count=1)
     if not count or 'CASE WHEN' in text:
         return given
     types = ', '.join(['int'] * count)

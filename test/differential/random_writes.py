@@ -126,7 +126,7 @@ def where(scope, least=0):
     for _ in range(max(least, random.choice([0, 1, 1, 2]))):
         c = column(scope, 0.5)
         parts.append(random.choice([
-            f'{c} = {random.randint(0, 9)}', f'{c} > {random.randint(0, 6)}', f'{c} IS NULL',
+            f'{c} = {random.randint(0, 9)}', f'{c} > {random.randint(0, 6)}', f'{c} IS NULL', f'{c} IS NOT DISTINCT FROM {random.choice([1, 3, column(scope, 0.5)])}',
             f'{c} IN ({random.randint(0, 9)}, {random.randint(0, 9)})', f'coalesce({c}, -1) < {random.randint(0, 8)}',
             f'({c} = {random.randint(0, 9)} OR {column(scope, 0.5)} = {random.randint(0, 9)})',
             sublink(scope), sublink(scope)]))
@@ -226,8 +226,8 @@ def merge():
         plus = random.choice([0, 0, 1000])
         known = len(source[0][1]) > 2 or text.startswith('(VALUES')
         keys = [f'{source[0][0]}.{source[0][1][min(i, len(source[0][1]) - 1)]}' + (f' + {plus}' if plus else '') for i in range(len(first))]
-        # No NULL where rows are distributed by it.
-        keys = keys if known else [f'coalesce({k}, 7)' for k in keys]
+        # No NULL in a primary key.
+        keys = keys if known or not key else [f'coalesce({k}, 7)' for k in keys]
         actions.append(f'WHEN NOT MATCHED{cond} THEN ' + random.choice(
             [f'INSERT ({", ".join(first + rest)}) VALUES ({", ".join(keys + [value(c, source) for c in rest])})'] * 4 + ['DO NOTHING']))
         if not cond:
@@ -250,7 +250,7 @@ def insert():
     if random.random() < 0.4:
         rows, seen = [], set()
         for _ in range(random.randint(1, 4)):
-            row = ['DEFAULT' if i >= len(key or [1]) and random.random() < 0.1 else random.randint(0, 20) + shift if i < len(key or [1]) else random.choice([random.randint(0, 9), 'NULL', '(SELECT max(id) FROM r2)'])
+            row = ['DEFAULT' if i >= len(key or [1]) and random.random() < 0.1 else (random.randint(0, 20) + shift if key or random.random() < 0.8 else 'NULL') if i < len(key or [1]) else random.choice([random.randint(0, 9), 'NULL', '(SELECT max(id) FROM r2)'])
                    for i, c in enumerate(columns)]
             if tuple(row[:len(key or [1])]) not in seen:
                 rows.append('(' + ', '.join(map(str, row)) + ')')
@@ -266,7 +266,7 @@ def insert():
             froms += f' {random.choice(["JOIN", "LEFT JOIN"])} {u} {other} ON {column(scope[:1], 0.7)} = {column(scope[1:], 0.7)}'
         parts = where(scope)
         first = [column(scope, 0.7) for _ in (key or [1])]
-        parts += [f'{c} IS NOT NULL' for c in first]
+        parts += [f'{c} IS NOT NULL' for c in first] if key else []
         keys = [f'{c} + {shift}' if shift else c for c in first]
         rest = columns[len(first):]
         cond = ' WHERE ' + ' AND '.join(parts)

@@ -97,22 +97,6 @@ shell_has_rows(Relation rel)
 	return found;
 }
 
-static void
-check_key_not_null(Relation rel, TupleTableSlot *slot, AttrNumber key)
-{
-	if (key == InvalidAttrNumber || !slot->tts_isnull[key - 1])
-		return;
-	ereport(
-		ERROR,
-		(errcode(ERRCODE_NOT_NULL_VIOLATION),
-		 errmsg("distribution column \"%s\" of table %s contains null values",
-				NameStr(TupleDescAttr(RelationGetDescr(rel), key - 1)->attname),
-				name_qualified(RelationGetRelid(rel))),
-		 errdetail("The hash of the distribution column says which shard holds a row."),
-		 errhint("Update or delete the rows with nulls, or choose another distribution "
-				 "column.")));
-}
-
 /* A descriptor of the columns alone, in their order. */
 static TupleDesc
 projected_desc(TupleDesc desc, List *columns)
@@ -146,7 +130,7 @@ project(TupleTableSlot *from, List *columns, TupleTableSlot *to)
 
 /* Sends all rows of the shell's own storage to the shards. */
 static void
-copy_rows_to_shards(Relation rel, AttrNumber key)
+copy_rows_to_shards(Relation rel)
 {
 	List *columns = plain_columns(RelationGetDescr(rel), false);
 	TupleDesc desc = projected_desc(RelationGetDescr(rel), columns);
@@ -162,7 +146,6 @@ copy_rows_to_shards(Relation rel, AttrNumber key)
 	{
 		CHECK_FOR_INTERRUPTS();
 		slot_getallattrs(slot);
-		check_key_not_null(rel, slot, key);
 		project(slot, columns, row);
 		dest->receiveSlot(row, dest);
 	}
@@ -207,7 +190,7 @@ move_rows_to_shards(const TableSpec *spec, bool notice)
 	if (notice)
 		ereport(NOTICE, (errmsg("copying data from local table %s to its shards",
 								name_qualified(spec->relid))));
-	copy_rows_to_shards(rel, spec->kind == TABLE_HASH ? spec->key : InvalidAttrNumber);
+	copy_rows_to_shards(rel);
 	CommandCounterIncrement();
 	empty_shell(rel);
 	table_close(rel, NoLock);

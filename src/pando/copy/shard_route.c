@@ -178,16 +178,7 @@ route_shard_index(ShardRoute *route, Datum key, bool isnull)
 
 	if (!AttributeNumberIsValid(table->key))
 		return 0;
-	if (isnull)
-		ereport(
-			ERROR,
-			(errcode(ERRCODE_NOT_NULL_VIOLATION),
-			 errmsg("null value in column \"%s\" of relation \"%s\" violates not-null "
-					"constraint",
-					get_attname(table->relid, table->key, false),
-					RelationGetRelationName(route->shell)),
-			 errdetail("The distribution column decides where a row is stored.")));
-	return shard_index_of_value(table, key);
+	return shard_index_of_value(table, key, isnull);
 }
 
 static void

@@ -32,7 +32,7 @@ extern List *shard_route_columns(TupleDesc desc);
 /* Has this node placements itself? Then lines can't be routed, only rows. */
 extern bool shard_route_has_local(const DistTable *table);
 
-/* Sends a row, in the shell's shape. Raises not_null_violation without a key. */
+/* Sends a row, in the shell's shape. */
 extern void shard_route_row(ShardRoute *route, TupleTableSlot *row);
 
 /* Sends a line (without its end) for a row whose distribution column has that value. */

@@ -274,10 +274,7 @@ store_row(Receiver *receiver, TupleTableSlot *row)
 		bool isnull;
 		Datum key = slot_getattr(row, table->key, &isnull);
 
-		if (isnull)
-			ereport(ERROR, (errcode(ERRCODE_NOT_NULL_VIOLATION),
-							errmsg("null value in distribution column")));
-		index = shard_index_of_value(table, key);
+		index = shard_index_of_value(table, key, isnull);
 	}
 	if (!receiver->here[index])
 		ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),

@@ -67,34 +67,14 @@ key_position(FragmentRun *run)
 	return -1;
 }
 
-static void
-pg_attribute_noreturn() raise_null_key(FragmentRun *run)
-{
-	Oid relid = run->anchor->relid;
-	Relation relation = relation_open(relid, NoLock);
-	char *column = get_attname(relid, run->anchor->key, false);
-
-	ereport(ERROR,
-			(errcode(ERRCODE_NOT_NULL_VIOLATION),
-			 errmsg("null value in column \"%s\" of relation \"%s\" violates not-null "
-					"constraint",
-					column, RelationGetRelationName(relation)),
-			 errdetail("The distribution column decides where a row is stored."),
-			 errtablecol(relation, run->anchor->key)));
-}
-
 static int
 shard_index_of_row(FragmentRun *run, const RunValues *row, int key)
 {
 	if (run->anchor->kind != TABLE_HASH)
 		return 0;
-	if (key < 0 || row->nulls[key])
-	{
-		if (run->explain_only)
-			return 0;
-		raise_null_key(run);
-	}
-	return shard_index_of_value(run->anchor, row->values[key]);
+	if (key < 0)
+		return shard_index_of_value(run->anchor, (Datum) 0, true);
+	return shard_index_of_value(run->anchor, row->values[key], row->nulls[key]);
 }
 
 typedef struct RowRouter

@@ -55,7 +55,8 @@ decide(ShardChoiceScan *choice)
 
 	choice->decided = true;
 	choice->chosen =
-		isnull ? NULL : choice->by_shard[shard_index_of_value(choice->table, value)];
+		isnull ? NULL
+			   : choice->by_shard[shard_index_of_value(choice->table, value, false)];
 	if (choice->chosen == NULL)
 		return;
 	UpdateChangedParamSet(choice->chosen, ps->plan->extParam);

@@ -303,7 +303,7 @@ part_of_row(Splitter *splitter, TupleTableSlot *slot)
 	if (column < 0)
 		return 0;
 	if (slot->tts_isnull[column])
-		return splitter->spec.keep_nulls ? 0 : -1;
+		return splitter->spec.keep_nulls ? part_of_hash(&splitter->spec, 0) : -1;
 	return part_of_hash(&splitter->spec, DatumGetInt32(FunctionCall1Coll(
 											 splitter->hash, splitter->collation,
 											 slot->tts_values[column])));

@@ -23,7 +23,7 @@ typedef struct SplitSpec
 	const char *name; /* of the result */
 	bool binary;	  /* format of the values: see columns_travel_binary() */
 	int column;		  /* whose hash decides, from 1; 0: there is one part */
-	bool keep_nulls;  /* rows without a value go to part 0; else to nobody */
+	bool keep_nulls;  /* rows without a value go where the hash 0 is; else to nobody */
 	int limit;		  /* kilobytes, -1: none */
 	int nparts;
 	int32 *min_hash; /* first hash value of each part, ascending */

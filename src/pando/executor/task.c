@@ -193,8 +193,7 @@ choose_by_key(FragmentRun *run)
 		bool isnull;
 		Datum value = run_value(run, key, &isnull);
 
-		if (!isnull)
-			found = lappend_int(found, shard_index_of_value(run->anchor, value));
+		found = lappend_int(found, shard_index_of_value(run->anchor, value, isnull));
 	}
 	list_sort(found, list_int_cmp);
 	foreach_int(index, found)
@@ -202,10 +201,6 @@ choose_by_key(FragmentRun *run)
 		if (chosen == NIL || llast_int(chosen) != index)
 			chosen = lappend_int(chosen, index);
 	}
-	/* A read without a key must still say what an empty input gives, such as count(*) =
-	 * 0. */
-	if (chosen == NIL && run->fragment->command == CMD_SELECT)
-		chosen = list_make1_int(0);
 	return chosen;
 }
 

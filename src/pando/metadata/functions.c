@@ -87,8 +87,8 @@ Datum
 get_shard_id_for_distribution_column(PG_FUNCTION_ARGS)
 {
 	const DistTable *table;
-	Datum value;
-	Oid type;
+	bool isnull = PG_ARGISNULL(1);
+	Datum value = (Datum) 0;
 
 	if (PG_ARGISNULL(0))
 		ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
@@ -100,13 +100,13 @@ get_shard_id_for_distribution_column(PG_FUNCTION_ARGS)
 			PG_RETURN_NULL();
 		PG_RETURN_INT64(table->shards[0].id);
 	}
-	if (PG_ARGISNULL(1))
-		ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-						errmsg("distribution value cannot be NULL for tables that are "
-							   "distributed by a column")));
-	type = any_argument(fcinfo, 1, &value);
-	value = key_value(table, value, type);
-	PG_RETURN_INT64(table->shards[shard_index_of_value(table, value)].id);
+	if (!isnull)
+	{
+		Oid type = any_argument(fcinfo, 1, &value);
+
+		value = key_value(table, value, type);
+	}
+	PG_RETURN_INT64(table->shards[shard_index_of_value(table, value, isnull)].id);
 }
 
 /* pando.same_shard(table, value, value) */
@@ -125,11 +125,9 @@ same_shard(PG_FUNCTION_ARGS)
 		if (get_fn_expr_argtype(fcinfo->flinfo, i) != table->key_type)
 			ereport(ERROR, (errcode(ERRCODE_DATATYPE_MISMATCH),
 							errmsg("not a value of the distribution column's type")));
-		if (PG_ARGISNULL(i))
-			PG_RETURN_BOOL(PG_ARGISNULL(1) && PG_ARGISNULL(2));
 	}
-	PG_RETURN_BOOL(shard_index_of_value(table, PG_GETARG_DATUM(1)) ==
-				   shard_index_of_value(table, PG_GETARG_DATUM(2)));
+	PG_RETURN_BOOL(shard_index_of_value(table, PG_GETARG_DATUM(1), PG_ARGISNULL(1)) ==
+				   shard_index_of_value(table, PG_GETARG_DATUM(2), PG_ARGISNULL(2)));
 }
 
 /* ------------------------------------------------------------------------------------

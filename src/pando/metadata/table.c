@@ -27,6 +27,7 @@
 #include "utils/rel.h"
 #include "utils/relcache.h"
 #include "utils/reltrigger.h"
+#include "utils/syscache.h"
 #include "utils/typcache.h"
 
 #include "pando/base/debug_point.h"
@@ -257,6 +258,20 @@ hashable_type(Oid type)
 	return entry;
 }
 
+static bool
+column_is_not_null(Oid relid, AttrNumber column)
+{
+	HeapTuple tuple =
+		SearchSysCache2(ATTNUM, ObjectIdGetDatum(relid), Int16GetDatum(column));
+	bool result;
+
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for attribute %d of relation %u", column, relid);
+	result = ((Form_pg_attribute) GETSTRUCT(tuple))->attnotnull;
+	ReleaseSysCache(tuple);
+	return result;
+}
+
 static void
 table_load_key(DistTable *table, const char *column)
 {
@@ -269,6 +284,7 @@ table_load_key(DistTable *table, const char *column)
 	get_atttypetypmodcoll(table->relid, table->key, &table->key_type, &table->key_typmod,
 						  &table->key_collation);
 
+	table->key_not_null = column_is_not_null(table->relid, table->key);
 	fmgr_info_cxt(hashable_type(table->key_type)->hash_proc, &table->hash,
 				  CurrentMemoryContext);
 }
@@ -557,9 +573,10 @@ shard_index_of_hash(const DistTable *table, int32 hash)
 }
 
 int
-shard_index_of_value(const DistTable *table, Datum value)
+shard_index_of_value(const DistTable *table, Datum value, bool isnull)
 {
-	return shard_index_of_hash(table, shard_hash(table, value));
+	/* As hash partitioning has it: NULL adds nothing to a row's hash. */
+	return shard_index_of_hash(table, isnull ? 0 : shard_hash(table, value));
 }
 
 const Shard *

@@ -71,7 +71,8 @@ typedef struct DistTable
 	Oid key_type;
 	int32 key_typmod;
 	Oid key_collation;
-	FmgrInfo hash; /* hash function of key_type; unset without a key */
+	bool key_not_null; /* declared so */
+	FmgrInfo hash;	   /* hash function of key_type; unset without a key */
 	int nshards;
 	Shard *shards;
 	int *by_id; /* indexes of the shards in order of their ids */
@@ -108,10 +109,10 @@ extern List *dist_table_oids_of_colocation(int32 colocation);
 extern TypeCacheEntry *hashable_type(Oid type);
 
 /*
- * Index of the shard that holds a non-null value of the distribution column's type.
- * Raises if the ranges have a gap.
+ * Index of the shard that holds a value of the distribution column's type. Rows without a
+ * value are where the hash 0 is. Raises if the ranges have a gap.
  */
-extern int shard_index_of_value(const DistTable *table, Datum value);
+extern int shard_index_of_value(const DistTable *table, Datum value, bool isnull);
 
 /* The table's shard with that id; NULL if it has none. */
 extern const Shard *shard_of_table(const DistTable *table, int64 shard_id);

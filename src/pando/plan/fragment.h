@@ -64,10 +64,8 @@ typedef struct Fragment
 	Oid anchor;		 /* table whose shards the tasks follow; the target of a write */
 	ShardChoice choice;
 	List *keys;		 /* SHARDS_BY_KEY: Exprs of anchor's key type over external Params and
-					  * stable functions only; a NULL value matches no shard. The union of
-					  * their shard groups is run. When none is left (all keys NULL) a SELECT
-					  * runs on the first shard group all the same: count(*) of nothing is a
-					  * row, and the filter on the key keeps other rows out */
+					  * stable functions only; NULL has a shard group as well. The union of
+					  * their shard groups is run */
 	List *relations; /* Oids: distributed tables by slot number of the template */
 	Template *template;
 	List *params; /* Exprs, evaluated once per execution; $1.. of the template. A

@@ -49,7 +49,9 @@ append_keys(StringInfo out, List *keys)
 	{
 		if (foreach_current_index(cell) > 0)
 			appendStringInfoString(out, ", ");
-		if (IsA(lfirst(cell), Const) && !((Const *) lfirst(cell))->constisnull)
+		if (IsA(lfirst(cell), Const) && ((Const *) lfirst(cell))->constisnull)
+			appendStringInfoString(out, "NULL");
+		else if (IsA(lfirst(cell), Const))
 		{
 			Const *value = lfirst(cell);
 			Oid output;

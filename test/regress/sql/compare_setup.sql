@@ -64,9 +64,9 @@ CREATE FUNCTION fill_tables() RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
 	INSERT INTO a SELECT i % 13, i, CASE WHEN i % 11 = 0 THEN NULL ELSE i % 7 END, CASE WHEN i % 9 = 0 THEN NULL ELSE 'y' || i % 5 END, CASE WHEN i % 8 = 0 THEN NULL ELSE (i * 37 % 100) / 4.0 END, timestamptz '2024-01-01 00:00+00' + i * interval '7 min' FROM generate_series(1, 150) i;
 	INSERT INTO b SELECT i % 17, i, CASE WHEN i % 6 = 0 THEN NULL ELSE i % 8 END, CASE WHEN i % 10 = 0 THEN NULL ELSE 'y' || i % 7 END, CASE WHEN i % 7 = 0 THEN NULL ELSE i / 4.0 END, jsonb_build_object('n', i % 4, 'w', 'w' || i % 3), ARRAY[i % 3, i % 5, NULL] FROM generate_series(1, 120) i;
-	INSERT INTO c SELECT i % 20, i % 5, NULLIF(i % 4, 3) FROM generate_series(1, 60) i;
-	INSERT INTO d SELECT 'y' || i % 9, NULLIF(i % 5, 2), i * 1000000000::bigint, CASE i % 3 WHEN 0 THEN NULL WHEN 1 THEN true ELSE false END FROM generate_series(1, 70) i;
-	INSERT INTO e SELECT i % 15, NULLIF(i % 6, 5), 'n' || i % 4 FROM generate_series(1, 80) i;
+	INSERT INTO c SELECT CASE WHEN i % 8 > 0 THEN i % 20 END, i % 5, NULLIF(i % 4, 3) FROM generate_series(1, 60) i;
+	INSERT INTO d SELECT NULLIF('y' || i % 9, 'y8'), NULLIF(i % 5, 2), i * 1000000000::bigint, CASE i % 3 WHEN 0 THEN NULL WHEN 1 THEN true ELSE false END FROM generate_series(1, 70) i;
+	INSERT INTO e SELECT CASE WHEN i % 7 > 0 THEN i % 15 END, NULLIF(i % 6, 5), 'n' || i % 4 FROM generate_series(1, 80) i;
 	INSERT INTO r SELECT i, NULLIF(i % 4, 3), CASE WHEN i % 5 = 0 THEN NULL ELSE 'y' || i END FROM generate_series(0, 11) i;
 	INSERT INTO r2 SELECT i, NULLIF(i % 5, 4), 'r' || i % 3 FROM generate_series(0, 8) i;
 	INSERT INTO s1 SELECT i % 5, i FROM generate_series(1, 20) i;

@@ -75,6 +75,8 @@ INSERT INTO child SELECT k, 1 FROM generate_series(1, 12) k;
 \x on
 SELECT * FROM same('INSERT INTO t VALUES (%s, 1, null)');
 SELECT * FROM same('INSERT INTO t VALUES (%s + 100, null)');
+SELECT * FROM same('INSERT INTO t (v) VALUES (%s * 0)');
+SELECT * FROM same('INSERT INTO t SELECT NULL, 5 FROM t WHERE k = %s');
 SELECT * FROM same('INSERT INTO t VALUES (%s + 100, 100, ''note of t_1478001, small_1478001'')');
 SELECT * FROM same('UPDATE t SET v = v + 100 WHERE k = %s');
 SELECT * FROM same('INSERT INTO t VALUES (%s + 100, 1, null, 7)');

@@ -13,6 +13,7 @@
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "nodes/pathnodes.h"
+#include "optimizer/clauses.h"
 #include "optimizer/optimizer.h"
 #include "parser/parsetree.h"
 #include "rewrite/rewriteManip.h"
@@ -44,34 +45,48 @@ typedef struct AllHere
  * Which shards.
  */
 
-/* The relation with the filters of its level that concern it alone. */
-static Distribution
-distribution_of_relation(Query *level, Index varno, List *quals)
+/*
+ * The filters of a level that concern the relation alone. `items`: what is inner-joined.
+ * A filter above an outer join may want the rows that have no match in the relation.
+ */
+static List *
+filters_of_relation(Index varno, List *items, List *quals)
 {
-	RangeTblRef *ref = makeNode(RangeTblRef);
-	List *own = NIL;
 	Relids self = bms_make_singleton(varno);
+	bool inner = false;
+	List *own = NIL;
 
-	ref->rtindex = varno;
+	foreach_ptr (RangeTblRef, item, items)
+		inner |= IsA(item, RangeTblRef) && item->rtindex == (int) varno;
 	foreach_ptr (Node, qual, quals)
 	{
 		if (bms_equal(pull_varnos(NULL, qual), self) && !checkExprHasSubLink(qual) &&
-			!expression_refers_outside(qual))
+			!expression_refers_outside(qual) &&
+			(inner || bms_is_member(varno, find_nonnullable_rels(qual))))
 			own = lappend(own, qual);
 	}
-	return distribution_of_query(part_make(level, list_make1(ref), own));
+	return own;
+}
+
+static Distribution
+distribution_of_relation(Query *level, Index varno, List *filters)
+{
+	RangeTblRef *ref = makeNode(RangeTblRef);
+
+	ref->rtindex = varno;
+	return distribution_of_query(part_make(level, list_make1(ref), filters));
 }
 
 /* Indexes of the table's shards that its filters leave; false: a parameter decides. */
 static bool
-shards_needed(const DistTable *table, Query *level, Index varno, List *quals,
+shards_needed(const DistTable *table, Query *level, Index varno, List *filters,
 			  Bitmapset **needed)
 {
 	Distribution distribution = {0};
 
 	*needed = NULL;
 	if (table->kind == TABLE_HASH)
-		distribution = distribution_of_relation(level, varno, quals);
+		distribution = distribution_of_relation(level, varno, filters);
 	if (!distribution.pruned)
 	{
 		*needed = bms_add_range(NULL, 0, table->nshards - 1);
@@ -81,12 +96,9 @@ shards_needed(const DistTable *table, Query *level, Index varno, List *quals,
 	{
 		if (!IsA(key, Const))
 			return false;
-		if (!key->constisnull)
-			*needed =
-				bms_add_member(*needed, shard_index_of_value(table, key->constvalue));
+		*needed = bms_add_member(
+			*needed, shard_index_of_value(table, key->constvalue, key->constisnull));
 	}
-	if (*needed == NULL)
-		*needed = bms_make_singleton(0);
 	return true;
 }
 
@@ -296,7 +308,7 @@ use_shard_groups(AllHere *all, Query *query)
  */
 
 static void
-use_relation(AllHere *all, Query *level, Index varno, List *quals)
+use_relation(AllHere *all, Query *level, Index varno, List *filters)
 {
 	RangeTblEntry *rte = rt_fetch(varno, level->rtable);
 	const DistTable *table = dist_table(rte->relid);
@@ -322,7 +334,7 @@ use_relation(AllHere *all, Query *level, Index varno, List *quals)
 		rte->relid = relid;
 		rte->requiredPerms = 0;
 	}
-	else if (!shards_needed(table, level, varno, quals, &needed))
+	else if (!shards_needed(table, level, varno, filters, &needed))
 		all->possible = false;
 	else
 	{
@@ -374,7 +386,7 @@ all_here_walker(Node *node, void *context)
 		{
 			varno++;
 			if (rte->rtekind == RTE_RELATION && all->possible)
-				use_relation(all, query, varno, quals);
+				use_relation(all, query, varno, filters_of_relation(varno, items, quals));
 		}
 		return false;
 	}

@@ -102,8 +102,6 @@ plan_single_here(Query *query, const Distribution *distribution, const char *sou
 		if (list_length(distribution->keys) != 1)
 			return NULL;
 		point.key = linitial(distribution->keys);
-		if (IsA(point.key, Const) && ((Const *) point.key)->constisnull)
-			return NULL;
 	}
 	else if (point.table->kind != TABLE_SINGLE)
 		return NULL;
@@ -128,34 +126,35 @@ typedef struct LocalPlan
 
 static PlanStore *local_plans = NULL;
 
-/* The key's value for this execution; false where it is NULL. */
-static bool
-key_value_now(Expr *key, ParamListInfo params, EState **estate, Datum *value)
+/* The key's value for this execution. */
+static Datum
+key_value_now(Expr *key, ParamListInfo params, EState **estate, bool *isnull)
 {
 	ExprState *state;
-	bool isnull;
+	Datum value;
 
-	if (expr_value(key, params, value, &isnull))
-		return !isnull;
+	if (expr_value(key, params, &value, isnull))
+		return value;
 	*estate = CreateExecutorState();
 	(*estate)->es_param_list_info = params;
 	state = ExecPrepareExpr(key, *estate);
-	*value = ExecEvalExprSwitchContext(state, GetPerTupleExprContext(*estate), &isnull);
-	return !isnull;
+	return ExecEvalExprSwitchContext(state, GetPerTupleExprContext(*estate), isnull);
 }
 
-/* The shard group that the fragment needs this time, -1: it is not here, or none. */
+/* The shard group that the fragment needs this time, -1: it is not here. */
 static int
 shard_here(const FragmentLocal *local, const DistTable *anchor, ParamListInfo params)
 {
 	EState *estate = NULL;
-	Datum value;
-	int index = -1;
+	int index = 0;
 
-	if (local->key == NULL)
-		index = 0;
-	else if (key_value_now(local->key, params, &estate, &value))
-		index = shard_index_of_value(anchor, value);
+	if (local->key != NULL)
+	{
+		bool isnull;
+		Datum value = key_value_now(local->key, params, &estate, &isnull);
+
+		index = shard_index_of_value(anchor, value, isnull);
+	}
 	if (estate != NULL)
 		FreeExecutorState(estate);
 	return shard_is_only_here(anchor, index) ? index : -1;

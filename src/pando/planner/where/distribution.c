@@ -62,7 +62,7 @@ place_raised(Place *place)
 
 	result->bound = copyObject(result->bound);
 	IncrementVarSublevelsUp((Node *) result->bound, -1, 1);
-	result->strict = result->weak = NIL;
+	result->strict = result->not_null = result->weak = NIL;
 	result->relids = NULL;
 	return result;
 }
@@ -88,7 +88,7 @@ place_of_result(Output *result, Place *place, Index varno, RangeTblEntry *rte,
 	ListCell *cell;
 
 	place->relids = bms_make_singleton(varno);
-	place->strict = place->weak = NIL;
+	place->strict = place->not_null = place->weak = NIL;
 	foreach (cell, targetlist)
 	{
 		TargetEntry *entry = lfirst(cell);
@@ -106,6 +106,8 @@ place_of_result(Output *result, Place *place, Index varno, RangeTblEntry *rte,
 			place->strict = lappend(place->strict, var);
 		else
 			place->weak = lappend(place->weak, var);
+		if (bms_is_member(entry->resno, result->not_null))
+			place->not_null = lappend(place->not_null, var);
 	}
 	return place;
 }
@@ -122,7 +124,7 @@ same_place(Output *a, Output *b)
 {
 	return a->place->kind == b->place->kind && a->place->splits == b->place->splits &&
 		   equal(a->place->bound, b->place->bound) && bms_equal(a->strict, b->strict) &&
-		   bms_equal(a->weak, b->weak);
+		   bms_equal(a->not_null, b->not_null) && bms_equal(a->weak, b->weak);
 }
 
 /*
@@ -370,7 +372,11 @@ place_of_item(Level *level, Index varno)
 	}
 }
 
-/* `column IN (SELECT key ...)`: both are keys, and the row's matches are next to it. */
+/*
+ * `column IN (SELECT key ...)`: both are keys, and the row's matches are next to it.
+ * Where no match is not the same as NULL, there must be no NULL on either side: it would
+ * be compared with rows of all shards.
+ */
 static bool
 compares_keys(SubLink *sublink, Output *inner, Place *rows, bool strictly)
 {
@@ -395,9 +401,11 @@ compares_keys(SubLink *sublink, Output *inner, Place *rows, bool strictly)
 		if (equality_family(test->opno, linitial(test->args), test->inputcollid) ==
 				rows->key_family &&
 			rows->key_family == inner->place->key_family &&
-			place_has_key(rows, linitial(test->args), !strictly) &&
+			place_has_key(rows, linitial(test->args), true) &&
 			(bms_is_member(column, inner->strict) ||
-			 (!strictly && bms_is_member(column, inner->weak))))
+			 bms_is_member(column, inner->weak)) &&
+			(!strictly || (place_key_not_null(rows, linitial(test->args)) &&
+						   bms_is_member(column, inner->not_null))))
 			return true;
 	}
 	return false;
@@ -665,6 +673,8 @@ name_keys(Output *result, Place *place, List *targetlist)
 			result->strict = bms_add_member(result->strict, entry->resno);
 		else if (place_has_key(place, expr, true))
 			result->weak = bms_add_member(result->weak, entry->resno);
+		if (place_key_not_null(place, expr))
+			result->not_null = bms_add_member(result->not_null, entry->resno);
 	}
 }
 
@@ -702,6 +712,21 @@ assigns_part_walker(Node *node, void *context)
 		   expression_tree_walker(node, assigns_part_walker, context);
 }
 
+/* Is there a row also when none comes from below? */
+static bool
+makes_row_of_nothing(Query *query)
+{
+	if (query->groupingSets == NIL)
+		return (query->hasAggs || query->havingQual != NULL) && query->groupClause == NIL;
+	foreach_ptr (List, set,
+				 expand_grouping_sets(query->groupingSets, query->groupDistinct, -1))
+	{
+		if (set == NIL)
+			return true;
+	}
+	return false;
+}
+
 static Output *
 analyse_select(Level *level)
 {
@@ -710,6 +735,8 @@ analyse_select(Level *level)
 	Output *result;
 	const char *gathering;
 
+	if (makes_row_of_nothing(query))
+		place_settle(place);
 	place = level_attach_expressions(level, place);
 	if (assigns_part_walker((Node *) query->targetList, NULL))
 		place = place_coordinator("an assignment to a part of a column");
@@ -730,7 +757,7 @@ analyse_select(Level *level)
 	{
 		/* Rows of the sets that lack the key have NULL there. */
 		result->weak = bms_add_members(result->weak, result->strict);
-		result->strict = NULL;
+		result->strict = result->not_null = NULL;
 	}
 	gathering = gathering_clause(query, place);
 	if (gathering != NULL)

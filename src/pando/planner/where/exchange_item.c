@@ -43,8 +43,10 @@ exchange_place(RangeTblEntry *rte, Index varno)
 		place = palloc(sizeof(Place));
 		*place = *exchange->place;
 		place->strict = copyObject(place->strict);
+		place->not_null = copyObject(place->not_null);
 		place->weak = copyObject(place->weak);
 		ChangeVarNodes((Node *) place->strict, 1, varno, 0);
+		ChangeVarNodes((Node *) place->not_null, 1, varno, 0);
 		ChangeVarNodes((Node *) place->weak, 1, varno, 0);
 	}
 	place->relids = bms_make_singleton(varno);

@@ -187,9 +187,9 @@ key_value(Node *expr, Oid key_type)
 
 /* Is it the key, compared under its own hash family? */
 static bool
-is_key_equality(const Place *place, Node *key, Oid opno, Oid collation)
+is_key_equality(const Place *place, Node *key, Oid opno, Oid collation, bool weak_too)
 {
-	return place_has_key(place, key, true) &&
+	return place_has_key(place, key, weak_too) &&
 		   equality_family(opno, key, collation) == place->key_family;
 }
 
@@ -232,6 +232,12 @@ values_of_array_const(Const *array, Oid key_type, List **values)
 }
 
 static bool
+is_null_const(Node *expr)
+{
+	return IsA(expr, Const) && ((Const *) expr)->constisnull;
+}
+
+static bool
 values_of_list(List *exprs, Oid key_type, List **values)
 {
 	ListCell *cell;
@@ -244,6 +250,8 @@ values_of_list(List *exprs, Oid key_type, List **values)
 
 		if (value == NULL)
 			return false;
+		if (is_null_const(lfirst(cell)))
+			continue;
 		*values = list_append_unique(*values, value);
 	}
 	return *values != NIL;
@@ -255,7 +263,7 @@ values_of_any(ScalarArrayOpExpr *any, const Place *place, List **values)
 	Node *array = lsecond(any->args);
 
 	if (!any->useOr ||
-		!is_key_equality(place, linitial(any->args), any->opno, any->inputcollid))
+		!is_key_equality(place, linitial(any->args), any->opno, any->inputcollid, true))
 		return false;
 	array = equality_strip(array);
 	if (IsA(array, Const))
@@ -265,8 +273,9 @@ values_of_any(ScalarArrayOpExpr *any, const Place *place, List **values)
 	return false;
 }
 
+/* weak_too: NULL doesn't pass. */
 static bool
-value_of_equality(OpExpr *clause, const Place *place, List **values)
+value_of_equality(OpExpr *clause, const Place *place, bool weak_too, List **values)
 {
 	Node *left;
 	Node *right;
@@ -276,14 +285,14 @@ value_of_equality(OpExpr *clause, const Place *place, List **values)
 		return false;
 	left = linitial(clause->args);
 	right = lsecond(clause->args);
-	if (!is_key_equality(place, left, clause->opno, clause->inputcollid))
+	if (!is_key_equality(place, left, clause->opno, clause->inputcollid, weak_too))
 	{
 		Node *swap = left;
 
 		left = right;
 		right = swap;
 		/* An equality of two types is in one family, whichever side the key is on. */
-		if (!place_has_key(place, left, true) ||
+		if (!place_has_key(place, left, weak_too) ||
 			equality_family(clause->opno, right, clause->inputcollid) !=
 				place->key_family)
 			return false;
@@ -292,6 +301,25 @@ value_of_equality(OpExpr *clause, const Place *place, List **values)
 	if (value != NULL)
 		*values = list_append_unique(*values, value);
 	return value != NULL;
+}
+
+/* A weak key that is NULL says nothing. */
+static bool
+null_of_test(NullTest *test, const Place *place, List **values)
+{
+	if (test->nulltesttype != IS_NULL || test->argisrow ||
+		!place_has_key(place, (Node *) test->arg, false))
+		return false;
+	*values = list_make1(makeNullConst(place->key_type, -1, place->key_collation));
+	return true;
+}
+
+static bool
+value_of_not_distinct(Node *arg, const Place *place, List **values)
+{
+	/* A DistinctExpr is an OpExpr of another tag. */
+	return IsA(arg, DistinctExpr) &&
+		   value_of_equality((OpExpr *) arg, place, false, values);
 }
 
 static bool
@@ -340,7 +368,11 @@ key_values_of_qual(Node *qual, const Place *place, List **values)
 	if (IsA(qual, ScalarArrayOpExpr))
 		return values_of_any((ScalarArrayOpExpr *) qual, place, values);
 	if (IsA(qual, OpExpr))
-		return value_of_equality((OpExpr *) qual, place, values);
+		return value_of_equality((OpExpr *) qual, place, true, values);
+	if (IsA(qual, NullTest))
+		return null_of_test((NullTest *) qual, place, values);
+	if (is_notclause(qual))
+		return value_of_not_distinct((Node *) get_notclausearg(qual), place, values);
 	if (is_orclause(qual))
 		return values_of_arms(((BoolExpr *) qual)->args, place, values);
 	if (is_andclause(qual))

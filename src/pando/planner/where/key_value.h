@@ -21,8 +21,9 @@ extern Node *key_value(Node *expr, Oid key_type);
 extern Node *key_integer(Node *expr, Oid key_type);
 
 /*
- * Does the qualification leave only rows whose key is one of a list of values? Knows
- * `key = ANY (array)` and OR of equalities. `key = value` is equality.h's.
+ * Does the qualification leave only rows whose key is one of a list of values, of which
+ * NULL is one? Knows `key = ANY (array)`, IS NULL, IS NOT DISTINCT FROM and OR of them.
+ * `key = value` is equality.h's.
  */
 extern bool key_values_of_qual(Node *qual, const Place *place, List **values);
 

@@ -15,8 +15,9 @@
 /* What a level puts out: its place, with the keys given as output columns. */
 typedef struct Output
 {
-	Place *place; /* strict and weak are NIL: see below */
+	Place *place; /* strict, not_null and weak are NIL: see below */
 	Bitmapset *strict;
+	Bitmapset *not_null;
 	Bitmapset *weak;
 } Output;
 

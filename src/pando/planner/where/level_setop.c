@@ -25,6 +25,7 @@ intersect_keys(Output *result, Output *left, Output *right, SetOperationStmt *se
 	ListCell *collation;
 
 	result->strict = bms_intersect(left->strict, right->strict);
+	result->not_null = bms_intersect(left->not_null, right->not_null);
 	result->weak = bms_intersect(bms_union(left->strict, left->weak),
 								 bms_union(right->strict, right->weak));
 	result->weak = bms_difference(result->weak, result->strict);
@@ -37,6 +38,7 @@ intersect_keys(Output *result, Output *left, Output *right, SetOperationStmt *se
 			(!OidIsValid(id) || get_collation_isdeterministic(id)))
 			continue;
 		result->strict = bms_del_member(result->strict, column);
+		result->not_null = bms_del_member(result->not_null, column);
 		result->weak = bms_del_member(result->weak, column);
 	}
 }

@@ -57,6 +57,7 @@ place_copy(const Place *place)
 	copy->bound = list_copy(place->bound);
 	copy->values = list_copy(place->values);
 	copy->strict = list_copy(place->strict);
+	copy->not_null = list_copy(place->not_null);
 	copy->weak = list_copy(place->weak);
 	return copy;
 }
@@ -85,6 +86,8 @@ place_table(Oid relid, Index varno)
 		place->key_collation = table->key_collation;
 		place->strict = list_make1(makeVar(varno, table->key, table->key_type,
 										   table->key_typmod, table->key_collation, 0));
+		if (table->key_not_null)
+			place->not_null = list_copy(place->strict);
 	}
 	return place;
 }
@@ -95,6 +98,12 @@ place_has_key(const Place *place, Node *expr, bool weak_too)
 	expr = equality_strip(expr);
 	return list_member(place->strict, expr) ||
 		   (weak_too && list_member(place->weak, expr));
+}
+
+bool
+place_key_not_null(const Place *place, Node *expr)
+{
+	return list_member(place->not_null, equality_strip(expr));
 }
 
 bool
@@ -141,51 +150,55 @@ add_bindings(Place *place, List *members)
 
 /* Class members that belong to the part are keys as well as the one they equal. */
 static List *
-members_inside(const Place *place, List *members, List *keys)
+members_inside(const Place *place, List *members)
 {
-	ListCell *cell;
+	List *inside = NIL;
 
-	foreach (cell, members)
+	foreach_ptr (Node, member, members)
 	{
-		Node *member = lfirst(cell);
-
 		if (IsA(member, Var) && ((Var *) member)->varlevelsup == 0 &&
 			bms_is_member(((Var *) member)->varno, place->relids))
-			keys = list_append_unique(keys, member);
+			inside = lappend(inside, member);
 	}
-	return keys;
+	return inside;
 }
 
+/* `=` holds for all rows in view, so no member of a class is NULL in any of them. */
 static void
 take_equalities(Place *place, const Equalities *equalities)
 {
-	List *strict = list_copy(place->strict);
-	List *weak = NIL;
-	ListCell *cell;
-
-	foreach (cell, place->strict)
+	foreach_ptr (Node, key, list_concat_copy(place->strict, place->weak))
 	{
-		List *members = equalities_members(equalities, lfirst(cell), place->key_family);
+		List *members = equalities_members(equalities, key, place->key_family);
+		List *keys;
 
+		if (list_length(members) == 1)
+			continue;
 		add_bindings(place, members);
-		strict = members_inside(place, members, strict);
+		keys = list_append_unique(members_inside(place, members), key);
+		place->strict = list_union(place->strict, keys);
+		place->not_null = list_union(place->not_null, keys);
+		place->weak = list_difference(place->weak, keys);
 	}
-	foreach (cell, place->weak)
-	{
-		List *members = equalities_members(equalities, lfirst(cell), place->key_family);
+}
 
-		/* `=` holds for all rows in view, so it isn't NULL in any of them. */
-		if (list_length(members) > 1)
-		{
-			add_bindings(place, members);
-			strict = members_inside(place, members, strict);
-			strict = list_append_unique(strict, lfirst(cell));
-		}
-		else
-			weak = lappend(weak, lfirst(cell));
+/* Nor is a key that is tested for it. */
+static void
+take_null_tests(Place *place, List *quals)
+{
+	foreach_ptr (NullTest, test, quals)
+	{
+		Node *key;
+
+		if (!IsA(test, NullTest) || test->nulltesttype != IS_NOT_NULL)
+			continue;
+		key = equality_strip((Node *) test->arg);
+		if (!place_has_key(place, key, true))
+			continue;
+		place->strict = list_append_unique(place->strict, key);
+		place->not_null = list_append_unique(place->not_null, key);
+		place->weak = list_delete(place->weak, key);
 	}
-	place->strict = strict;
-	place->weak = weak;
 }
 
 /* Only the rows in these shard groups count; the shorter of two lists is kept. */
@@ -206,6 +219,7 @@ place_restrict(Place *place, const Equalities *equalities, List *quals)
 	if (place->kind != PLACE_SHARDS || !OidIsValid(place->key_type))
 		return;
 	take_equalities(place, equalities);
+	take_null_tests(place, quals);
 	if (place->own_hash)
 		return;
 	foreach (cell, quals)
@@ -263,6 +277,27 @@ place_is_fixed(const Place *place)
 			return true;
 	}
 	return false;
+}
+
+static Node *
+best_binding(List *bound)
+{
+	foreach_ptr (Node, binding, bound)
+	{
+		if (IsA(binding, Var))
+			return binding;
+	}
+	return linitial(bound);
+}
+
+void
+place_settle(Place *place)
+{
+	if (place->bound == NIL)
+		return;
+	place->bound = list_make1(best_binding(place->bound));
+	place->pruned = false;
+	place->values = NIL;
 }
 
 /* Keeps of the bindings those that don't name columns inside; may leave nothing. */
@@ -329,6 +364,7 @@ join_shards(Place *a, Place *b)
 	result->one_group = a->one_group && b->one_group;
 	result->bound = list_union(a->bound, b->bound);
 	result->strict = list_union(a->strict, b->strict);
+	result->not_null = list_union(a->not_null, b->not_null);
 	result->weak = list_union(a->weak, b->weak);
 	if (b->pruned)
 		take_values(result, b->values);
@@ -415,10 +451,11 @@ place_left_join(Place *left, Place *right)
 	{
 		result = place_copy(right);
 		result->splits = false;
-		result->strict = NIL;
+		result->strict = result->not_null = NIL;
 		result->weak = list_union(right->strict, right->weak);
 		result->relids = bms_union(left->relids, right->relids);
 		drop_inner_bindings(result);
+		place_settle(result);
 		return checked(result, reason_outer);
 	}
 	if (left->colocation != right->colocation)
@@ -500,7 +537,7 @@ place_full_join(Place *left, Place *right, const Equalities *equalities)
 	result->relids = bms_union(left->relids, right->relids);
 	result->weak = list_union(list_union(left->strict, left->weak),
 							  list_union(right->strict, right->weak));
-	result->strict = NIL;
+	result->strict = result->not_null = NIL;
 	if (left->kind == PLACE_SHARDS && right->kind == PLACE_SHARDS)
 	{
 		bool equated;
@@ -519,6 +556,8 @@ place_full_join(Place *left, Place *right, const Equalities *equalities)
 	else
 		result->splits = false;
 	drop_inner_bindings(result);
+	if (!result->splits)
+		place_settle(result);
 	return checked(result, reason_outer);
 }
 
@@ -551,8 +590,9 @@ place_with_sublink(Place *place, Place *sublink)
 
 		result->relids = bms_copy(place->relids);
 		result->splits = false;
-		result->strict = result->weak = NIL;
+		result->strict = result->not_null = result->weak = NIL;
 		drop_inner_bindings(result);
+		place_settle(result);
 		return checked(result, "a subquery on a distributed table for rows that are "
 							   "on every node");
 	}

@@ -13,8 +13,12 @@
  *   one_group  there is one shard group only.
  * Several may hold at once: a filter `key = 5` on a table gives splits and bound.
  *
- * A row whose `strict` expression has value v lives in v's shard group, and v isn't NULL.
- * A `weak` one may be NULL, and then the row is in any shard group (outer joins).
+ * A row whose `strict` expression has value v lives in v's shard group. NULL has one,
+ * too, where the rows are whose distribution column is NULL; those of the `strict`
+ * expressions that are known to have a value in each row are `not_null` as well. A `weak`
+ * expression may be NULL for other reasons (outer joins), and then the row is in any
+ * shard group. What is bound to a value that turns out to be NULL is evaluated in NULL's
+ * shard group: all of its rows are there (IS NULL), or it has none (`=`).
  */
 #ifndef PANDO_PLANNER_PLACE_H
 #define PANDO_PLANNER_PLACE_H
@@ -52,6 +56,7 @@ typedef struct Place
 	bool own_hash; /* the key's type is not the anchor's: values don't tell a shard group
 					*/
 	List *strict;  /* expressions of the level */
+	List *not_null;
 	List *weak;
 
 	const char *reason; /* COORDINATOR */
@@ -85,8 +90,17 @@ extern Place *place_with_sublink(Place *place, Place *sublink);
  */
 extern Place *place_closed(Place *place);
 
+/*
+ * Where rows may come out that no rows on the shards stand behind, as of count(*), all of
+ * `bound` would do, but they needn't be equal. One is kept.
+ */
+extern void place_settle(Place *place);
+
 /* Is the expression a strict (or, when asked, weak) key of the place? */
 extern bool place_has_key(const Place *place, Node *expr, bool weak_too);
+
+/* Is it one that has a value in each row? */
+extern bool place_key_not_null(const Place *place, Node *expr);
 
 /* Does grouping by the expression keep each group within one shard group? */
 extern bool place_groups_by(const Place *place, Node *expr);

@@ -3,6 +3,7 @@
  */
 #include "pando/compat/compat.h"
 
+#include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 
 #include "pando/planner/query/equality.h"
@@ -19,12 +20,6 @@ is_key(Node *expr, const DistTable *table)
 		   var->varattno == table->key && var->varlevelsup == 0;
 }
 
-static bool
-is_null(Node *expr)
-{
-	return IsA(expr, Const) && ((Const *) expr)->constisnull;
-}
-
 /* The expression as a value of the key's type; NULL when it is none. */
 static Node *
 value_for_key(Node *expr, const DistTable *table)
@@ -34,6 +29,16 @@ value_for_key(Node *expr, const DistTable *table)
 		 ((Param *) expr)->paramtype == table->key_type))
 		return expr;
 	return key_value(expr, table->key_type);
+}
+
+/* NULL is a value here: it says where rows without one are. */
+static Node *
+key_of_null_test(NullTest *test, const DistTable *table)
+{
+	if (test->nulltesttype != IS_NULL || test->argisrow ||
+		!is_key((Node *) test->arg, table))
+		return NULL;
+	return (Node *) makeNullConst(table->key_type, -1, table->key_collation);
 }
 
 /* The value that the condition demands of the key; NULL when it demands none. */
@@ -56,7 +61,13 @@ key_of_qual(Node *qual, const DistTable *table)
 		}
 		return NULL;
 	}
-	if (!IsA(qual, OpExpr) || list_length(clause->args) != 2)
+	if (IsA(qual, NullTest))
+		return key_of_null_test((NullTest *) qual, table);
+	/* IS NOT DISTINCT FROM, for NULL is a value here. */
+	if (is_notclause(qual))
+		clause = (OpExpr *) get_notclausearg(qual);
+	if (nodeTag(clause) != (is_notclause(qual) ? T_DistinctExpr : T_OpExpr) ||
+		list_length(clause->args) != 2)
 		return NULL;
 	key = linitial(clause->args);
 	value = lsecond(clause->args);
@@ -137,12 +148,12 @@ point_of_query(Query *query, Point *point)
 		point->key = key_of_insert(query, point->table);
 	else
 		point->key = key_of_qual(query->jointree->quals, point->table);
-	return point->key != NULL && !is_null(point->key);
+	return point->key != NULL;
 }
 
 /* A parameter's value where the plan may be made for it. */
 static bool
-bound_value(const Param *param, ParamListInfo params, Datum *value)
+bound_value(const Param *param, ParamListInfo params, Datum *value, bool *isnull)
 {
 	ParamExternData *data;
 	ParamExternData fetched;
@@ -152,10 +163,10 @@ bound_value(const Param *param, ParamListInfo params, Datum *value)
 	data = params->paramFetch != NULL
 			   ? params->paramFetch(params, param->paramid, true, &fetched)
 			   : &params->params[param->paramid - 1];
-	if (data->ptype != param->paramtype || data->isnull ||
-		(data->pflags & PARAM_FLAG_CONST) == 0)
+	if (data->ptype != param->paramtype || (data->pflags & PARAM_FLAG_CONST) == 0)
 		return false;
 	*value = data->value;
+	*isnull = data->isnull;
 	return true;
 }
 
@@ -163,13 +174,17 @@ int
 point_shard(const Point *point, ParamListInfo params)
 {
 	Datum value;
+	bool isnull;
 
 	if (point->key == NULL)
 		return point->table->nshards > 0 ? 0 : -1;
 	if (IsA(point->key, Const))
+	{
 		value = ((Const *) point->key)->constvalue;
+		isnull = ((Const *) point->key)->constisnull;
+	}
 	else if (!IsA(point->key, Param) ||
-			 !bound_value((Param *) point->key, params, &value))
+			 !bound_value((Param *) point->key, params, &value, &isnull))
 		return -1;
-	return shard_index_of_value(point->table, value);
+	return shard_index_of_value(point->table, value, isnull);
 }

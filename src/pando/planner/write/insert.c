@@ -304,17 +304,6 @@ insert_choice(const DistTable *target)
 	elog(ERROR, "unexpected kind of table %u", target->relid);
 }
 
-static bool
-tlist_has_column(List *tlist, AttrNumber column)
-{
-	foreach_ptr (TargetEntry, tle, tlist)
-	{
-		if (!tle->resjunk && tle->resno == column)
-			return true;
-	}
-	return false;
-}
-
 Fragment *
 insert_rows_fragment(Query *query, const DistTable *target, bool from_plan)
 {
@@ -324,8 +313,6 @@ insert_rows_fragment(Query *query, const DistTable *target, bool from_plan)
 	List *outer = results_enter();
 	Query *text;
 
-	if (target->key != InvalidAttrNumber && !tlist_has_column(tlist, target->key))
-		refuse_missing_key(target);
 	if (conflict_has_sublinks(query))
 	{
 		query = query_without_join_columns(query);

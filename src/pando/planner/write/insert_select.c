@@ -194,19 +194,11 @@ whole_fragment(Query *insert, const DistTable *target, const Distribution *distr
 	return fragment;
 }
 
-static void
-require_key(const DistTable *target, List *columns)
-{
-	if (target->key != InvalidAttrNumber && !list_member_int(columns, target->key))
-		refuse_missing_key(target);
-}
-
 Fragment *
 insert_select_fragment(Query *query, const DistTable *target)
 {
 	Distribution distribution;
 
-	require_key(target, insert_columns(query));
 	/* The text would have the changes below the top level. */
 	if (query->hasModifyingCTE || conflict_has_sublinks(query) ||
 		!query_dist_relations(select_of_insert(query)).any)
@@ -221,9 +213,6 @@ PlannedStmt *
 plan_insert_select(Query *query, const DistTable *target, int cursor_options,
 				   ParamListInfo params)
 {
-	List *columns = insert_columns(query);
-
-	require_key(target, columns);
-	return plan_through_here(query, target, select_of_insert(query), columns,
-							 cursor_options, params);
+	return plan_through_here(query, target, select_of_insert(query),
+							 insert_columns(query), cursor_options, params);
 }

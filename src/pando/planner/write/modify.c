@@ -148,22 +148,6 @@ refuse_varying_copies(const DistTable *target, Query *query)
 			 errdetail("The copies might come to differ.")));
 }
 
-void
-refuse_missing_key(const DistTable *target)
-{
-	Relation relation = table_open(target->relid, NoLock);
-
-	ereport(ERROR,
-			(errcode(ERRCODE_NOT_NULL_VIOLATION),
-			 errmsg("null value in column \"%s\" of relation \"%s\" violates not-null "
-					"constraint",
-					get_attname(target->relid, target->key, false),
-					RelationGetRelationName(relation)),
-			 errdetail("The distribution column decides where a row is stored."),
-			 errhint("Give the column a value or a DEFAULT."),
-			 errtablecol(relation, target->key)));
-}
-
 /*
  * Where several rows of FROM match one row of the target, each copy might take another of
  * them. Whether that is so is seen when the statement runs: true is added to its

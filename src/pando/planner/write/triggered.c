@@ -290,15 +290,19 @@ is_same(Expr *a, Expr *b)
 	return (Node *) test;
 }
 
-/* The column has what it had in the old row. */
+/* The column has what it had in the old row: NULL, too. */
 static Node *
 column_is_old(TupleDesc desc, AttrNumber number)
 {
 	Form_pg_attribute attr = TupleDescAttr(desc, number - 1);
+	Node *test = is_same((Expr *) var_of_column(1, attr),
+						 (Expr *) param(desc->natts + number, attr->atttypid,
+										attr->atttypmod, attr->attcollation));
 
-	return is_same((Expr *) var_of_column(1, attr),
-				   (Expr *) param(desc->natts + number, attr->atttypid, attr->atttypmod,
-								  attr->attcollation));
+	if (attr->attnotnull)
+		return test;
+	NodeSetTag(test, T_DistinctExpr);
+	return (Node *) makeBoolExpr(NOT_EXPR, list_make1(test), -1);
 }
 
 static List *

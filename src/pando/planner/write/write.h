@@ -102,6 +102,4 @@ extern SystemColumns write_system_columns(Query *write);
  */
 extern Query *write_with_shell_oids(Query *write);
 
-extern void refuse_missing_key(const DistTable *target) pg_attribute_noreturn();
-
 #endif

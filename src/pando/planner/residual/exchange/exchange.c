@@ -82,8 +82,9 @@ exchange_of_cut(Cut *cut)
 		key =
 			list_make1(makeVar(1, exchange->result.column, exprType(move->column),
 							   exprTypmod(move->column), exprCollation(move->column), 0));
-		exchange->place->strict = move->keep_nulls ? NIL : key;
-		exchange->place->weak = move->keep_nulls ? key : NIL;
+		exchange->place->strict = key;
+		exchange->place->not_null = move->keep_nulls ? NIL : key;
+		exchange->place->weak = NIL;
 	}
 	if (cut->part->targetList == NIL)
 		part_column(cut->part, (Node *) makeBoolConst(true, false), "row");
