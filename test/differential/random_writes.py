@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Random INSERT, UPDATE, DELETE, MERGE, COPY over the tables of test/regress/sql/compare_setup.sql, which
-have lost columns, over partitioned tables of all kinds, where rows move between partitions, and partitions alone,
+have lost columns and have triggers, over partitioned tables of all kinds, where rows move between partitions, and partitions alone,
 over views of them, also behind barriers, and several in a block with subtransactions and loops, as calls of
 public.compare_writes() of compare_write.sql: it compares what each returns and all tables after it
 with plain tables, and undoes it.
@@ -75,6 +75,7 @@ SELECT create_distributed_table('ph', 'id', colocate_with => 'none');
 SELECT create_distributed_table('ps', NULL, colocate_with => 's1');
 SELECT create_reference_table('pr');
 """
+AUDIT = "SELECT create_distributed_table('audit', 'n', colocate_with => 'none');"
 FILL = """INSERT INTO pk SELECT i % 9, i, NULLIF(i % 6, 2), NULLIF('y' || i % 4, 'y0') FROM generate_series(1, 38) i;
 INSERT INTO pm SELECT i % 11, NULLIF(i % 7, 1), NULLIF('y' || i % 5, 'y3') FROM generate_series(1, 30) i;
 INSERT INTO ph SELECT NULLIF(i % 10, 7), i % 12, NULLIF(i % 5, 0) FROM generate_series(1, 28) i;
@@ -86,8 +87,34 @@ INSERT INTO pl SELECT i % 5, NULLIF(i % 9, 3) FROM generate_series(1, 20) i;
 CONTENT = """ALTER FUNCTION public.content(text) RENAME TO content_unpartitioned;
 CREATE FUNCTION public.content(path text) RETURNS text[] LANGUAGE sql AS $$
 SELECT public.content_unpartitioned(path) || array_agg(name || line ORDER BY name, line COLLATE "C")
-FROM unnest('{pk_0,pk_1,pk_20,pk_21,pk_rest,pm_y0,pm_y1,pm_rest,ph_0,ph_1,ph_2,ps_0,ps_1,pr_0,pr_1,pl_0,pl_1}'::text[]) name,
+FROM unnest('{pk_0,pk_1,pk_20,pk_21,pk_rest,pm_y0,pm_y1,pm_rest,ph_0,ph_1,ph_2,ps_0,ps_1,pr_0,pr_1,pl_0,pl_1,audit}'::text[]) name,
 	unnest(public.rows_of('SELECT * FROM ' || name, path)) line $$;
+"""
+# What rows were changed how, in a table that is distributed as well; values that a trigger changes, and rows that it gives up.
+TRIGGERS = """CREATE TABLE audit (n int, line text);
+CREATE FUNCTION audit() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE line text := concat_ws(' ', TG_NAME, TG_OP, TG_LEVEL, TG_TABLE_NAME, OLD::text, '>', NEW::text);
+BEGIN
+	EXECUTE format('INSERT INTO %I.audit VALUES ($1, $2)', TG_TABLE_SCHEMA) USING length(line), line;
+	RETURN NULL;
+END $$;
+CREATE FUNCTION other_values() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+	IF NEW.x = 8 THEN RETURN NULL; END IF;
+	IF NEW.x % 3 = 1 THEN NEW.x := NEW.x + 1; END IF;
+	RETURN NEW;
+END $$;
+CREATE FUNCTION kept() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN CASE WHEN OLD.x = 2 THEN NULL ELSE OLD END; END $$;
+CREATE TRIGGER audit AFTER INSERT OR UPDATE OR DELETE ON c FOR EACH ROW EXECUTE FUNCTION audit();
+CREATE TRIGGER audit AFTER INSERT OR UPDATE OR DELETE ON pm FOR EACH ROW EXECUTE FUNCTION audit();
+CREATE TRIGGER audit AFTER INSERT OR UPDATE OR DELETE ON s1 FOR EACH ROW EXECUTE FUNCTION audit();
+CREATE TRIGGER audit_all AFTER INSERT OR UPDATE OR DELETE ON e EXECUTE FUNCTION audit();
+CREATE TRIGGER audit_all AFTER INSERT OR UPDATE OR DELETE ON pm EXECUTE FUNCTION audit();
+CREATE CONSTRAINT TRIGGER audit_x AFTER UPDATE OF x ON ph DEFERRABLE FOR EACH ROW WHEN (OLD.x IS DISTINCT FROM NEW.x) EXECUTE FUNCTION audit();
+CREATE TRIGGER other_values BEFORE INSERT OR UPDATE ON e FOR EACH ROW EXECUTE FUNCTION other_values();
+CREATE TRIGGER other_values BEFORE UPDATE ON ph FOR EACH ROW EXECUTE FUNCTION other_values();
+CREATE TRIGGER other_values BEFORE INSERT ON ps_1 FOR EACH ROW EXECUTE FUNCTION other_values();
+CREATE TRIGGER kept BEFORE DELETE ON ph FOR EACH ROW EXECUTE FUNCTION kept();
 """
 # Columns that tell at most one row.
 UNIQUE = {'r': 'id', 'r2': 'id', 'w': 'k'}
@@ -338,7 +365,7 @@ def set_up(database):
     cluster.create_cluster(database)
     cluster.must(database, text + LATER)
     for schema in ('plain', 'dist'):
-        cluster.must(database, f'SET search_path = {schema}, public; {VIEWS}{PARTITIONS}{DISTRIBUTE if schema == "dist" else ""}{FILL}')
+        cluster.must(database, f'SET search_path = {schema}, public; {VIEWS}{PARTITIONS}{DISTRIBUTE if schema == "dist" else ""}{FILL}{TRIGGERS}{AUDIT if schema == "dist" else ""}')
     cluster.must(database, CONTENT)
 
 

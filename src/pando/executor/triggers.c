@@ -77,7 +77,7 @@ typedef struct ReadFirstScan
 	CustomScanState css;
 	Tuplestorestate *rows; /* NULL: nothing has been read yet */
 	TupleTableSlot *row;
-	TupleTableSlot *with_leaf;
+	TupleTableSlot *handed; /* a row that isn't handed on as it was read */
 	TriggersScan *triggers;
 } ReadFirstScan;
 
@@ -773,8 +773,8 @@ read_begin(CustomScanState *node, EState *estate, int eflags)
 	outerPlanState(node) = ExecInitNode(outerPlan(node->ss.ps.plan), estate, eflags);
 	scan->row = ExecInitExtraTupleSlot(estate, ExecGetResultType(outerPlanState(node)),
 									   &TTSOpsMinimalTuple);
-	scan->with_leaf = ExecInitExtraTupleSlot(
-		estate, ExecGetResultType(outerPlanState(node)), &TTSOpsVirtual);
+	scan->handed =
+		ExecInitExtraTupleSlot(estate, ExecGetResultType(&node->ss.ps), &TTSOpsVirtual);
 }
 
 static void
@@ -815,6 +815,21 @@ next_row(ReadFirstScan *scan)
 	return whole(scan->row);
 }
 
+/* What an INSERT's rows were sorted by comes last, and is left out. */
+static TupleTableSlot *
+wanted_columns(ReadFirstScan *scan, TupleTableSlot *row)
+{
+	TupleTableSlot *wanted = scan->handed;
+	int natts = wanted->tts_tupleDescriptor->natts;
+
+	if (row->tts_tupleDescriptor->natts == natts)
+		return row;
+	ExecClearTuple(wanted);
+	memcpy(wanted->tts_values, row->tts_values, natts * sizeof(Datum));
+	memcpy(wanted->tts_isnull, row->tts_isnull, natts * sizeof(bool));
+	return ExecStoreVirtualTuple(wanted);
+}
+
 static TupleTableSlot *
 read_next(CustomScanState *node)
 {
@@ -826,10 +841,12 @@ read_next(CustomScanState *node)
 		triggers->changed->ri_FdwRoutine =
 			triggers->changed->ri_RelationDesc->rd_fdwroutine;
 	row = next_row(scan);
+	if (!TupIsNull(row))
+		row = wanted_columns(scan, row);
 	if (TupIsNull(row) || triggers->routing == NULL)
 		return row;
 	if (triggers->modify->operation != CMD_INSERT)
-		return with_leaf(triggers, row, scan->with_leaf);
+		return with_leaf(triggers, row, scan->handed);
 	show_leaf_of_new_row(triggers, row);
 	return row;
 }

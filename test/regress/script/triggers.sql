@@ -192,3 +192,7 @@ SELECT what();
 SELECT * FROM other ORDER BY k;
 SELECT * FROM t WHERE k >= 100 ORDER BY k;
 SELECT * FROM g ORDER BY 1;
+-- Sorted by what is not inserted.
+INSERT INTO s SELECT q.n, q.n + 100 FROM (SELECT k + 1000 AS n, count(*) AS c FROM t GROUP BY k ORDER BY 2 DESC, 1 LIMIT 3) q ORDER BY q.c, q.n RETURNING id;
+INSERT INTO s SELECT n, c FROM (SELECT k + 2000 AS n, count(*) AS c FROM t GROUP BY k) q ORDER BY 1, 2 LIMIT 2 RETURNING *;
+SELECT what();

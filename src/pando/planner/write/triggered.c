@@ -427,7 +427,7 @@ name_columns(const Triggered *triggered, Plan *plan)
 }
 
 /*
- * The node that ModifyTable reads. It hands its input on as it is; ModifyTable wants to
+ * The node that ModifyTable reads. It hands on its input's columns; ModifyTable wants to
  * see that dropped and generated columns get NULL.
  */
 static Plan *
@@ -439,13 +439,12 @@ plan_read_first(const Triggered *triggered, Plan *input, bool reads)
 	scan->custom_private = list_make1(makeBoolean(reads));
 	if (triggered->query->commandType != CMD_INSERT)
 		return &scan->scan.plan;
+	/* Without what the rows were sorted by. */
+	scan->scan.plan.targetlist = list_truncate(scan->scan.plan.targetlist, desc->natts);
 	foreach_ptr (TargetEntry, entry, scan->scan.plan.targetlist)
 	{
-		Form_pg_attribute attr;
+		Form_pg_attribute attr = TupleDescAttr(desc, entry->resno - 1);
 
-		if (entry->resno > desc->natts)
-			break;
-		attr = TupleDescAttr(desc, entry->resno - 1);
 		if (attr->attisdropped || attr->attgenerated)
 			entry->expr = (Expr *) null_of_column(attr);
 	}
