@@ -23,6 +23,25 @@ SELECT count(*), sum(r.id) FROM a JOIN r ON a.x = r.id JOIN c ON c.ak = r.x;
 SELECT a1.x, count(*) FROM a a1 JOIN a a2 ON a1.x = a2.id JOIN a a3 ON a2.x = a3.id GROUP BY a1.x;
 $$);
 
+-- What a sublink says of rows that move is decided where they come from, next to what it reads.
+SELECT compare($$
+SELECT count(*), sum(a.id) FROM a JOIN d ON a.y = d.t WHERE a.id > (SELECT avg(b.id) FROM b WHERE b.k = a.k);
+SELECT count(*), sum(a.id) FROM a JOIN b ON a.x = b.id JOIN d ON b.y = d.t WHERE b.id > (SELECT avg(c.ak) FROM c WHERE c.k = b.k) AND a.k IN (SELECT k FROM c WHERE x = 1);
+SELECT count(*), sum(a.id) FROM a JOIN d ON a.y = d.t WHERE NOT EXISTS (SELECT FROM b WHERE b.k = a.k AND b.x = a.x);
+SELECT count(*), sum(a.id) FROM a JOIN d ON a.y = d.t WHERE (SELECT count(*) FROM b WHERE b.k = a.k) < 8;
+SELECT count(*), sum(a.id), sum(d.x) FROM d LEFT JOIN a ON a.y = d.t AND a.id > (SELECT avg(b.id) FROM b WHERE b.k = a.k);
+SELECT count(*), sum(a.id), sum(d.x) FROM a LEFT JOIN d ON a.y = d.t AND a.id > (SELECT avg(b.id) FROM b WHERE b.k = a.k);
+SELECT count(*), sum(a.id), sum(d.x) FROM d LEFT JOIN a ON a.y = d.t WHERE a.id > (SELECT avg(b.id) FROM b WHERE b.k = a.k);
+SELECT count(*), sum(a.id), sum(d.x) FROM d LEFT JOIN a ON a.y = d.t WHERE (SELECT count(*) FROM b WHERE b.k = a.k) < 8;
+SELECT count(*), sum(a.id), sum(d.x) FROM a FULL JOIN d ON a.y = d.t WHERE (SELECT count(*) FROM b WHERE b.k = a.k) < 8;
+SELECT count(*), sum(a.id) FROM a JOIN d ON a.y = d.t WHERE a.id > (SELECT avg(b.id) FROM b WHERE b.k = a.k) AND d.x < (SELECT max(b.x) FROM b WHERE b.y = d.t);
+SELECT count(*), sum(a.id) FROM a JOIN d ON a.y = d.t WHERE a.id > (SELECT avg(b.id) FROM b WHERE b.k = a.k AND b.x > d.x);
+$$);
+SET search_path = dist, public;
+SELECT query_fragments ~ 'avg' FROM pando.query_fragments('SELECT a.id, d.x FROM a JOIN d ON a.y = d.t WHERE a.id > (SELECT avg(b.id) FROM b WHERE b.k = a.k) AND d.x > 3');
+SELECT count(*) FROM pando.query_fragments('SELECT s.id, c.x, d.x FROM a s JOIN c ON s.x = c.k JOIN d ON c.ak = d.x WHERE s.id > (SELECT avg(b.id) FROM b WHERE b.k = s.k)');
+RESET search_path;
+
 -- Rows of a local table go to the shards, unless far fewer would come here or the user says otherwise.
 CREATE FUNCTION exchanges(statement text) RETURNS bool LANGUAGE sql AS $$ SELECT query_fragments ~ 'exchange_rows' FROM pando.query_fragments(statement) $$;
 SET search_path = dist, public;

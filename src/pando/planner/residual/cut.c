@@ -306,9 +306,8 @@ cutting_merge(Cutting *cutting, List *groups, List *quals)
 	return groups;
 }
 
-/* Qualifications with sublinks, as long as the group can still be evaluated. */
-static void
-add_sublink_quals(Cutting *cutting, CutGroup *group, List *quals)
+void
+cutting_take_sublinks(Cutting *cutting, CutGroup *group, List *quals)
 {
 	ListCell *cell;
 
@@ -521,7 +520,7 @@ cut_item(Cutting *cutting, CutGroup *group, List *quals)
 	if (distribution_has_shards(&group->distribution) &&
 		!is_left_whole(cutting->query, group))
 	{
-		add_sublink_quals(cutting, group, quals);
+		cutting_take_sublinks(cutting, group, quals);
 		return cutting_cut(cutting, group, quals);
 	}
 	if (needs_other_node(cutting, group))
@@ -880,7 +879,7 @@ level_cut_joined(Query *query)
 	}
 	judge_group(&cutting, group, NIL);
 	cutting.consumed = list_copy(group->quals);
-	add_sublink_quals(&cutting, group, quals);
+	cutting_take_sublinks(&cutting, group, quals);
 	cutting.consumed = list_union_ptr(cutting.consumed, group->quals);
 	ref = cutting_cut(&cutting, group, NIL);
 	cutting_finish(&cutting, (Node *) makeFromExpr(

@@ -61,6 +61,9 @@ extern bool cutting_belongs(Node *qual, const CutGroup *group);
 /* The group's own qualifications, and those of the list that may go into it. */
 extern List *cutting_quals(const CutGroup *group, List *quals);
 
+/* Takes those with sublinks, too, as long as the group can still be evaluated. */
+extern void cutting_take_sublinks(Cutting *cutting, CutGroup *group, List *quals);
+
 /* Cuts the group, with the qualifications that concern it alone; the item in its place.
  */
 extern Node *cutting_cut(Cutting *cutting, CutGroup *group, List *quals);

@@ -34,8 +34,14 @@ static Node *fit_from(Fit *fit, List *from, List *above);
 static Node *
 cut_move(Fit *fit, const Move *move, List *quals)
 {
-	Node *ref = cutting_cut(&fit->cutting, move->group, quals);
-	Cut *cut = llast(fit->cutting.cuts);
+	Node *ref;
+	Cut *cut;
+
+	/* Where they are now the rows may be next to what sublinks read, and fewer go. */
+	if (distribution_has_shards(&move->group->distribution))
+		cutting_take_sublinks(&fit->cutting, move->group, quals);
+	ref = cutting_cut(&fit->cutting, move->group, quals);
+	cut = llast(fit->cutting.cuts);
 
 	cut->replace = exchange_of_cut;
 	cut->data = memcpy(palloc(sizeof(Move)), move, sizeof(Move));
