@@ -53,6 +53,7 @@
 #include "pando/planner/where/point.h"
 #include "pando/planner/where/relations.h"
 #include "pando/planner/local/repeat.h"
+#include "pando/planner/residual/joined_copies.h"
 #include "pando/planner/residual/residual_plan.h"
 #include "pando/planner/where/result_scope.h"
 #include "pando/planner/write/returning.h"
@@ -153,8 +154,14 @@ plan_read(Query *query, const char *source, int cursor_options, ParamListInfo pa
 		stmt = plan_all_here(query, source, cursor_options, params);
 	if (stmt != NULL)
 		return stmt;
-	if (distribution.kind != DIST_SINGLE && level_hoist_order(query))
-		distribution = distribution_of_query(query);
+	if (distribution.kind != DIST_SINGLE)
+	{
+		Query *joined = query_with_copies_joined(query);
+
+		if (level_hoist_order(joined) || joined != query)
+			distribution = distribution_of_query(joined);
+		query = joined;
+	}
 	if (distribution.kind == DIST_COORDINATOR)
 	{
 		Query *residual;

@@ -193,3 +193,44 @@ SELECT k FROM a WHERE k IN (SELECT rank() OVER (ORDER BY x) FROM b);
 SELECT k FROM a WHERE k NOT IN (SELECT x FROM b WHERE x > 2 ORDER BY y);
 SELECT count(*) FROM (a JOIN c USING (k)) JOIN LATERAL (WITH w AS (SELECT * FROM b WHERE b.k = a.k) SELECT * FROM w) s ON true;
 $$);
+
+-- Correlated aggregates over reference tables: what all tasks would compute row by row each computes once, where that costs less.
+CREATE TABLE plain.price (id int PRIMARY KEY, cat int, p numeric);
+CREATE TABLE dist.price (id int PRIMARY KEY, cat int, p numeric);
+SELECT create_reference_table('dist.price');
+INSERT INTO plain.price SELECT i, nullif(i % 10, 3), nullif(i % 77, 5) FROM generate_series(1, 3000) i;
+INSERT INTO dist.price SELECT * FROM plain.price;
+ANALYZE dist.price;
+ANALYZE dist.a;
+CREATE FUNCTION subplans(statement text) RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE
+	line text;
+	found bigint := 0;
+BEGIN
+	FOR line IN EXECUTE 'EXPLAIN (COSTS OFF) ' || statement LOOP
+		found := found + (line ~ '  SubPlan ')::int;
+	END LOOP;
+	RETURN found;
+END $$;
+SET search_path = dist, public;
+SELECT subplans('SELECT i.cat, count(*) FROM a JOIN price i ON a.id = i.id WHERE i.p > 1.2 * (SELECT avg(j.p) FROM price j WHERE j.cat = i.cat) GROUP BY 1'),
+	subplans('SELECT a.id FROM a JOIN price i ON a.id = i.id WHERE i.p > 1.2 * (SELECT avg(j.p) FROM price j WHERE j.cat = i.cat)'),
+	subplans('SELECT a.id FROM a JOIN price i ON a.id = i.id WHERE i.p > (SELECT j.p / 2 + count(*) FROM price j WHERE j.id = i.id GROUP BY j.p)'),
+	subplans('SELECT a.id FROM a JOIN price i ON a.id = i.id WHERE i.p > (SELECT count(*) FROM price j WHERE j.cat = i.cat)');
+RESET search_path;
+SELECT public.compare($$
+SELECT i.cat, count(*), sum(a.id) FROM a JOIN price i ON a.id = i.id WHERE i.p > 1.2 * (SELECT avg(j.p) FROM price j WHERE j.cat = i.cat) GROUP BY 1;
+SELECT a.id FROM a JOIN price i ON a.id = i.id WHERE i.p > 1.2 * (SELECT avg(j.p) FROM price j WHERE j.cat = i.cat);
+SELECT a.id FROM a JOIN price i ON a.id = i.id WHERE a.x > (SELECT min(j.p) FROM price j WHERE j.cat = a.x) AND a.id > (SELECT max(j.p) FROM price j WHERE j.id = a.x);
+SELECT a.id FROM a LEFT JOIN price i ON a.x = i.id AND i.p > 3 WHERE a.x > (SELECT min(j.p) FROM price j WHERE j.cat = i.cat);
+SELECT a.id FROM a WHERE a.x < (SELECT sum(j.p) FROM price j WHERE j.cat = a.x AND j.id IN (SELECT i.id FROM price i WHERE i.p > 10));
+SELECT a.id FROM a WHERE a.x + random() * 0 < (SELECT sum(j.p) FROM price j WHERE j.cat = a.x);
+SELECT a.id FROM a WHERE a.x < (SELECT sum(j.p) FROM price j WHERE j.cat = a.x AND random() >= 0);
+SELECT count(*) FROM (SELECT a.id, a.k FROM a JOIN price i ON a.id = i.id WHERE i.p > (SELECT avg(j.p) FROM price j WHERE j.cat = i.cat) OFFSET 0) s JOIN b ON s.k = b.k;
+SELECT a.id FROM a WHERE a.id IN (SELECT i.id FROM price i WHERE i.p > (SELECT avg(j.p) FROM price j WHERE j.cat = i.cat));
+SELECT a.id FROM a WHERE a.k = 3 AND a.x < (SELECT sum(j.p) FROM price j WHERE j.cat = a.x);
+SELECT a.id FROM a JOIN LATERAL (SELECT i.id FROM price i WHERE i.cat = a.x AND i.p > (SELECT avg(j.p) FROM price j WHERE j.cat = i.cat) ORDER BY 1 LIMIT 1) s ON s.id < a.id;
+WITH w AS (SELECT i.id FROM a JOIN price i ON a.id = i.id WHERE i.p > (SELECT avg(j.p) FROM price j WHERE j.cat = i.cat)) SELECT count(*) FROM w x JOIN w y ON x.id = y.id;
+$$);
+DROP TABLE plain.price, dist.price;
+DROP FUNCTION subplans;

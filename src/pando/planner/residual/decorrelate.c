@@ -379,9 +379,10 @@ column_of(Query *query, Index varno, int resno)
 							exprCollation(expr), 0);
 }
 
-/* The qualification as several about a joined subquery; NIL: it can't be one. */
+/* The qualification as several about a joined subquery; NIL: it can't be one. For all
+ * values, or for those that can occur. */
 static List *
-join_aggregate(Query *level, Node *qual, SubLink *sublink)
+join_aggregate(Query *level, Node *qual, SubLink *sublink, bool all_values)
 {
 	Query *query = copyObject((Query *) sublink->subselect);
 	Replace replace = {.old = (Node *) sublink};
@@ -411,7 +412,8 @@ join_aggregate(Query *level, Node *qual, SubLink *sublink)
 		result =
 			lappend(result, tie_with(tie, column_of(query, varno, ++resno), tie->outer));
 	}
-	restrict_to_values(query, level, ties, qual);
+	if (!all_values)
+		restrict_to_values(query, level, ties, qual);
 	(void) add_subquery(level, query);
 	return result;
 }
@@ -523,7 +525,7 @@ decorrelated(Query *level, Node *qual)
 		follows_item(level, sublink))
 		return NIL;
 	if (sublink->subLinkType == EXPR_SUBLINK)
-		return join_aggregate(level, qual, sublink);
+		return join_aggregate(level, qual, sublink, false);
 	if (sublink->subLinkType != EXISTS_SUBLINK || test != (Node *) sublink)
 		return NIL;
 	any = exists_as_any(level, qual, sublink, negated);
@@ -624,6 +626,36 @@ level_decorrelate(Query *query)
 	return changed;
 }
 
+typedef struct JoinAggregates
+{
+	bool copies;   /* those of what every node has, not those of shards */
+	List *grouped; /* the queries that are joined */
+} JoinAggregates;
+
+/* The qualification as several, if its sublink is one of those that are asked for. */
+static List *
+joined_aggregate(JoinAggregates *join, Query *level, Node *qual)
+{
+	SubLink *sublink = only_sublink(qual);
+	List *result;
+
+	if (sublink == NULL || sublink->subLinkType != EXPR_SUBLINK)
+		return NIL;
+	if (!join->copies)
+		result = decorrelated(level, qual);
+	else if (contain_vars_of_level(sublink->subselect, 1) &&
+			 !contain_volatile_functions(sublink->subselect) &&
+			 level_analyse((Query *) sublink->subselect, NULL)->place->kind ==
+				 PLACE_ANYWHERE)
+		result = join_aggregate(level, qual, sublink, true);
+	else
+		return NIL;
+	if (result != NIL)
+		join->grouped =
+			lappend(join->grouped, llast_node(RangeTblEntry, level->rtable)->subquery);
+	return result;
+}
+
 static bool
 join_aggregates_walker(Node *node, void *context)
 {
@@ -641,27 +673,30 @@ join_aggregates_walker(Node *node, void *context)
 		return false;
 	foreach_ptr (Node, qual, quals_flat(query->jointree->quals))
 	{
-		SubLink *sublink = only_sublink(qual);
-		List *instead = NIL;
+		List *instead = joined_aggregate(context, query, qual);
 
-		if (sublink != NULL && sublink->subLinkType == EXPR_SUBLINK)
-			instead = decorrelated(query, qual);
 		changed |= instead != NIL;
 		quals = list_concat(quals, instead != NIL ? instead : list_make1(qual));
 	}
 	if (changed)
-	{
 		put_quals(query, quals);
-		*(bool *) context = true;
-	}
 	return false;
 }
 
 bool
 query_join_aggregates(Query *query)
 {
-	bool changed = false;
+	JoinAggregates join = {0};
 
-	(void) join_aggregates_walker((Node *) query, &changed);
-	return changed;
+	(void) join_aggregates_walker((Node *) query, &join);
+	return join.grouped != NIL;
+}
+
+List *
+query_join_copies(Query *query)
+{
+	JoinAggregates join = {.copies = true};
+
+	(void) join_aggregates_walker((Node *) query, &join);
+	return join.grouped;
 }

@@ -22,4 +22,8 @@ extern bool level_decorrelate(Query *query);
  */
 extern bool query_join_aggregates(Query *query);
 
+/* Those over rows that every node has, for all values; the queries that are joined now.
+ */
+extern List *query_join_copies(Query *query);
+
 #endif
