@@ -37,6 +37,8 @@
 #include "executor/execPartition.h"
 #include "executor/executor.h"
 #include "executor/nodeModifyTable.h"
+#include "executor/tstoreReceiver.h"
+#include "common/hashfn.h"
 #include "foreign/fdwapi.h"
 #include "miscadmin.h"
 #include "nodes/extensible.h"
@@ -96,6 +98,9 @@ struct TriggersScan
 	TupleTableSlot *new;			/* the row after it, as one of the table */
 	PartitionTupleRouting *routing; /* of a partitioned table */
 	ResultRelInfo *changed; /* which isn't shown as foreign until the next row is read */
+	TransitionCaptureState *capture; /* ModifyTable's, but for a row that is updated by
+									  * ON CONFLICT */
+	HTAB *made; /* of ON CONFLICT: hashes of the rows that this statement has made */
 };
 
 /* ------------------------------------------------------------------------------------
@@ -136,10 +141,10 @@ make_params(TupleDesc desc)
 	return params;
 }
 
-/* How many rows it has changed. It sees what all before it has done; the transition
- * tables come next. */
+/* Runs one of the plans for a row; returns how many rows it has changed. It sees what all
+ * before it has done. */
 static uint64
-change_row(TriggersScan *scan, ResultRelInfo *relinfo)
+run_plan(const TriggersScan *scan, PlannedStmt *plan, DestReceiver *dest)
 {
 	EState *estate = scan->css.ss.ps.state;
 	QueryDesc *query;
@@ -147,8 +152,8 @@ change_row(TriggersScan *scan, ResultRelInfo *relinfo)
 
 	CommandCounterIncrement();
 	PushActiveSnapshot(GetTransactionSnapshot());
-	query = CreateQueryDesc(scan->change.plan, estate->es_sourceText, GetActiveSnapshot(),
-							InvalidSnapshot, None_Receiver, scan->params, NULL, 0);
+	query = CreateQueryDesc(plan, estate->es_sourceText, GetActiveSnapshot(),
+							InvalidSnapshot, dest, scan->params, NULL, 0);
 	ExecutorStart(query, 0);
 	ExecutorRun(query, ForwardScanDirection, 0, true);
 	processed = query->estate->es_processed;
@@ -157,7 +162,16 @@ change_row(TriggersScan *scan, ResultRelInfo *relinfo)
 	FreeQueryDesc(query);
 	PopActiveSnapshot();
 	CommandCounterIncrement();
-	if (scan->modify->mt_transition_capture != NULL)
+	return processed;
+}
+
+/* The transition tables come next. */
+static uint64
+change_row(TriggersScan *scan, ResultRelInfo *relinfo, PlannedStmt *plan)
+{
+	uint64 processed = run_plan(scan, plan, None_Receiver);
+
+	if (scan->capture != NULL)
 	{
 		relinfo->ri_FdwRoutine = NULL;
 		scan->changed = relinfo;
@@ -294,20 +308,21 @@ queue_insert(const ResultRelInfo *relinfo, EState *estate, TupleTableSlot *row)
 }
 
 static void
-queue_update(const ResultRelInfo *relinfo, EState *estate, TupleTableSlot *row)
+queue_update(const ResultRelInfo *relinfo, EState *estate, TupleTableSlot *row,
+			 TransitionCaptureState *capture)
 {
 	const Target *target = target_of(relinfo);
 	TriggersScan *scan = target->scan;
 
 	if (target->queue == NULL || !target->queue->ri_TrigDesc ||
-		!target->queue->ri_TrigDesc->trig_update_after_row)
+		(!target->queue->ri_TrigDesc->trig_update_after_row && capture == NULL))
 		return;
 	kept_rows_hold(RelationGetRelid(target->shell));
 	scan->old_tuple.t_self =
 		kept_row_put(&scan->old_tuple, RelationGetDescr(target->shell));
 	row->tts_tid = keep_slot(row);
 	ExecARUpdateTriggers(estate, target->queue, NULL, NULL, NULL, &scan->old_tuple, row,
-						 NIL, NULL, false);
+						 NIL, capture, false);
 	ItemPointerSetInvalid(&row->tts_tid);
 }
 
@@ -437,6 +452,129 @@ fire_before_move(TriggersScan *scan, EState *estate, ResultRelInfo *from,
 }
 
 /* ------------------------------------------------------------------------------------
+ * ON CONFLICT DO UPDATE.
+ */
+
+/* A row is known by the columns that the conflict is about, as text. */
+static bool
+is_made_here(TriggersScan *scan, TupleTableSlot *row, HASHACTION action)
+{
+	uint64 hash = 0;
+	bool found;
+
+	foreach_int(number, scan->change.conflict_columns)
+	{
+		Form_pg_attribute attr = TupleDescAttr(row->tts_tupleDescriptor, number - 1);
+		bool isnull;
+		Datum value = slot_getattr(row, number, &isnull);
+		Oid output;
+		bool varlena;
+		char *text;
+
+		if (isnull)
+			continue;
+		getTypeOutputInfo(attr->atttypid, &output, &varlena);
+		text = OidOutputFunctionCall(output, value);
+		hash = hash_combine64(hash, DatumGetUInt64(hash_any_extended(
+										(unsigned char *) text, strlen(text), number)));
+		pfree(text);
+	}
+	if (scan->made == NULL)
+	{
+		HASHCTL control = {.keysize = sizeof(uint64),
+						   .entrysize = sizeof(uint64),
+						   .hcxt = scan->css.ss.ps.state->es_query_cxt};
+
+		scan->made = hash_create("rows of ON CONFLICT", 256, &control,
+								 HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+	}
+	(void) hash_search(scan->made, &hash, action, &found);
+	return found;
+}
+
+/* Reads and locks the row that is in the way; false: there is none any more. */
+static bool
+find_conflicting_row(TriggersScan *scan)
+{
+	EState *estate = scan->css.ss.ps.state;
+	MemoryContext old = MemoryContextSwitchTo(GetPerTupleMemoryContext(estate));
+	DestReceiver *dest = CreateDestReceiver(DestTuplestore);
+	Tuplestorestate *rows = tuplestore_begin_heap(false, false, work_mem);
+	int natts = RelationGetDescr(scan->shell)->natts;
+	TupleTableSlot *row;
+	bool found;
+	bool isnull;
+
+	SetTuplestoreDestReceiverParams(dest, rows, CurrentMemoryContext, false, NULL, NULL);
+	(void) run_plan(scan, scan->change.find, dest);
+	row = MakeSingleTupleTableSlot(
+		ExecCleanTypeFromTL(scan->change.find->planTree->targetlist),
+		&TTSOpsMinimalTuple);
+	found = tuplestore_gettupleslot(rows, true, true, row);
+	if (found)
+	{
+		HeapTuple tuple = &scan->old_tuple;
+
+		tuple->t_data = DatumGetHeapTupleHeaderCopy(slot_getattr(row, 1, &isnull));
+		tuple->t_len = HeapTupleHeaderGetDatumLength(tuple->t_data);
+		ItemPointerSetInvalid(&tuple->t_self);
+		if (scan->change.found_ctid != 0)
+		{
+			Datum ctid = slot_getattr(row, scan->change.found_ctid, &isnull);
+
+			set_param(scan->params, 2 * natts + 1,
+					  datumCopy(ctid, false, sizeof(ItemPointerData)), isnull);
+		}
+	}
+	ExecDropSingleTupleTableSlot(row);
+	tuplestore_end(rows);
+	MemoryContextSwitchTo(old);
+	return found;
+}
+
+static TupleTableSlot *
+update_conflicting_row(TriggersScan *scan, EState *estate, ResultRelInfo *relinfo,
+					   TupleTableSlot *excluded)
+{
+	OnConflictSetState *conflict = relinfo->ri_onConflict;
+	ExprContext *context = scan->modify->ps.ps_ExprContext;
+	const TriggerDesc *triggers = relinfo->ri_TrigDesc;
+	const TupleConstr *constraints = RelationGetDescr(scan->shell)->constr;
+	TupleTableSlot *row = conflict->oc_ProjSlot;
+
+	ExecForceStoreHeapTuple(&scan->old_tuple, scan->old, false);
+	ExecForceStoreHeapTuple(&scan->old_tuple, conflict->oc_Existing, false);
+	if (is_made_here(scan, scan->old, HASH_FIND))
+		ereport(ERROR,
+				(errcode(ERRCODE_CARDINALITY_VIOLATION),
+				 errmsg("%s command cannot affect row a second time",
+						"ON CONFLICT DO UPDATE"),
+				 errhint("Ensure that no rows proposed for insertion within the same "
+						 "command have duplicate constrained values.")));
+	context->ecxt_scantuple = conflict->oc_Existing;
+	context->ecxt_innertuple = excluded;
+	context->ecxt_outertuple = NULL;
+	if (!ExecQual(conflict->oc_WhereClause, context))
+		return NULL;
+	ExecProject(conflict->oc_ProjInfo);
+	if (triggers != NULL && triggers->trig_update_before_row &&
+		!ExecBRUpdateTriggers(estate, &scan->modify->mt_epqstate, relinfo, NULL,
+							  &scan->old_tuple, row, NULL))
+		return NULL;
+	if (constraints != NULL && constraints->has_generated_stored)
+		ExecComputeStoredGenerated(relinfo, estate, row, CMD_UPDATE);
+	set_columns(scan->params, RelationGetDescr(scan->shell)->natts, scan->old);
+	set_columns(scan->params, 0, row);
+	refuse_other_key(scan, row);
+	if (change_row(scan, relinfo, scan->change.update) == 0)
+		refuse_changed_row("updated");
+	(void) is_made_here(scan, row, HASH_ENTER);
+	queue_update(relinfo, estate, row, scan->modify->mt_oc_transition_capture);
+	scan->modify->mt_transition_capture = NULL;
+	return row;
+}
+
+/* ------------------------------------------------------------------------------------
  * What PostgreSQL calls for each row.
  */
 
@@ -446,9 +584,20 @@ insert_row(EState *estate, ResultRelInfo *relinfo, TupleTableSlot *row,
 {
 	TriggersScan *scan = scan_of(relinfo);
 
-	set_columns(scan->params, 0, as_of_table(target_of(relinfo), row));
-	if (change_row(scan, relinfo) == 0)
-		return NULL;
+	for (;;)
+	{
+		CHECK_FOR_INTERRUPTS();
+		set_columns(scan->params, 0, as_of_table(target_of(relinfo), row));
+		if (change_row(scan, relinfo, scan->change.plan) != 0)
+			break;
+		if (scan->change.find == NULL)
+			return NULL;
+		/* It may be gone again. */
+		if (find_conflicting_row(scan))
+			return update_conflicting_row(scan, estate, relinfo, row);
+	}
+	if (scan->change.find != NULL)
+		(void) is_made_here(scan, row, HASH_ENTER);
 	queue_insert(relinfo, estate, row);
 	return row;
 }
@@ -475,11 +624,11 @@ update_row(EState *estate, ResultRelInfo *relinfo, TupleTableSlot *row,
 	}
 	set_columns(scan->params, 0, of_table);
 	refuse_other_key(scan, of_table);
-	if (change_row(scan, relinfo) == 0)
+	if (change_row(scan, relinfo, scan->change.plan) == 0)
 		refuse_changed_row("updated");
 	if (leaf == relinfo)
 	{
-		queue_update(relinfo, estate, row);
+		queue_update(relinfo, estate, row, NULL);
 		return row;
 	}
 	queue_delete(relinfo, estate);
@@ -494,7 +643,7 @@ delete_row(EState *estate, ResultRelInfo *relinfo, TupleTableSlot *row,
 	TriggersScan *scan = scan_of(relinfo);
 
 	take_old_row(target_of(relinfo), input);
-	if (change_row(scan, relinfo) == 0)
+	if (change_row(scan, relinfo, scan->change.plan) == 0)
 		refuse_changed_row("deleted");
 	queue_delete(relinfo, estate);
 	ItemPointerSetInvalid(&scan->old_tuple.t_self);
@@ -632,13 +781,14 @@ show_leaf(TriggersScan *scan, ResultRelInfo *leaf)
 	MemoryContextSwitchTo(old);
 }
 
-/* In a step of a statement triggers fire later, from the statement's queue. */
+/* In a step of a statement triggers fire later, from the statement's queue; a row that is
+ * in the way of an INSERT fires others than ModifyTable would. */
 static bool
-fires_later(const EState *estate, const Relation shell)
+fires_later(const EState *estate, const Relation shell, bool changes_conflicts)
 {
 	const TriggerDesc *triggers = shell->trigdesc;
 
-	if ((estate->es_top_eflags & EXEC_FLAG_SKIP_TRIGGERS) == 0)
+	if (!changes_conflicts && (estate->es_top_eflags & EXEC_FLAG_SKIP_TRIGGERS) == 0)
 		return false;
 	for (int i = 0; triggers != NULL && i < triggers->numtriggers; i++)
 	{
@@ -646,14 +796,14 @@ fires_later(const EState *estate, const Relation shell)
 
 		if (TRIGGER_FOR_ROW(trigger->tgtype) && TRIGGER_FOR_AFTER(trigger->tgtype) &&
 			!goes_into_queue(trigger))
-			ereport(ERROR,
-					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-					 errmsg("this change of table \"%s\" in a statement with several "
-							"changes is not supported yet",
-							RelationGetRelationName(shell)),
-					 errdetail("Its trigger \"%s\" fires for each row and has "
-							   "transition tables.",
-							   trigger->tgname)));
+			ereport(
+				ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("this change of table \"%s\" is not supported yet",
+						RelationGetRelationName(shell)),
+				 errdetail("Its trigger \"%s\" fires for each row and has "
+						   "transition tables, and the statement has several changes.",
+						   trigger->tgname)));
 	}
 	return true;
 }
@@ -666,8 +816,9 @@ show_as_foreign(TriggersScan *scan, EState *estate, Index position, bool partiti
 	Target *target = make_target(scan, position, shell);
 	bool has_queue;
 
-	has_queue =
-		partitions || fires_later(estate, target->shell) || may_defer(target->shell);
+	has_queue = partitions ||
+				fires_later(estate, target->shell, scan->change.find != NULL) ||
+				may_defer(target->shell);
 	estate->es_relations[position - 1] = foreign_copy(target->shell, has_queue);
 	if (has_queue)
 		target->queue = make_queue(target, estate);
@@ -720,6 +871,7 @@ triggers_begin(CustomScanState *node, EState *estate, int eflags)
 	scan->new = ExecInitExtraTupleSlot(estate, desc, &TTSOpsVirtual);
 	outerPlanState(node) = ExecInitNode(outerPlan(plan), estate, eflags);
 	scan->modify = castNode(ModifyTableState, outerPlanState(node));
+	scan->capture = scan->modify->mt_transition_capture;
 	for (int i = 0; i < scan->modify->mt_nrels; i++)
 		scan->modify->resultRelInfo[i].ri_FdwState = list_nth(scan->targets, number++);
 	set_routing(scan, estate);
@@ -840,6 +992,7 @@ read_next(CustomScanState *node)
 	if (triggers->changed != NULL)
 		triggers->changed->ri_FdwRoutine =
 			triggers->changed->ri_RelationDesc->rd_fdwroutine;
+	triggers->modify->mt_transition_capture = triggers->capture;
 	row = next_row(scan);
 	if (!TupIsNull(row))
 		row = wanted_columns(scan, row);

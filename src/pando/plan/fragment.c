@@ -369,8 +369,9 @@ plan_is_kind(const Plan *plan, PlanKind kind)
 List *
 triggered_change_pack(const TriggeredChange *change)
 {
-	return list_make2(list_make3_int(change->ctid, change->place, change->leaf),
-					  change->plan);
+	return list_make5(
+		list_make4_int(change->ctid, change->place, change->leaf, change->found_ctid),
+		change->plan, change->find, change->update, change->conflict_columns);
 }
 
 TriggeredChange
@@ -381,5 +382,9 @@ triggered_change_unpack(const List *packed)
 	return (TriggeredChange){.ctid = linitial_int(numbers),
 							 .place = lsecond_int(numbers),
 							 .leaf = lthird_int(numbers),
-							 .plan = lsecond_node(PlannedStmt, packed)};
+							 .found_ctid = lfourth_int(numbers),
+							 .plan = lsecond(packed),
+							 .find = lthird(packed),
+							 .update = lfourth(packed),
+							 .conflict_columns = list_nth(packed, 4)};
 }

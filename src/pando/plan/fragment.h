@@ -203,6 +203,12 @@ typedef struct TriggeredChange
 	AttrNumber place;
 	AttrNumber leaf; /* the partition, which "Citus Read First" puts there */
 	PlannedStmt *plan;
+	/* ON CONFLICT DO UPDATE: reads the row that is in the way, as the first column, and
+	 * its ctid; the change of that row; the columns that it has in common. */
+	PlannedStmt *find;
+	AttrNumber found_ctid;
+	PlannedStmt *update;
+	List *conflict_columns;
 } TriggeredChange;
 
 extern List *triggered_change_pack(const TriggeredChange *change);

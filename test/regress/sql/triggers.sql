@@ -5,6 +5,7 @@
 \! sh "$PG_ABS_SRCDIR/twice.sh" triggers_deferred
 \! sh "$PG_ABS_SRCDIR/twice.sh" triggers_partitions
 \! sh "$PG_ABS_SRCDIR/twice.sh" triggers_steps
+\! sh "$PG_ABS_SRCDIR/twice.sh" triggers_conflict
 SET client_min_messages = warning;
 DROP SCHEMA twice CASCADE;
 CREATE SCHEMA triggers;
@@ -104,6 +105,8 @@ CREATE FUNCTION move() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN NEW.k := NEW
 CREATE TRIGGER move BEFORE UPDATE ON owned FOR EACH ROW EXECUTE FUNCTION move();
 UPDATE owned SET v = 'x';
 INSERT INTO owned VALUES (1, 'y') ON CONFLICT (k) DO UPDATE SET v = 'z';
+INSERT INTO owned VALUES (1, 'y') ON CONFLICT (k) DO UPDATE SET v = (SELECT count(*) FROM t);
+INSERT INTO owned VALUES (1, 'y') ON CONFLICT (k) DO UPDATE SET v = ctid::text;
 
 -- MERGE, by steps.
 DROP TRIGGER move ON owned;

@@ -62,6 +62,7 @@
 #include "pando/planner/write/computed_change.h"
 #include "pando/planner/write/row_identity.h"
 #include "pando/planner/write/triggered.h"
+#include "pando/planner/write/triggered_conflict.h"
 #include "pando/planner/write/write.h"
 
 /* What is planned is the change of one row, whose triggers have been fired. */
@@ -358,8 +359,13 @@ conflict_of(const Query *query)
 {
 	OnConflictExpr *conflict = copyObject(query->onConflict);
 
-	if (conflict != NULL)
-		ChangeVarNodes((Node *) conflict, query->resultRelation, 1, 0);
+	if (conflict == NULL)
+		return NULL;
+	conflict->action = ONCONFLICT_NOTHING;
+	conflict->onConflictSet = conflict->exclRelTlist = NIL;
+	conflict->onConflictWhere = NULL;
+	conflict->exclRelIndex = 0;
+	ChangeVarNodes((Node *) conflict, query->resultRelation, 1, 0);
 	return conflict;
 }
 
@@ -401,6 +407,22 @@ plan_change_of_row(const Triggered *triggered)
 	}
 	PG_END_TRY();
 	return stmt;
+}
+
+/* What is done where a row that is in the way is updated instead. */
+static void
+plan_conflict(Triggered *triggered)
+{
+	Query *update = conflict_update(triggered->query, triggered->relation);
+	Triggered change = {
+		.query = update, .target = triggered->target, .relation = triggered->relation};
+
+	triggered->change.conflict_columns =
+		conflict_columns(triggered->query, triggered->relation);
+	find_rows_to_change(&change, copyObject(update));
+	triggered->change.find = plan_any_query(change.rows, 0, NULL);
+	triggered->change.found_ctid = change.change.ctid;
+	triggered->change.update = plan_change_of_row(&change);
 }
 
 /* ------------------------------------------------------------------------------------
@@ -558,6 +580,8 @@ modify_table(const Triggered *triggered, PlannedStmt *stmt, Index target, List *
 	modify->rootRelation = leaves != NIL ? target : 0;
 	modify->resultRelations = leaves != NIL ? leaves : list_make1_int(target);
 	modify->onConflictAction = ONCONFLICT_NONE;
+	if (conflict_updates(triggered->query))
+		conflict_set(modify, triggered->query, target);
 	ChangeVarNodes((Node *) returning, triggered->query->resultRelation, target, 0);
 	foreach_int(position, modify->resultRelations) add_relation(
 		triggered, modify, returning, rt_fetch(position, stmt->rtable)->relid);
@@ -572,8 +596,6 @@ check(Triggered *triggered)
 {
 	const Query *query = triggered->query;
 
-	if (query->onConflict != NULL && query->onConflict->action == ONCONFLICT_UPDATE)
-		refuse(triggered->target, "ON CONFLICT DO UPDATE");
 	if (write_system_columns((Query *) query).others && query->returningList != NIL)
 	{
 		List *columns = NIL;
@@ -622,11 +644,18 @@ plan_triggered(Query *given, Query *query, const DistTable *target, int cursor_o
 	stmt =
 		plan_any_query(triggered.rows, cursor_options & ~CURSOR_OPT_PARALLEL_OK, params);
 	triggered.change.plan = plan_change_of_row(&triggered);
+	if (conflict_updates(query))
+		plan_conflict(&triggered);
 	name_columns(&triggered, stmt->planTree);
 	stmt->planTree = plan_read_first(&triggered, stmt->planTree, reads);
 
 	plan_add_relations(stmt, query);
 	plan_add_plan(stmt, triggered.change.plan);
+	if (conflict_updates(query))
+	{
+		plan_add_plan(stmt, triggered.change.find);
+		plan_add_plan(stmt, triggered.change.update);
+	}
 	rte->securityQuals = NIL;
 	stmt->rtable = lappend(stmt->rtable, rte);
 	position = list_length(stmt->rtable);

@@ -1,0 +1,29 @@
+/*
+ * triggered_conflict.h: ON CONFLICT DO UPDATE of tables whose triggers fire here.
+ *
+ * Internal to the planner module.
+ */
+#ifndef PANDO_PLANNER_TRIGGERED_CONFLICT_H
+#define PANDO_PLANNER_TRIGGERED_CONFLICT_H
+
+#include "pando/compat/compat.h"
+#include "nodes/parsenodes.h"
+#include "nodes/plannodes.h"
+#include "utils/rel.h"
+
+/* Has the INSERT ON CONFLICT DO UPDATE? */
+extern bool conflict_updates(const Query *query);
+
+/* The columns (int list) whose values the conflicting row has in common with the row to
+ * insert. Raises feature_not_supported for what can't be computed here. */
+extern List *conflict_columns(const Query *insert, Relation table);
+
+/* UPDATE of the row that conflicts with the one whose columns are $1 and on; it assigns
+ * nothing. */
+extern Query *conflict_update(const Query *insert, Relation table);
+
+/* What PostgreSQL's executor computes: the new values and the condition. `target`: the
+ * table in the finished plan's range table. */
+extern void conflict_set(ModifyTable *modify, const Query *insert, Index target);
+
+#endif
