@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Random INSERT, UPDATE, DELETE, MERGE, COPY over the tables of test/regress/sql/compare_setup.sql, which
 have lost columns and have triggers, over partitioned tables of all kinds, where rows move between partitions, and partitions alone,
+with rows that move between shards,
 over views of them, also behind barriers, and several in a block with subtransactions and loops, as calls of
 public.compare_writes() of compare_write.sql: it compares what each returns and all tables after it
 with plain tables, and undoes it.
@@ -116,6 +117,8 @@ CREATE TRIGGER other_values BEFORE UPDATE ON ph FOR EACH ROW EXECUTE FUNCTION ot
 CREATE TRIGGER other_values BEFORE INSERT ON ps_1 FOR EACH ROW EXECUTE FUNCTION other_values();
 CREATE TRIGGER kept BEFORE DELETE ON ph FOR EACH ROW EXECUTE FUNCTION kept();
 """
+# Distribution columns of tables without triggers: their rows move to other shards.
+MOVING = {'a': 'k', 'b': 'k', 'pk': 'k', 'pk_1': 'k', 'wv_a': 'k', 'wv_b': 'k', 'wv_over': 'k'}
 # Columns that tell at most one row.
 UNIQUE = {'r': 'id', 'r2': 'id', 'w': 'k'}
 SOURCES = dict({name: t[0] for name, t in TABLES.items()}, r2=['id', 'rid'], tree=['k', 'id', 'parent'])
@@ -169,6 +172,16 @@ def value(col, scope):
                           f'public.later({column(scope)})', f'CASE WHEN {column(scope)} > 3 THEN 1 ELSE {column(scope)} END', f'coalesce({column(scope)}, 7)'])
 
 
+def moves(table, scope):
+    """Maybe an assignment to the distribution column."""
+    if table not in MOVING or random.random() > 0.4:
+        return ''
+    col = column(scope)
+    return f', {MOVING[table]} = ' + random.choice([
+        str(random.randint(0, 40)), f'coalesce({col}, 7)', f'coalesce({col}, 3) + {random.randint(0, 9)}', f'coalesce(public.later({col}), 5)',
+        f'CASE WHEN {col} > 3 THEN 1 ELSE 2 END', f'{scope[0][0]}.{MOVING[table]}'])
+
+
 def returning(scope, table):
     if random.random() > 0.4:
         return ''
@@ -211,6 +224,7 @@ def update():
         else:
             second = "concat('s', count(*))" if other in TEXTS else f'max(z.{SOURCES[t][0]})'
             sets = f'(x, {other}) = (SELECT count(*), {second} {these})'
+    sets += moves(table, scope)
     return (f'UPDATE {table} {target} SET {sets}{sources}' + (' WHERE ' + ' AND '.join(parts) if parts else '') +
             returning(scope, table))
 
@@ -244,6 +258,7 @@ def merge():
     for _ in range(random.choice([0, 1, 1, 2])):
         cond = ' AND ' + ' AND '.join(where(scope, 1)) if random.random() < 0.5 else ''
         sets = ', '.join(f'{c} = {value(c, scope)}' for c in random.sample(settable, min(len(settable), random.randint(1, 2))))
+        sets += moves(table, scope)
         actions.append(f'WHEN MATCHED{cond} THEN ' + random.choice([f'UPDATE SET {sets}', f'UPDATE SET {sets}', 'DELETE', 'DO NOTHING']))
         if not cond:
             break

@@ -21,7 +21,7 @@ use PandoCluster;
 use PandoWire;
 
 our @EXPORT = qw(begin cluster writes writes_once undoes writes_again ask wait_until start new_run start_at finish
-  clear_points kinds break_node rows_of_runs check check_free matrix errors);
+  clear_points kinds break_node rows_of_runs check check_free check_too matrix errors swaps stock);
 
 my ($cluster, @nodes, $slots, @keys);
 my $last_run = 0;
@@ -66,6 +66,19 @@ sub writes
 
 # The same on one node alone, which is another than the one that it is begun on.
 sub writes_once { my ($run) = @_; return "BEGIN; INSERT INTO t$slot VALUES ($keys[1], $run)"; }
+
+# The same where each of two rows goes to the other's node: those that stock() has put there.
+sub swaps
+{
+	my ($run) = @_;
+	return "BEGIN; INSERT INTO r$slot VALUES ($run); UPDATE t$slot SET k = CASE k WHEN $keys[0] THEN $keys[1] ELSE $keys[0] END, run = $run WHERE run = -1";
+}
+
+sub stock
+{
+	ask(0, join ' ', map { "DELETE FROM t$_; INSERT INTO t$_ VALUES ($keys[0], -1), ($keys[1], -1);" } 0 .. $slots - 1);
+	return;
+}
 
 # An undone statement, and one that fails at PREPARE on one node.
 sub undoes { return "SAVEPOINT s; DELETE FROM t$slot; DELETE FROM r$slot; ROLLBACK TO s"; }
@@ -262,6 +275,10 @@ sub check
 	return;
 }
 
+# What else is to hold for each of the transactions: called with a text and the run.
+my $too = sub { };
+sub check_too { ($too) = @_; return; }
+
 # Nothing is left of these transactions on any node.
 sub check_free
 {
@@ -291,6 +308,7 @@ sub round
 	ok($cluster->settled, "$what: nothing stays prepared");
 	my $rows = rows_of_runs(@runs);
 	check($what, $i, $_, $rows) foreach @runs;
+	$too->("$_->{point}, $what", $_) foreach @runs;
 	check_free($what, @runs);
 	note(sprintf '%s: %.1f s', $what, time - $start);
 	return;
@@ -333,6 +351,7 @@ sub errors
 		ok($cluster->settled, "nothing stays prepared after errors on node $i");
 		my $rows = rows_of_runs(@runs);
 		check('error', -1, $_, $rows) foreach @runs;
+		$too->("$_->{point}, error", $_) foreach @runs;
 	}
 	return;
 }

@@ -21,6 +21,7 @@
 #include "utils/queryenvironment.h"
 #include "utils/snapmgr.h"
 
+#include "pando/base/debug_point.h"
 #include "pando/base/hook.h"
 #include "pando/executor/explain.h"
 #include "pando/executor/steps.h"
@@ -141,7 +142,11 @@ run_steps(StepsScan *scan)
 	ListCell *rows;
 
 	forboth(step, steps_of(scan->css.ss.ps.plan), rows, scan->kept)
+	{
+		if (lfirst(rows) == llast(scan->kept))
+			DEBUG_POINT("steps-before-last");
 		run_step(scan, lfirst(step), lfirst(rows));
+	}
 	see_changes(estate);
 	MemoryContextSwitchTo(old);
 }
