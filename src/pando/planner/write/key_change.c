@@ -355,6 +355,27 @@ values_from(const KeyChange *change, Index varno, Query *rows, bool all)
 	return tlist;
 }
 
+/* The rows, which are sent to the shards, get no columns that the change doesn't need. */
+static void
+keep_used_columns(Query *change)
+{
+	Query *rows = rt_fetch(2, change->rtable)->subquery;
+	Carried used = {.varno = 2, .kept = 1};
+	List *columns = NIL;
+
+	change->targetList = (List *) carried_columns((Node *) change->targetList, &used);
+	change->jointree->quals = carried_columns(change->jointree->quals, &used);
+	foreach_ptr (Var, var, used.exprs)
+	{
+		TargetEntry *entry = copyObject(list_nth(rows->targetList, var->varattno - 1));
+
+		entry->resno = list_length(columns) + 1;
+		columns = lappend(columns, entry);
+	}
+	rows->targetList = columns;
+	lsecond(change->rtable) = rte_of_query("rows", rows);
+}
+
 /* UPDATE or DELETE of the rows. */
 static Query *
 change_where_they_are(KeyChange *change, CmdType command, Query *rows)
@@ -378,6 +399,7 @@ change_where_they_are(KeyChange *change, CmdType command, Query *rows)
 	result->jointree = makeFromExpr(
 		list_concat(from_one(1)->fromlist, from_one(2)->fromlist),
 		quals_as_node(list_concat(row_is(change->target, 1, values), quals)));
+	keep_used_columns(result);
 	return result;
 }
 
