@@ -170,6 +170,14 @@ is_row_place(Node *node)
 	return calls(node, "row_place", 3, system_types);
 }
 
+Node *
+row_tableoid_column(Node *node)
+{
+	return calls(node, "row_tableoid", lengthof(tableoid_types), tableoid_types)
+			   ? linitial(((FuncExpr *) node)->args)
+			   : NULL;
+}
+
 bool
 is_shard_call(Node *node)
 {

@@ -29,6 +29,9 @@ extern Node *row_ctid_call(Index varno, Index levels_up);
  */
 extern Node *row_tableoid_call(Index varno, Index levels_up, Oid parent);
 
+/* The column tableoid that such a call is given; NULL for any other node. */
+extern Node *row_tableoid_column(Node *node);
+
 /* pando.row_moved(tableoid, ctid), for RETURNING of a DELETE: who waits for the row
  * learns that it went elsewhere. */
 extern Node *row_moved_call(Index varno);

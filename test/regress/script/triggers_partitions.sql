@@ -38,6 +38,11 @@ INSERT INTO p VALUES (1, 1, 1, 'a'), (2, 11, 2, 'a'), (3, 12, 3, 'b') RETURNING 
 SELECT what();
 INSERT INTO p1 VALUES (4, 2, 4, 'x');
 SELECT what();
+INSERT INTO p VALUES (90, 3, 1, 'a'), (91, 13, 2, 'z') RETURNING tableoid::regclass, k;
+UPDATE p SET v = 0 WHERE k = 90 RETURNING tableoid::regclass::text || '!' AS t, k;
+DELETE FROM p WHERE k IN (90, 91) AND tableoid = 'p1'::regclass RETURNING tableoid::regclass, *;
+DELETE FROM p WHERE k = 91;
+DELETE FROM log;
 INSERT INTO p2 (v, w, d, k) SELECT 5, w, 13, 5 FROM (VALUES ('a'), ('c')) x (w);
 SELECT what();
 INSERT INTO p VALUES (1, 100, 1, 'nowhere');

@@ -474,10 +474,21 @@ plan_read_first(const Triggered *triggered, Plan *input, bool reads)
 }
 
 /* As PostgreSQL's planner leaves it. */
+/* The rows that PostgreSQL changes are those of shells. */
+static Node *
+shell_tableoid_mutator(Node *node, void *context)
+{
+	Node *column = node != NULL ? row_tableoid_column(node) : NULL;
+
+	if (column != NULL)
+		return copyObject(column);
+	return expression_tree_mutator(node, shell_tableoid_mutator, context);
+}
+
 static List *
 planned_returning(List *returning)
 {
-	returning = copyObject(returning);
+	returning = (List *) shell_tableoid_mutator((Node *) returning, NULL);
 	foreach_ptr (TargetEntry, entry, returning)
 		entry->expr = expression_planner(entry->expr);
 	return returning;
