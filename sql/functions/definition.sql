@@ -54,11 +54,32 @@ CREATE OR REPLACE FUNCTION pando.table_sequences(rel regclass)
 	ORDER BY s.oid, CASE k.kind WHEN 'i' THEN 1 WHEN 'a' THEN 2 ELSE 3 END
 $$;
 
+-- Has the sequence been given this node's range (sequence_fit())?
+CREATE OR REPLACE FUNCTION pando.sequence_has_range(seq oid) RETURNS boolean
+	LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+	SELECT g.groupid > 0 AND s.seqmin = (g.groupid::int8 << 48) + 1
+	FROM pg_sequence s, pg_dist_local_group g WHERE s.seqrelid = seq
+$$;
+
+-- As on the coordinator, where a sequence has no range of its own.
 CREATE OR REPLACE FUNCTION pando.sequence_options(seq oid) RETURNS text
 	LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
 	SELECT format('INCREMENT BY %s MINVALUE %s MAXVALUE %s START WITH %s CACHE %s%s', seqincrement,
-		seqmin, seqmax, seqstart, seqcache, CASE WHEN seqcycle THEN ' CYCLE' ELSE ' NO CYCLE' END)
-	FROM pg_sequence WHERE seqrelid = seq
+		CASE WHEN ranged THEN 1 ELSE seqmin END,
+		CASE WHEN ranged THEN 9223372036854775807 ELSE seqmax END,
+		CASE WHEN ranged THEN seqstart - seqmin + 1 ELSE seqstart END,
+		seqcache, CASE WHEN seqcycle THEN ' CYCLE' ELSE ' NO CYCLE' END)
+	FROM pg_sequence, pando.sequence_has_range(seq) AS ranged WHERE seqrelid = seq
+$$;
+
+-- Where a sequence stands that a node other than the coordinator has used by itself: the
+-- coordinator's goes on from there.
+CREATE OR REPLACE FUNCTION pando.sequence_position_command(seq oid) RETURNS SETOF text
+	LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+	SELECT format('SELECT pg_catalog.setval(%L, %s)', seq::regclass, pg_sequence_last_value(seq))
+	FROM pg_dist_local_group g
+	WHERE g.groupid > 0 AND NOT pando.sequence_has_range(seq)
+		AND pg_sequence_last_value(seq) IS NOT NULL
 $$;
 
 CREATE OR REPLACE FUNCTION pando.sequence_commands(seq oid) RETURNS SETOF text
@@ -91,7 +112,8 @@ CREATE OR REPLACE FUNCTION pando.column_definition(rel regclass, col int2, for_s
 				JOIN pg_class s ON s.oid = d.refobjid AND s.relkind = 'S'
 				WHERE d.classid = 'pg_attrdef'::regclass AND d.objid = ad.oid
 				AND d.refclassid = 'pg_class'::regclass))
-			THEN format(' DEFAULT %s', pg_get_expr(ad.adbin, rel)) ELSE '' END
+			THEN format(' DEFAULT %s', replace(pg_get_expr(ad.adbin, rel), 'pando.sequence_next(',
+				'nextval(')) ELSE '' END
 		|| CASE WHEN a.attnotnull THEN ' NOT NULL' ELSE '' END
 	END
 	FROM pg_attribute a
@@ -148,7 +170,7 @@ CREATE OR REPLACE FUNCTION pando.table_definition_steps(rel regclass, for_shard 
 		SELECT 0, 4, 0, format('ALTER TABLE %s OWNER TO %I', rel, pg_get_userbyid(c.relowner))
 		FROM pg_class c WHERE c.oid = rel
 		UNION ALL
-		SELECT 0, 5, s.seq::int8 * 4 + x.part, x.command
+		SELECT 0, 5, s.seq::int8 * 8 + x.part, x.command
 		FROM pando.table_sequences(rel) s JOIN pg_class c ON c.oid = s.seq,
 			LATERAL (VALUES
 				(1, CASE WHEN s.kind <> 'i' THEN format('ALTER SEQUENCE %s OWNER TO %I', s.seq::regclass,
@@ -156,7 +178,8 @@ CREATE OR REPLACE FUNCTION pando.table_definition_steps(rel regclass, for_shard 
 				(2, (SELECT format('ALTER SEQUENCE %s OWNED BY %s.%I', s.seq::regclass, rel, a.attname)
 					FROM pg_attribute a
 					WHERE s.kind = 'a' AND a.attrelid = rel AND a.attnum = s.attnum)),
-				(3, format('SELECT pando.sequence_adjust(%L)', s.seq::regclass))) x(part, command)
+				(3, (SELECT pando.sequence_position_command(s.seq))),
+				(4, format('SELECT pando.sequence_adjust(%L)', s.seq::regclass))) x(part, command)
 		WHERE NOT for_shard AND x.command IS NOT NULL
 		UNION ALL
 		SELECT 0, 6, g.n, g.command

@@ -404,12 +404,21 @@ catalog_delete_each(const Catalog *catalog,
 	table_close(rel, RowExclusiveLock);
 }
 
+static bool (*ids_elsewhere)(const char *sequence, int64 *id) = NULL;
+
+void
+catalog_set_ids_elsewhere(bool (*next)(const char *sequence, int64 *id))
+{
+	ids_elsewhere = next;
+}
+
 int64
 catalog_nextval(const char *sequence)
 {
 	int64 id;
 
-	if (catalog_chosen_id(sequence, &id))
+	if (catalog_chosen_id(sequence, &id) ||
+		(ids_elsewhere != NULL && ids_elsewhere(sequence, &id)))
 		return id;
 	return nextval_internal(catalog_oid(sequence), false);
 }

@@ -128,6 +128,10 @@ extern void catalog_delete_each(const Catalog *catalog,
  * setting such as citus.next_shard_id chose.
  */
 extern int64 catalog_nextval(const char *sequence);
+
+/* Ids of the whole cluster may be another node's to give: false if they are this one's.
+ */
+extern void catalog_set_ids_elsewhere(bool (*next)(const char *sequence, int64 *id));
 extern bool catalog_chosen_id(const char *sequence, int64 *id);
 
 /* Makes every backend reload what it cached about a relation; nothing if it's gone. */

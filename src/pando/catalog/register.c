@@ -24,6 +24,7 @@
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 
+#include "pando/base/sql.h"
 #include "pando/catalog/colocation.h"
 #include "pando/catalog/drop.h"
 #include "pando/catalog/partition.h"
@@ -316,6 +317,16 @@ placement_unregister(PG_FUNCTION_ARGS)
  * Colocation groups.
  */
 
+static void
+change_private(const char *sql, int32 colocation)
+{
+	OwnerScope scope;
+
+	owner_enter(&scope);
+	sql_run("%s", psprintf(sql, colocation));
+	owner_leave(&scope);
+}
+
 static bool
 colocation_equal(const ColocationRow *a, const ColocationRow *b)
 {
@@ -326,9 +337,10 @@ colocation_equal(const ColocationRow *a, const ColocationRow *b)
 }
 
 /*
- * colocation_register(id, shard count, replication factor, type, collation): the type and
- * collation may be NULL. A group that is there already must be the same, or be without
- * tables, or the caller a superuser.
+ * colocation_register(id, shard count, replication factor, type, collation, private): the
+ * type and collation may be NULL; tables that name no group don't join a private one. A
+ * group that is there already must be the same, or be without tables, or the caller a
+ * superuser.
  */
 Datum
 colocation_register(PG_FUNCTION_ARGS)
@@ -346,7 +358,12 @@ colocation_register(PG_FUNCTION_ARGS)
 
 	present = catalog_colocation_by_id(row.colocationid);
 	if (present == NULL)
+	{
 		catalog_colocation_insert(&row);
+		if (PG_GETARG_BOOL(5))
+			change_private("INSERT INTO pando.colocation_private VALUES (%d)",
+						   row.colocationid);
+	}
 	else if (!colocation_equal(present, &row))
 	{
 		if (!superuser() && catalog_partition_by_colocation(row.colocationid) != NIL)
@@ -369,6 +386,7 @@ colocation_unregister(PG_FUNCTION_ARGS)
 		ereport(ERROR, (errcode(ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST),
 						errmsg("colocation group %d has tables", id)));
 	catalog_colocation_delete(id);
+	change_private("DELETE FROM pando.colocation_private WHERE colocationid = %d", id);
 	CommandCounterIncrement();
 	PG_RETURN_VOID();
 }

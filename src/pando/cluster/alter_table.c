@@ -25,6 +25,7 @@
 #include "pando/cluster/settings.h"
 #include "pando/cluster/shards.h"
 #include "pando/cluster/table_check.h"
+#include "pando/ddl/lead.h"
 #include "pando/metadata/node.h"
 
 PG_FUNCTION_INFO_V1(alter_distributed_table);
@@ -44,8 +45,8 @@ begin_change(Oid relid)
 {
 	const DistTable *table;
 
-	node_require_coordinator();
 	table_check_owner(relid);
+	lead_change(relid);
 	partitions_refuse(relid, "alter");
 	node_rows_lock(RowShareLock);
 	(void) partition_tree(relid, ShareUpdateExclusiveLock);

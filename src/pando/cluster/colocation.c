@@ -3,9 +3,8 @@
  *
  * The default group of a make (shard count, replication factor, key type and collation)
  * is the oldest one that tables join by default. Groups made by colocate_with => 'none'
- * and those of distributed schemas are private: pando.colocation_private (on the
- * coordinator, where tables are created) and pg_dist_schema name them. A group whose last
- * table was dropped is used again.
+ * and those of distributed schemas are private: pando.colocation_private and
+ * pg_dist_schema name them. A group whose last table was dropped is used again.
  */
 #include "pando/compat/compat.h"
 
@@ -200,33 +199,21 @@ colocation_register_new(TableSpec *spec)
 	if (!spec->new_colocation)
 		return;
 	spec->colocation = catalog_colocation_next_id();
-	node_run_everywhere(psprintf("SELECT pando.colocation_register(%d, %d, %d, %s, %s)",
-								 spec->colocation, spec->shard_count, spec->replication,
-								 type_literal(spec->key_type),
-								 collation_literal(spec->key_collation)));
-	if (spec->private_colocation)
-	{
-		OwnerScope scope;
-
-		owner_enter(&scope);
-		sql_run("INSERT INTO pando.colocation_private VALUES (%d)", spec->colocation);
-		owner_leave(&scope);
-	}
+	node_run_everywhere(
+		psprintf("SELECT pando.colocation_register(%d, %d, %d, %s, %s, %s)",
+				 spec->colocation, spec->shard_count, spec->replication,
+				 type_literal(spec->key_type), collation_literal(spec->key_collation),
+				 spec->private_colocation ? "true" : "false"));
 	spec->new_colocation = false;
 }
 
 void
 colocation_drop_if_empty(int32 colocation)
 {
-	OwnerScope scope;
-
 	if (colocation == 0 || catalog_partition_by_colocation(colocation) != NIL ||
 		catalog_colocation_by_id(colocation) == NULL)
 		return;
 	node_run_everywhere(psprintf("SELECT pando.colocation_unregister(%d)", colocation));
-	owner_enter(&scope);
-	sql_run("DELETE FROM pando.colocation_private WHERE colocationid = %d", colocation);
-	owner_leave(&scope);
 }
 
 /* Do two shards have placements in the same groups? */

@@ -51,6 +51,7 @@
 #include "pando/cluster/shards.h"
 #include "pando/copy/dest.h"
 #include "pando/ddl/dependency.h"
+#include "pando/ddl/sequence.h"
 #include "pando/ddl/shard_ddl.h"
 #include "pando/ddl/statements.h"
 #include "pando/ddl/table_def.h"
@@ -222,6 +223,7 @@ convert_make_shells(Oid relid, List *commands)
 	/* What a partition gets from its parent is not checked against the shards. */
 	commands = lcons("SET LOCAL pando.shells_only TO on", list_copy(commands));
 	run_on_others(lappend(commands, "SET LOCAL pando.shells_only TO off"));
+	sequence_fit_table(relid);
 }
 
 void

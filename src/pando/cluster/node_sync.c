@@ -101,6 +101,9 @@ static const char *const metadata_commands[] = {
 	"shardcount, replicationfactor, distributioncolumntype::pg_catalog.regtype, "
 	"distributioncolumncollation::pg_catalog.regcollation), ', ') FROM pg_catalog.pg_dist_colocation",
 
+	"SELECT 'INSERT INTO pando.colocation_private VALUES ' || "
+	"pg_catalog.string_agg(pg_catalog.format('(%s)', colocationid), ', ') FROM pando.colocation_private",
+
 	"SELECT 'INSERT INTO pg_catalog.pg_dist_schema VALUES ' || "
 	"pg_catalog.string_agg(pg_catalog.format('(%L::pg_catalog.regnamespace, %s)', pg_catalog.quote_ident(n.nspname), s.colocationid), ', ') "
 	"FROM pg_catalog.pg_dist_schema s JOIN pg_catalog.pg_namespace n ON n.oid = s.schemaid",

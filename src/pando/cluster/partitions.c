@@ -33,6 +33,7 @@
 #include "pando/cluster/node_row.h"
 #include "pando/cluster/partitions.h"
 #include "pando/cluster/shards.h"
+#include "pando/ddl/lead.h"
 #include "pando/ddl/settings.h"
 #include "pando/ddl/utility.h"
 #include "pando/metadata/node.h"
@@ -178,8 +179,8 @@ follow_parent(const RangeVar *relation)
 	parent = dist_table(get_partition_parent(relid, false));
 	if (parent == NULL)
 		return;
-	node_require_coordinator();
 	table_check_owner(relid);
+	lead_change(parent->relid);
 	node_rows_lock(RowShareLock);
 	partitions_distribute(partition_specs(spec_like(parent, relid)), parent->relid);
 }

@@ -32,6 +32,7 @@
 #include "pando/cluster/settings.h"
 #include "pando/cluster/shards.h"
 #include "pando/cluster/table_check.h"
+#include "pando/ddl/lead.h"
 #include "pando/ddl/local_key.h"
 #include "pando/metadata/node.h"
 
@@ -65,8 +66,8 @@ text_or_null(FunctionCallInfo fcinfo, int number)
 static void
 begin_change(Oid relid)
 {
-	node_require_coordinator();
 	table_check_owner(relid);
+	lead_change(relid);
 	if (catalog_node_all() == NIL)
 	{
 		node_rows_lock(ExclusiveLock);
@@ -284,7 +285,6 @@ Datum
 truncate_local_data_after_distributing_table(PG_FUNCTION_ARGS)
 {
 	require_argument(fcinfo, 0, "function_name");
-	node_require_coordinator();
 	table_check_owner(PG_GETARG_OID(0));
 	dist_table_require(PG_GETARG_OID(0));
 	PG_RETURN_VOID();
@@ -321,6 +321,7 @@ citus_add_local_table_to_metadata(PG_FUNCTION_ARGS)
 
 	require_argument(fcinfo, 0, "table_name");
 	relid = PG_GETARG_OID(0);
+	node_require_coordinator(); /* whose the managed tables are */
 	begin_change(relid);
 	if (is_managed_local(relid))
 		PG_RETURN_VOID();

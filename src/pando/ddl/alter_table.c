@@ -235,7 +235,7 @@ alter_table_finish(DdlJob *job)
 		return;
 	if (!node_is_coordinator())
 		sequence_fit_table(relid);
-	else if (!job->applying)
+	if (!job->applying)
 	{
 		if (dist_table_require(relid)->managed_local)
 			local_keys_follow(relid);

@@ -43,7 +43,6 @@ create_table_prepare(DdlJob *job)
 		if (stmt->partbound == NULL)
 			job_refuse(job, "INHERITS", NULL);
 		/* It follows its parent once it is there (cluster/partitions.c). */
-		node_require_coordinator();
 	}
 	foreach_ptr (Node, element, stmt->tableElts)
 	{

@@ -102,7 +102,7 @@ drop_note_table(Oid relid)
 
 	if (table == NULL)
 		return;
-	if (!utility_is_internal() && !utility_is_applying())
+	if (table->managed_local && !utility_is_internal() && !utility_is_applying())
 		node_require_coordinator();
 	if (scope == NULL)
 	{

@@ -4,8 +4,8 @@
  * A handler's prepare() looks at the raw tree before anything runs: it finds the
  * distributed tables the statement is about (none: the statement is not ours), refuses
  * what cannot be, fixes the names PostgreSQL would choose, and makes the statements for
- * this node's shards. The same handler runs on every node; `applying` says that the
- * coordinator sent the statement here.
+ * this node's shards. The same handler runs on every node; `applying` says that another
+ * node sent the statement here.
  */
 #ifndef PANDO_DDL_HANDLER_H
 #define PANDO_DDL_HANDLER_H
@@ -33,13 +33,13 @@ typedef struct DdlJob
 {
 	Node *stmt;			/* raw tree, the job's own copy */
 	const char *source; /* the text that its locations point into */
-	bool applying;		/* the coordinator sent it */
+	bool applying;		/* another node sent it */
 	bool concerned;		/* is it about distributed objects at all? */
 	bool only_objects;	/* not about tables: no shards, objects are skipped if absent */
 	List *tables;		/* Oids of the distributed tables it is about */
 	List *shard_statements; /* raw trees for this node's shards */
 	List *names;			/* names fixed so far, in order (char *) */
-	List *names_given;		/* when applying: the coordinator's, in the same order */
+	List *names_given;		/* when applying: the sender's, in the same order */
 	List *filled;			/* new columns (char *) whose rows columns_fill() numbers */
 	List *indexes_before;	/* partition_indexes_note() */
 	const struct DdlHandler *handler;

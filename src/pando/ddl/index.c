@@ -263,8 +263,7 @@ reindex_prepare(DdlJob *job)
 	if (stmt->relation == NULL)
 	{
 		/* SCHEMA, DATABASE, SYSTEM: each node has its own */
-		job->concerned =
-			!job->applying && node_list(NODES_OTHER) != NIL && node_is_coordinator();
+		job->concerned = !job->applying && node_list(NODES_OTHER) != NIL;
 		return;
 	}
 	if (!OidIsValid(relid))
@@ -348,7 +347,7 @@ cluster_prepare(DdlJob *job)
 			job_one_table(job, stmt->relation);
 	}
 	else
-		job->concerned = node_is_coordinator() && clustered_tables() != NIL;
+		job->concerned = clustered_tables() != NIL;
 }
 
 /* CLUSTER table USING index, of a partitioned one. */

@@ -5,6 +5,7 @@
 
 #include "pando/ddl/drop.h"
 #include "pando/ddl/init.h"
+#include "pando/ddl/lead.h"
 #include "pando/ddl/settings.h"
 #include "pando/ddl/utility.h"
 
@@ -14,4 +15,5 @@ ddl_init(void)
 	settings_init();
 	drop_init();
 	utility_init();
+	lead_init();
 }

@@ -326,8 +326,7 @@ object_create_prepare(DdlJob *job)
 {
 	bool is_role = IsA(job->stmt, CreateRoleStmt) || IsA(job->stmt, AlterRoleStmt);
 
-	if (job->applying || creating_extension || !node_is_coordinator() ||
-		(is_role && !ddl_role_propagation))
+	if (job->applying || creating_extension || (is_role && !ddl_role_propagation))
 		return;
 	if (IsA(job->stmt, CreateExtensionStmt) &&
 		strcmp(((CreateExtensionStmt *) job->stmt)->extname, "pando") == 0)
@@ -419,10 +418,10 @@ sequence_alter_prepare(DdlJob *job)
 	if (!OidIsValid(seqid) || !OidIsValid(sequence_distributed_table(seqid)))
 		return;
 	job->concerned = true;
-	if (!job->applying)
+	if (node_is_coordinator())
 		return;
 	stmt->options = sequence_options_of_node(stmt->options);
-	if (stmt->options == NIL)
+	if (stmt->options == NIL && job->applying)
 		job->concerned = false;
 }
 

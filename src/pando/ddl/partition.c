@@ -237,10 +237,7 @@ partition_command_prepare(DdlJob *job, Oid relid, AlterTableCmd *command)
 				   "Use DETACH PARTITION.");
 	child = RangeVarGetRelid(partition->name, NoLock, true);
 	if (!OidIsValid(child) || dist_table(child) == NULL)
-	{
-		node_require_coordinator();
 		return false;
-	}
 	job_add_table(job, relid);
 	partition_indexes_note(job, relid);
 	if (attach)

@@ -44,12 +44,19 @@ sequence_form(Oid seqid)
 	return form;
 }
 
-/* Is there room for a range per node? */
+/* Is there room for a range per node, in the sequence and in the columns that it fills?
+ */
 static bool
 sequence_is_wide(const FormData_pg_sequence *form)
 {
 	return form->seqtypid == INT8OID && form->seqincrement > 0 && !form->seqcycle &&
-		   form->seqmax == PG_INT64_MAX;
+		   form->seqmax == PG_INT64_MAX &&
+		   sql_value("SELECT 1 FROM pg_depend d JOIN pg_attrdef ad ON ad.oid = d.objid "
+					 "JOIN pg_attribute a ON a.attrelid = ad.adrelid AND a.attnum = "
+					 "ad.adnum WHERE d.classid = 'pg_attrdef'::regclass AND d.refclassid "
+					 "= 'pg_class'::regclass AND d.refobjid = %u AND a.atttypid IN "
+					 "('int4'::regtype, 'int2'::regtype) LIMIT 1",
+					 form->seqrelid) == NULL;
 }
 
 static void
@@ -134,7 +141,8 @@ sequence_send_used(Oid relid, bool owned)
 							"format('ALTER SEQUENCE %%s OWNER TO %%I', s.seq::regclass, "
 							"pg_get_userbyid(c.relowner)), CASE s.kind WHEN 'a' THEN "
 							"format('ALTER SEQUENCE %%s OWNED BY %%s.%%I', "
-							"s.seq::regclass, %u::regclass, a.attname) END) "
+							"s.seq::regclass, %u::regclass, a.attname) END, "
+							"(SELECT pando.sequence_position_command(s.seq))) "
 							"FROM pando.table_sequences(%u) s JOIN pg_class c "
 							"ON c.oid = s.seq JOIN pg_attribute a ON a.attrelid = %u "
 							"AND a.attnum = s.attnum WHERE s.kind = 'd' OR "

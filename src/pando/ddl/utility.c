@@ -1,11 +1,12 @@
 /*
- * utility.c: the ProcessUtility hook, and the same way through on the nodes that the
- * coordinator sends a statement to.
+ * utility.c: the ProcessUtility hook, and the same way through on the nodes that a
+ * statement is sent to.
  *
- * On the coordinator: prepare -> shell here -> what the tables newly depend on -> the
- * statement's text to every other node (pando.ddl_apply) -> this node's shards -> finish.
- * All in one distributed transaction; the shell's lock, taken here first, keeps two such
- * statements apart. On another node: prepare -> shell -> shards -> finish.
+ * On the node that leads (lead.c): prepare -> shell here -> what the tables newly depend
+ * on -> the statement's text to every other node (pando.ddl_apply) -> this node's shards
+ * -> finish. All in one distributed transaction; the shell's lock, taken on the
+ * coordinator first, keeps two such statements apart. On another node: prepare -> shell
+ * -> shards -> finish.
  *
  * A statement that runs inside another one (PROCESS_UTILITY_SUBCOMMAND) is that one's
  * business. Commands that arrive over a connection of another node, and those that run
@@ -36,6 +37,7 @@
 #include "pando/ddl/dependency.h"
 #include "pando/ddl/drop.h"
 #include "pando/ddl/handler.h"
+#include "pando/ddl/lead.h"
 #include "pando/ddl/local_shell.h"
 #include "pando/ddl/settings.h"
 #include "pando/ddl/utility.h"
@@ -438,30 +440,45 @@ prepare_call(DdlJob *job)
 	return local;
 }
 
+/* Takes the statement up; with what it names as it is when the coordinator has locked it.
+ */
+static List *
+take_up(DdlJob *job, DdlCall *call)
+{
+	PlannedStmt *before = call->pstmt;
+	const DdlHandler *handler = handler_find(before->utilityStmt);
+	List *local = NIL;
+
+	for (int time = 0; handler != NULL && time < 2; time++)
+	{
+		if (call->read_only_tree || time > 0 || !node_is_coordinator())
+			call->pstmt = copyObject(before);
+		call->read_only_tree = false;
+		*job = (DdlJob){.call = call,
+						.handler = handler,
+						.stmt = call->pstmt->utilityStmt,
+						.source = call->query_string};
+		local = prepare_call(job);
+		if (!job->concerned || node_is_coordinator())
+			break;
+		if (time == 0)
+			lead_statement(before->utilityStmt, job->tables);
+	}
+	return local;
+}
+
 static void
 utility_run(DdlCall *call)
 {
 	DdlJob job = {.call = call};
-	List *local = NIL;
+	List *local = utility_is_ours(call) ? take_up(&job, call) : NIL;
 
-	if (utility_is_ours(call))
-		job.handler = handler_find(call->pstmt->utilityStmt);
-	if (job.handler != NULL)
-	{
-		if (call->read_only_tree)
-			call->pstmt = copyObject(call->pstmt);
-		call->read_only_tree = false;
-		job.stmt = call->pstmt->utilityStmt;
-		job.source = call->query_string;
-		local = prepare_call(&job);
-	}
 	if (!job.concerned)
 	{
 		run_next_hook(call);
 		check_still_local(local);
 		return;
 	}
-	node_require_coordinator();
 	job_run(&job);
 }
 

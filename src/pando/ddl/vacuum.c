@@ -159,7 +159,7 @@ vacuum_prepare(DdlJob *job)
 {
 	VacuumStmt *stmt = (VacuumStmt *) job->stmt;
 
-	job->concerned = node_is_coordinator() && vacuum_tables(stmt) != NIL;
+	job->concerned = vacuum_tables(stmt) != NIL;
 }
 
 /* The statement's list for one node group; NULL when it has no shards. */

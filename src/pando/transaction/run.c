@@ -124,6 +124,16 @@ xact_value_from_node(const DistNode *node, const char *sql)
 	return value_of(session_run(member_acquire(node, false, false), sql));
 }
 
+char *
+xact_value_told(const DistNode *node, const char *sql)
+{
+	Session *session;
+
+	Assert(!is_local(node));
+	session = member_acquire(node, false, false);
+	return value_of(session_run(session, access_sign_order(session, sql)));
+}
+
 /* A node that is asked for the sake of a plan; session is NULL for this node. */
 typedef struct Asked
 {

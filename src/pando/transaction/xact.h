@@ -119,6 +119,9 @@ extern void xact_require_node(const char *function);
 /* First column of the first row from one node, as text; NULL when none. */
 extern char *xact_value_from_node(const DistNode *node, const char *sql);
 
+/* The same of another node, by a command that is signed as xact_tell_nodes() does it. */
+extern char *xact_value_told(const DistNode *node, const char *sql);
+
 /*
  * The same of several nodes at once, each asked by its own command, while a statement is
  * planned, of what anybody may see: it begins no transaction on a node, since what the
