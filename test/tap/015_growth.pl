@@ -196,13 +196,13 @@ at_most(steps($wire, 'SELECT count(*) FROM wide'), 15 * 100, 'a statement that c
 at_most(steps($wire, 'SELECT count(*) FROM wide'), 8 * 100, 'and goes to them once more');
 is($wire->value('SELECT count(*) FROM wide'), 5000, 'with the right result');
 
-# A splitter of 100,000 parts has memory for those that get rows.
+# A splitter of 100,000 parts, which go to another node, has memory for those that get rows.
 my $sender = PandoWire->connect($worker1->port);
 $before = $sender->value('SELECT peak()');
 is($sender->value(<<'END'), 1000, 'a splitter with 100,000 parts');
 SELECT sum(n) FROM unnest(pando.exchange_send('SELECT i FROM pg_catalog.generate_series(1, 1000) i', 'growth', true, 1, false, -1,
 	(SELECT array_agg((-2147483648 + i * 42949::bigint)::int ORDER BY i) FROM generate_series(0, 99999) i),
-	(SELECT array_agg(i) FROM generate_series(0, 99999) i), (SELECT array_agg(1) FROM generate_series(0, 99999) i)))
+	(SELECT array_agg(i) FROM generate_series(0, 99999) i), (SELECT array_agg(2) FROM generate_series(0, 99999) i)))
 	WITH ORDINALITY AS answer(n, i) WHERE i > 1 AND i % 2 = 1
 END
 at_most($sender->value('SELECT peak()') - $before, 45_000, 'kilobytes');
