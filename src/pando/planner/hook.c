@@ -55,6 +55,7 @@
 #include "pando/planner/local/repeat.h"
 #include "pando/planner/residual/joined_copies.h"
 #include "pando/planner/residual/residual_plan.h"
+#include "pando/planner/residual/row_locks.h"
 #include "pando/planner/where/result_scope.h"
 #include "pando/planner/write/returning.h"
 #include "pando/planner/where/row_ctid.h"
@@ -72,22 +73,11 @@
 
 bool plan_shells = false;
 
-/* `keep`: the plan shall be a fragment, wherever its shard group is (repeat.c). */
 static PlannedStmt *
-plan_one_fragment(Query *query, const Distribution *distribution, const char *source,
-				  int cursor_options, ParamListInfo params, bool keep)
+plan_one_fragment(Query *query, const Distribution *distribution, int cursor_options)
 {
-	Fragment *fragment;
+	Fragment *fragment = fragment_from_facts(query, distribution, &distribution->facts);
 
-	if (distribution->kind == DIST_SINGLE && !keep)
-	{
-		PlannedStmt *stmt =
-			plan_single_here(query, distribution, source, cursor_options, params);
-
-		if (stmt != NULL)
-			return stmt;
-	}
-	fragment = fragment_from_facts(query, distribution, &distribution->facts);
 	fragment->early = (cursor_options & CURSOR_OPT_FAST_PLAN) != 0;
 	/* With one task there is nothing to decide by it. */
 	if (estimate_tasks(distribution) > 1)
@@ -141,7 +131,10 @@ plan_all_here(Query *query, const char *source, int cursor_options, ParamListInf
 	return stmt;
 }
 
-/* A SELECT, or a change of a local table. */
+/*
+ * A SELECT, or a change of a local table. `keep`: the plan shall be a fragment, wherever
+ * its shard group is (repeat.c).
+ */
 static PlannedStmt *
 plan_read(Query *query, const char *source, int cursor_options, ParamListInfo params,
 		  bool keep)
@@ -162,14 +155,21 @@ plan_read(Query *query, const char *source, int cursor_options, ParamListInfo pa
 			distribution = distribution_of_query(joined);
 		query = joined;
 	}
+	if (distribution.kind == DIST_SINGLE && !keep)
+		stmt = plan_single_here(query, &distribution, source, cursor_options, params);
+	if (stmt != NULL)
+		return stmt;
 	if (distribution.kind == DIST_COORDINATOR)
 	{
-		Query *residual;
-
-		residual = distribute_query(query);
-		return residual_planned_stmt(query, residual, cursor_options, params);
+		stmt = residual_planned_stmt(query, distribute_query(query), cursor_options,
+									 params);
+		plan_put_locks(stmt);
 	}
-	return plan_one_fragment(query, &distribution, source, cursor_options, params, keep);
+	else
+		stmt = plan_one_fragment(query, &distribution, cursor_options);
+	if (distribution.facts.locks)
+		plan_mark_locks(stmt, query);
+	return stmt;
 }
 
 /* Reads reference tables only. */

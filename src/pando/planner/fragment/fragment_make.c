@@ -394,28 +394,6 @@ fragment_scan_output(PlannedStmt *stmt, CustomScan *scan, const Fragment *fragme
 	scan->custom_relids = bms_make_singleton(varno);
 }
 
-void
-plan_mark_locks(PlannedStmt *stmt, const Query *original, List *fragments)
-{
-	bool locks = original->rowMarks != NIL;
-	PlanRowMark *mark;
-
-	foreach_ptr (Fragment, fragment, fragments)
-		locks |= fragment->locks;
-	if (!locks)
-		return;
-	/* The executor passes over marks of parents; the first one names the command. */
-	mark = makeNode(PlanRowMark);
-	mark->rti = mark->prti = 1;
-	mark->markType = ROW_MARK_EXCLUSIVE;
-	mark->allMarkTypes = 1 << ROW_MARK_EXCLUSIVE;
-	mark->strength = original->rowMarks != NIL
-						 ? linitial_node(RowMarkClause, original->rowMarks)->strength
-						 : LCS_FORUPDATE;
-	mark->isParent = true;
-	stmt->rowMarks = lcons(mark, stmt->rowMarks);
-}
-
 PlannedStmt *
 fragment_planned_stmt(Query *original, Fragment *fragment)
 {
@@ -428,6 +406,5 @@ fragment_planned_stmt(Query *original, Fragment *fragment)
 	scan->scan.plan.plan_width = fragment->width;
 	plan_add_relations(stmt, original);
 	plan_add_subplans(stmt, fragment);
-	plan_mark_locks(stmt, original, list_make1(fragment));
 	return stmt;
 }

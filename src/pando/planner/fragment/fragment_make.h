@@ -46,7 +46,4 @@ extern void fragment_rte_give(RangeTblEntry *rte, List *arguments);
 /* What a plan of its own results needs is needed by the plan that reads them, too. */
 extern void plan_add_subplans(PlannedStmt *stmt, const Fragment *fragment);
 
-/* Tells the core that a plan locks rows, if the original or one of its fragments does. */
-extern void plan_mark_locks(PlannedStmt *stmt, const Query *original, List *fragments);
-
 #endif

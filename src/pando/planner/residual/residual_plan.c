@@ -14,7 +14,6 @@
 #include "pando/planner/fragment/planning.h"
 #include "pando/planner/fragment/rescan.h"
 #include "pando/planner/residual/residual_plan.h"
-#include "pando/planner/residual/row_locks.h"
 
 /* The name of a distributed table that the residual reads itself, or NULL. */
 static const char *
@@ -50,8 +49,6 @@ residual_planned_stmt(Query *original, Query *residual, int cursor_options,
 	/* The copy of the query that planning scribbles on is the residual. */
 	stmt = plan_locally(residual, NULL, cursor_options, params);
 	rescan_mark_fragments(stmt);
-	plan_put_locks(stmt);
-	plan_mark_locks(stmt, original, fragment_scope());
 	plan_add_relations(stmt, original);
 	foreach_ptr (Fragment, fragment, fragment_scope())
 		plan_add_subplans(stmt, fragment);

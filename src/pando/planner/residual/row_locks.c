@@ -368,3 +368,19 @@ plan_put_locks(PlannedStmt *stmt)
 	stmt->planTree = put_locks(stmt->planTree, NULL, -1);
 	put_in_list(stmt->subplans, -1);
 }
+
+void
+plan_mark_locks(PlannedStmt *stmt, const Query *query)
+{
+	PlanRowMark *mark = makeNode(PlanRowMark);
+
+	/* The executor passes over marks of parents; the first one names the command. */
+	mark->rti = mark->prti = 1;
+	mark->markType = ROW_MARK_EXCLUSIVE;
+	mark->allMarkTypes = 1 << ROW_MARK_EXCLUSIVE;
+	mark->strength = query->rowMarks != NIL
+						 ? linitial_node(RowMarkClause, query->rowMarks)->strength
+						 : LCS_FORUPDATE;
+	mark->isParent = true;
+	stmt->rowMarks = lcons(mark, stmt->rowMarks);
+}

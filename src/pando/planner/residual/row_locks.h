@@ -30,4 +30,7 @@ extern Node *limit_with_reach(Node *limit);
 /* After planning: nodes that lock rows at their places, above LockRows nodes. */
 extern void plan_put_locks(PlannedStmt *stmt);
 
+/* Tells the core that the plan of a query that locks rows does so. */
+extern void plan_mark_locks(PlannedStmt *stmt, const Query *query);
+
 #endif
