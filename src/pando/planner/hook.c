@@ -28,6 +28,7 @@
 #include "pando/base/counter.h"
 #include "pando/base/hook.h"
 #include "pando/metadata/table.h"
+#include "pando/planner/query/cte_use.h"
 #include "pando/planner/local/all_here.h"
 #include "pando/planner/fragment/column_stats.h"
 #include "pando/planner/residual/cut.h"
@@ -161,8 +162,8 @@ plan_read(Query *query, const char *source, int cursor_options, ParamListInfo pa
 		return stmt;
 	if (distribution.kind == DIST_COORDINATOR)
 	{
-		stmt = residual_planned_stmt(query, distribute_query(query), cursor_options,
-									 params);
+		stmt =
+			residual_planned_stmt(query, distribute_query(query), cursor_options, params);
 		plan_put_locks(stmt);
 	}
 	else

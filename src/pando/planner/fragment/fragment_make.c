@@ -23,6 +23,7 @@
 #include "utils/lsyscache.h"
 
 #include "pando/metadata/table.h"
+#include "pando/planner/query/query_facts.h"
 #include "pando/planner/query/each_level.h"
 #include "pando/planner/where/distribution.h"
 #include "pando/planner/fragment/estimate.h"

@@ -1,10 +1,11 @@
 /*
- * cte_use.c: who refers to the WITH queries of a level.
+ * cte_use.c: who refers to the WITH queries of a level; those that nobody does go.
  */
 #include "pando/compat/compat.h"
 
 #include "nodes/nodeFuncs.h"
 #include "pando/planner/query/cte_use.h"
+#include "pando/planner/query/each_level.h"
 
 typedef struct Search
 {
@@ -61,4 +62,45 @@ cte_each_use_in(Node *part, const char *name, CteUse use, void *context)
 
 	search_walker(part, &search);
 	return search.count;
+}
+
+void
+level_drop_unused_ctes(Query *query)
+{
+	int before;
+
+	do
+	{
+		List *kept = NIL;
+		ListCell *cell;
+
+		before = list_length(query->cteList);
+		foreach (cell, query->cteList)
+		{
+			CommonTableExpr *cte = lfirst(cell);
+			int own = 0;
+
+			cte->cterefcount = cte_each_use(query, cte->ctename, NULL, NULL);
+			if (cte->cterecursive)
+				own = cte_each_use_in(cte->ctequery, cte->ctename, NULL, NULL);
+			if (cte->cterefcount > own ||
+				((Query *) cte->ctequery)->commandType != CMD_SELECT)
+				kept = lappend(kept, cte);
+		}
+		query->cteList = kept;
+	} while (list_length(query->cteList) < before);
+}
+
+static bool
+drop_unused_ctes(Query *level, void *context)
+{
+	level_drop_unused_ctes(level);
+	return false;
+}
+
+void
+query_drop_unused_ctes(Query *query)
+{
+	/* What is dropped inside may have been the last use of another. */
+	(void) query_each_level_inner_first(query, drop_unused_ctes, NULL);
 }

@@ -1,5 +1,5 @@
 /*
- * cte_use.h: who refers to the WITH queries of a level.
+ * cte_use.h: who refers to the WITH queries of a level; those that nobody does go.
  *
  * Internal to the planner module.
  */
@@ -22,5 +22,12 @@ extern int cte_each_use(Query *query, const char *name, CteUse use, void *contex
 
 /* The same for a part of a level: an expression, or a Query that is below it. */
 extern int cte_each_use_in(Node *part, const char *name, CteUse use, void *context);
+
+/* Drops SELECTs of WITH that nobody refers to, as when fragments have taken what they
+ * need. */
+extern void level_drop_unused_ctes(Query *query);
+
+/* The same at all levels, in place. */
+extern void query_drop_unused_ctes(Query *query);
 
 #endif

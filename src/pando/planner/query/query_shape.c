@@ -3,7 +3,10 @@
  */
 #include "pando/compat/compat.h"
 
+#include "catalog/pg_proc.h"
+#include "catalog/pg_type.h"
 #include "nodes/nodeFuncs.h"
+#include "utils/lsyscache.h"
 
 #include "pando/planner/query/query_shape.h"
 
@@ -82,4 +85,57 @@ level_has_row_security(Query *query)
 			return true;
 	}
 	return false;
+}
+
+bool
+has_record_columns(List *target_list, bool junk_too)
+{
+	foreach_ptr (TargetEntry, entry, target_list)
+	{
+		Oid type = exprType((Node *) entry->expr);
+
+		if ((junk_too || !entry->resjunk) &&
+			(type == RECORDOID || type == RECORDARRAYOID))
+			return true;
+	}
+	return false;
+}
+
+static bool
+is_volatile(Oid function, void *context)
+{
+	return func_volatile(function) == PROVOLATILE_VOLATILE;
+}
+
+static bool
+varies_walker(Node *node, void *context)
+{
+	bool *into_queries = context;
+
+	if (node == NULL)
+		return false;
+	if (IsA(node, NextValueExpr))
+		return true;
+	if (check_functions_in_node(node, is_volatile, NULL))
+		return true;
+	if (IsA(node, Query))
+		return *into_queries &&
+			   query_tree_walker((Query *) node, varies_walker, context, 0);
+	return expression_tree_walker(node, varies_walker, context);
+}
+
+bool
+expression_varies(Node *node)
+{
+	bool into_queries = false;
+
+	return varies_walker(node, &into_queries);
+}
+
+bool
+query_varies(Node *node)
+{
+	bool into_queries = true;
+
+	return varies_walker(node, &into_queries);
 }

@@ -25,4 +25,17 @@ extern bool clause_limits(Node *limit);
 /* Is each row of FROM that passes WHERE one row of the result, and none locked? */
 extern bool query_is_plain(const Query *query);
 
+/*
+ * Anonymous rows among the columns? They would lose their field names on the way, and an
+ * array of them can't be read at all.
+ */
+extern bool has_record_columns(List *target_list, bool junk_too);
+
+/* Volatile functions of any kind, those that may run anywhere included; no sublinks'
+ * queries. */
+extern bool expression_varies(Node *node);
+
+/* The same for a whole query tree, with sublinks and subqueries. */
+extern bool query_varies(Node *node);
+
 #endif

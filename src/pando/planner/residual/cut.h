@@ -39,11 +39,4 @@ extern bool level_uses_records(Query *query);
 /* The same, except that qualifications with sublinks that don't fit stay. */
 extern void level_cut_joined(Query *query);
 
-/* After fragments have taken what they need a WITH query may have lost all of its uses.
- */
-extern void level_drop_unused_ctes(Query *query);
-
-/* The same at all levels, in place. */
-extern void query_drop_unused_ctes(Query *query);
-
 #endif

@@ -21,7 +21,7 @@
 #include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/tlist.h"
-#include "pando/planner/query/each_level.h"
+#include "pando/planner/where/object_names.h"
 #include "pando/planner/query/cte_use.h"
 #include "pando/planner/query/flatten.h"
 #include "pando/planner/query/from_item.h"
@@ -42,7 +42,6 @@
 #include "pando/planner/where/cte_once.h"
 #include "pando/planner/where/distribution.h"
 #include "pando/planner/where/exchange_item.h"
-#include "pando/planner/where/hazard.h"
 #include "pando/planner/where/level.h"
 #include "pando/planner/where/lock_query.h"
 #include "pando/planner/where/relations.h"
@@ -98,49 +97,6 @@ inline_ctes(Query *query)
 			kept = lappend(kept, cte);
 	}
 	query->cteList = kept;
-}
-
-/* After fragments have taken what they need. A WITH query may have lost all of its uses.
- */
-void
-level_drop_unused_ctes(Query *query)
-{
-	int before;
-
-	do
-	{
-		List *kept = NIL;
-		ListCell *cell;
-
-		before = list_length(query->cteList);
-		foreach (cell, query->cteList)
-		{
-			CommonTableExpr *cte = lfirst(cell);
-			int own = 0;
-
-			cte->cterefcount = cte_each_use(query, cte->ctename, NULL, NULL);
-			if (cte->cterecursive)
-				own = cte_each_use_in(cte->ctequery, cte->ctename, NULL, NULL);
-			if (cte->cterefcount > own ||
-				((Query *) cte->ctequery)->commandType != CMD_SELECT)
-				kept = lappend(kept, cte);
-		}
-		query->cteList = kept;
-	} while (list_length(query->cteList) < before);
-}
-
-static bool
-drop_unused_ctes(Query *level, void *context)
-{
-	level_drop_unused_ctes(level);
-	return false;
-}
-
-void
-query_drop_unused_ctes(Query *query)
-{
-	/* What is dropped inside may have been the last use of another. */
-	(void) query_each_level_inner_first(query, drop_unused_ctes, NULL);
 }
 
 /* ------------------------------------------------------------------------------------

@@ -11,10 +11,10 @@
 #include "catalog/pg_type.h"
 #include "nodes/nodeFuncs.h"
 
+#include "pando/planner/query/query_shape.h"
 #include "pando/planner/query/aggregate.h"
 #include "pando/planner/where/cte_once.h"
 #include "pando/planner/query/cte_use.h"
-#include "pando/planner/where/hazard.h"
 
 /* One more than PostgreSQL has, all of which it materialises but for its own two. */
 #define CTE_MATERIALIZE_HERE ((CTEMaterialize) (CTEMaterializeNever + 1))

@@ -20,6 +20,8 @@
 #include "optimizer/prep.h"
 #include "optimizer/tlist.h"
 #include "pando/metadata/table.h"
+#include "pando/planner/where/object_names.h"
+#include "pando/planner/query/query_facts.h"
 #include "pando/planner/where/cte_once.h"
 #include "pando/planner/where/distribution.h"
 #include "pando/planner/query/equality.h"

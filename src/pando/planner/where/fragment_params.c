@@ -24,8 +24,8 @@
 #include "utils/datum.h"
 #include "utils/lsyscache.h"
 
+#include "pando/planner/where/object_names.h"
 #include "pando/planner/where/fragment_params.h"
-#include "pando/planner/where/hazard.h"
 
 /* Bytes of a constant that is not to be in a statement's text more often than once. */
 #define LONG_CONSTANT (1024 * 1024)

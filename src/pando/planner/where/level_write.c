@@ -12,9 +12,9 @@
 
 #include "pando/catalog/partition.h"
 #include "pando/metadata/table.h"
+#include "pando/planner/query/query_shape.h"
 #include "pando/planner/query/equality.h"
 #include "pando/planner/where/distribution.h"
-#include "pando/planner/where/hazard.h"
 #include "pando/planner/where/key_value.h"
 #include "pando/planner/where/level.h"
 #include "pando/planner/where/place.h"

@@ -17,7 +17,6 @@
 #include "pando/planner/query/join_tree.h"
 #include "pando/planner/query/part.h"
 #include "pando/planner/query/query_shape.h"
-#include "pando/planner/where/hazard.h"
 #include "pando/planner/where/relation_query.h"
 #include "parser/parse_relation.h"
 #include "parser/parsetree.h"

@@ -41,6 +41,7 @@
 #include "utils/typcache.h"
 
 #include "pando/plan/row_place.h"
+#include "pando/planner/query/query_shape.h"
 #include "pando/planner/residual/broadcast.h"
 #include "pando/planner/query/carried.h"
 #include "pando/planner/write/computed_change.h"

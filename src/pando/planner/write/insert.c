@@ -21,6 +21,7 @@
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 
+#include "pando/planner/query/query_shape.h"
 #include "pando/planner/residual/broadcast.h"
 #include "pando/planner/query/flatten.h"
 #include "pando/planner/where/fragment_params.h"

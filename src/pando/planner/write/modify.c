@@ -29,6 +29,7 @@
 #include "utils/rel.h"
 
 #include "pando/plan/row_place.h"
+#include "pando/planner/query/query_shape.h"
 #include "pando/planner/query/each_level.h"
 #include "pando/planner/fragment/fragment_make.h"
 #include "pando/planner/query/equality.h"
@@ -37,7 +38,6 @@
 #include "pando/planner/query/whole_row.h"
 #include "pando/planner/residual/broadcast.h"
 #include "pando/planner/where/distribution.h"
-#include "pando/planner/where/hazard.h"
 #include "pando/planner/where/point.h"
 #include "pando/planner/where/result_scope.h"
 #include "pando/planner/write/computed_change.h"

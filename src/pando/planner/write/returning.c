@@ -14,6 +14,7 @@
 #include "utils/lsyscache.h"
 
 #include "pando/metadata/table.h"
+#include "pando/planner/query/query_shape.h"
 #include "pando/planner/query/carried.h"
 #include "pando/planner/query/flatten.h"
 #include "pando/planner/query/from_item.h"

@@ -24,6 +24,7 @@
 
 #include "pando/base/type.h"
 #include "pando/metadata/table.h"
+#include "pando/planner/where/object_names.h"
 #include "pando/planner/where/cte_once.h"
 #include "pando/planner/residual/cutting.h"
 #include "pando/planner/where/distribution.h"
@@ -31,7 +32,6 @@
 #include "pando/planner/fragment/estimate.h"
 #include "pando/planner/where/exchange_item.h"
 #include "pando/planner/residual/exchange/exchange_move.h"
-#include "pando/planner/where/hazard.h"
 #include "pando/planner/query/join_tree.h"
 #include "pando/planner/where/level.h"
 #include "pando/planner/query/part.h"
