@@ -18,6 +18,7 @@
 #include "pando/base/expr.h"
 #include "pando/base/hook.h"
 #include "pando/metadata/shard_relation.h"
+#include "pando/planner/write/insert.h"
 #include "pando/planner/where/distribution.h"
 #include "pando/planner/fragment/fragment_path.h"
 #include "pando/planner/local/kept_execution.h"
@@ -30,7 +31,6 @@
 #include "pando/planner/fragment/planning.h"
 #include "pando/planner/where/point.h"
 #include "pando/planner/local/repeat.h"
-#include "pando/planner/write/write.h"
 
 #define STORE_CAPACITY 1024
 

@@ -41,6 +41,8 @@
 #include "utils/typcache.h"
 
 #include "pando/plan/row_place.h"
+#include "pando/planner/write/system_columns.h"
+#include "pando/planner/write/write_rules.h"
 #include "pando/planner/query/query_shape.h"
 #include "pando/planner/residual/broadcast.h"
 #include "pando/planner/query/carried.h"

@@ -21,6 +21,8 @@
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 
+#include "pando/planner/write/write_rules.h"
+#include "pando/planner/write/insert.h"
 #include "pando/planner/query/query_shape.h"
 #include "pando/planner/residual/broadcast.h"
 #include "pando/planner/query/flatten.h"
@@ -29,7 +31,6 @@
 #include "pando/planner/query/from_item.h"
 #include "pando/planner/where/hazard.h"
 #include "pando/planner/where/result_scope.h"
-#include "pando/planner/write/write.h"
 
 /* Replaces the columns of a VALUES list by what one of its rows has there. */
 typedef struct RowSubstitution
@@ -339,14 +340,20 @@ insert_rows_fragment(Query *query, const DistTable *target, bool from_plan)
 	return fragment;
 }
 
+bool
+insert_is_of_select(Query *query)
+{
+	int varno;
+
+	return query->jointree->fromlist != NIL && values_rte(query, &varno) == NULL;
+}
+
 Fragment *
-insert_fragment(Query *query, const DistTable *target)
+insert_values_fragment(Query *query, const DistTable *target)
 {
 	int varno;
 	RangeTblEntry *values = values_rte(query, &varno);
 
-	if (query->jointree->fromlist != NIL && values == NULL)
-		return insert_select_fragment(query, target);
 	if (query->hasModifyingCTE || query->hasTargetSRFs ||
 		(query->hasSubLinks &&
 		 (checkExprHasSubLink((Node *) query->targetList) ||

@@ -16,6 +16,9 @@
 #include "utils/lsyscache.h"
 #include "utils/rls.h"
 
+#include "pando/planner/write/write_rules.h"
+#include "pando/planner/write/insert_select.h"
+#include "pando/planner/write/insert.h"
 #include "pando/planner/where/distribution.h"
 #include "pando/planner/fragment/fragment_make.h"
 #include "pando/planner/fragment/fragment_path.h"
@@ -23,7 +26,6 @@
 #include "pando/planner/query/level_fields.h"
 #include "pando/planner/fragment/planning.h"
 #include "pando/planner/where/relations.h"
-#include "pando/planner/write/write.h"
 
 Query *
 select_of_insert(Query *insert)

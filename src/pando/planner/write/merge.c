@@ -36,6 +36,8 @@
 
 #include "pando/base/expr.h"
 #include "pando/plan/row_place.h"
+#include "pando/planner/write/write_rules.h"
+#include "pando/planner/write/target_policy.h"
 #include "pando/planner/fragment/fragment_make.h"
 #include "pando/planner/query/carried.h"
 #include "pando/planner/query/cte_use.h"
@@ -51,7 +53,6 @@
 #include "pando/planner/write/row_identity.h"
 #include "pando/planner/write/steps.h"
 #include "pando/planner/write/triggered.h"
-#include "pando/planner/write/write.h"
 
 typedef struct Merge
 {

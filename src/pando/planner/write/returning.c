@@ -14,6 +14,7 @@
 #include "utils/lsyscache.h"
 
 #include "pando/metadata/table.h"
+#include "pando/planner/write/write_rules.h"
 #include "pando/planner/query/query_shape.h"
 #include "pando/planner/query/carried.h"
 #include "pando/planner/query/flatten.h"
@@ -24,7 +25,6 @@
 #include "pando/planner/where/hazard.h"
 #include "pando/planner/write/returning.h"
 #include "pando/planner/write/triggered.h"
-#include "pando/planner/write/write.h"
 
 static bool
 system_column_walker(Node *node, void *context)

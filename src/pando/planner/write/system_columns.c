@@ -9,8 +9,8 @@
 #include "access/sysattr.h"
 #include "nodes/nodeFuncs.h"
 
+#include "pando/planner/write/system_columns.h"
 #include "pando/planner/query/flatten.h"
-#include "pando/planner/write/write.h"
 
 static bool
 use_walker(Node *node, void *context)

@@ -34,8 +34,8 @@
 #include "utils/rel.h"
 
 #include "pando/base/expr.h"
+#include "pando/planner/write/target_policy.h"
 #include "pando/planner/query/join_tree.h"
-#include "pando/planner/write/write.h"
 #include "pando/transaction/access.h"
 
 static bool

@@ -50,6 +50,9 @@
 
 #include "pando/plan/fragment.h"
 #include "pando/plan/row_place.h"
+#include "pando/planner/write/system_columns.h"
+#include "pando/planner/write/write_rules.h"
+#include "pando/planner/write/insert_select.h"
 #include "pando/planner/fragment/fragment_path.h"
 #include "pando/planner/fragment/planning.h"
 #include "pando/planner/query/carried.h"
@@ -63,7 +66,6 @@
 #include "pando/planner/write/row_identity.h"
 #include "pando/planner/write/triggered.h"
 #include "pando/planner/write/triggered_conflict.h"
-#include "pando/planner/write/write.h"
 
 /* What is planned is the change of one row, whose triggers have been fired. */
 static bool is_for_one_row = false;

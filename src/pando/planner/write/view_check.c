@@ -32,7 +32,7 @@
 
 #include "pando/base/expr.h"
 #include "pando/metadata/table.h"
-#include "pando/planner/write/write.h"
+#include "pando/planner/write/view_check.h"
 
 /* A column's length in the detail of an error, as PostgreSQL has it. */
 #define MAX_SHOWN 64

@@ -1,0 +1,17 @@
+/*
+ * several_sources.h: UPDATE ... FROM of a table with copies, where several rows of FROM
+ * match one row of the target.
+ *
+ * Internal to the planner module.
+ */
+#ifndef PANDO_PLANNER_SEVERAL_SOURCES_H
+#define PANDO_PLANNER_SEVERAL_SOURCES_H
+
+#include "pando/compat/compat.h"
+#include "nodes/parsenodes.h"
+#include "pando/metadata/table.h"
+
+/* With a condition that raises an error then; the same Query where that can't be. */
+extern Query *query_that_refuses_several_sources(Query *query, const DistTable *target);
+
+#endif

@@ -1,0 +1,26 @@
+/*
+ * target_policy.h: row-level security of a table that is changed, and the barriers of the
+ * views through which it is.
+ *
+ * Internal to the planner module.
+ */
+#ifndef PANDO_PLANNER_TARGET_POLICY_H
+#define PANDO_PLANNER_TARGET_POLICY_H
+
+#include "pando/compat/compat.h"
+#include "nodes/parsenodes.h"
+
+/*
+ * The statement without the row-level security of its target, which the shards have
+ * themselves; the same Query if there is none.
+ */
+extern Query *query_without_target_policies(Query *query);
+
+/*
+ * The statement, and those in its WITH, with the WHERE clauses of the security_barrier
+ * views through which tables are changed among their conditions, and safe there from the
+ * others; the same Query if there are none.
+ */
+extern Query *query_with_barriers_as_quals(Query *query);
+
+#endif
