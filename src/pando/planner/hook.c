@@ -8,43 +8,25 @@
  * - a write: insert.c and modify.c;
  * - one distribution for the whole query: one fragment;
  * - else: distribute_query() cuts fragments out and PostgreSQL plans the residual.
- *
- * PostgreSQL inlines set-returning SQL functions while it plans, too late for us: what
- * they read would be the empty shell tables. So a query that calls such functions in FROM
- * has them inlined first, by PostgreSQL's own inline_set_returning_function().
  */
 #include "pando/compat/compat.h"
 
-#include "executor/executor.h"
-#include "nodes/makefuncs.h"
-#include "nodes/nodeFuncs.h"
-#include "optimizer/clauses.h"
 #include "optimizer/planmain.h"
-#include "optimizer/planner.h"
-#include "optimizer/optimizer.h"
 #include "parser/parsetree.h"
-#include "utils/guc.h"
 
-#include "pando/base/counter.h"
 #include "pando/base/hook.h"
-#include "pando/metadata/table.h"
+#include "pando/planner/local/local_start.h"
+#include "pando/planner/query/inline_functions.h"
 #include "pando/planner/write/view_check.h"
 #include "pando/planner/write/target_policy.h"
 #include "pando/planner/write/insert.h"
 #include "pando/planner/query/cte_use.h"
 #include "pando/planner/local/all_here.h"
 #include "pando/planner/fragment/column_stats.h"
-#include "pando/planner/residual/cut.h"
-#include "pando/planner/residual/decorrelate.h"
 #include "pando/planner/residual/distribute.h"
-#include "pando/planner/where/distribution.h"
-#include "pando/planner/fragment/estimate.h"
 #include "pando/planner/residual/exchange/exchange_move.h"
-#include "pando/planner/query/each_level.h"
-#include "pando/planner/query/flatten.h"
 #include "pando/planner/fragment/fragment_make.h"
 #include "pando/planner/fragment/fragment_path.h"
-#include "pando/planner/query/from_item.h"
 #include "pando/planner/query/hoist.h"
 #include "pando/planner/hook.h"
 #include "pando/planner/init.h"
@@ -54,7 +36,6 @@
 #include "pando/planner/where/lock_query.h"
 #include "pando/planner/write/may_run_here.h"
 #include "pando/planner/fragment/planning.h"
-#include "pando/planner/where/point.h"
 #include "pando/planner/where/relations.h"
 #include "pando/planner/local/repeat.h"
 #include "pando/planner/residual/joined_copies.h"
@@ -70,10 +51,6 @@
 #include "pando/planner/write/triggered.h"
 #include "pando/planner/local/union_size.h"
 #include "pando/planner/write/write.h"
-
-/* PostgreSQL takes each lookup of a subplan for the first, of a join's inner side for one
- * of many. */
-#define LOOKUPS_OF_SUBPLAN 10
 
 bool plan_shells = false;
 
@@ -94,45 +71,6 @@ plan_one_fragment(Query *query, const Distribution *distribution, int cursor_opt
 		fragment_may_run_here(fragment, query, key, cursor_options);
 	}
 	return fragment_planned_stmt(query, fragment);
-}
-
-/*
- * An index on another column than the key is one for each shard: a correlated aggregate
- * that looks its rows up there looks as often as there are shards. Computed for all
- * values at once it may be cheaper; PostgreSQL's costs of both tell.
- */
-static PlannedStmt *
-plan_joined_aggregates(Query *query, PlannedStmt *stmt, const char *source,
-					   int cursor_options, ParamListInfo params)
-{
-	Query *joined = copyObject(query);
-	PlannedStmt *other;
-
-	if (!query_join_aggregates(joined) || !query_use_all_here(joined))
-		return stmt;
-	other = plan_locally(joined, source, cursor_options, params);
-	return other->planTree->total_cost * LOOKUPS_OF_SUBPLAN < stmt->planTree->total_cost
-			   ? other
-			   : stmt;
-}
-
-/* The plan of a SELECT that needs no other node; NULL: it does. EXPLAIN shows tasks. */
-static PlannedStmt *
-plan_all_here(Query *query, const char *source, int cursor_options, ParamListInfo params)
-{
-	Query *copy;
-	PlannedStmt *stmt;
-
-	if (plan_explained || !query_may_be_all_here(query))
-		return NULL;
-	copy = copyObject(query);
-	if (!query_use_all_here(copy))
-		return NULL;
-	stmt = plan_locally(copy, source, cursor_options, params);
-	stmt = plan_joined_aggregates(query, stmt, source, cursor_options, params);
-	plan_add_relations(stmt, query);
-	counter_add(COUNTER_QUERY_MULTI);
-	return stmt;
 }
 
 /*
@@ -260,82 +198,6 @@ plan_query(Query *query, const char *source, int cursor_options, ParamListInfo p
 	return stmt;
 }
 
-/* ------------------------------------------------------------------------------------
- * Set-returning SQL functions that read distributed tables.
- */
-
-/* In text a subquery's columns have its own names, a function's are said after it. */
-static void
-name_columns(Query *body, const RangeTblEntry *rte)
-{
-	foreach_ptr (TargetEntry, entry, body->targetList)
-	{
-		if (!entry->resjunk && entry->resno <= list_length(rte->eref->colnames))
-			entry->resname =
-				pstrdup(strVal(list_nth(rte->eref->colnames, entry->resno - 1)));
-	}
-}
-
-typedef struct Inlining
-{
-	PlannerInfo *root;
-	bool gaps; /* items have got columns that joins above them don't list */
-} Inlining;
-
-static bool
-inline_in_level(Query *level, void *context)
-{
-	Inlining *inlining = context;
-	PlannerInfo *root = inlining->root;
-
-	root->parse = level;
-	foreach_ptr (RangeTblEntry, rte, level->rtable)
-	{
-		Query *body;
-
-		if (rte->rtekind != RTE_FUNCTION)
-			continue;
-		/* As preprocess_function_rtes() does it. */
-		rte->functions = (List *) eval_const_expressions(root, (Node *) rte->functions);
-		body = inline_set_returning_function(root, rte);
-		if (body == NULL)
-			continue;
-		inlining->gaps |= rte_name_all_columns(rte);
-		name_columns(body, rte);
-		rte->rtekind = RTE_SUBQUERY;
-		rte->subquery = body;
-		rte->security_barrier = false;
-		rte->funcordinality = false;
-	}
-	return false;
-}
-
-static bool
-refresh_level(Query *level, void *context)
-{
-	level_join_columns_refresh(level);
-	return false;
-}
-
-/* A copy of the query in which all that PostgreSQL would inline in FROM is a subquery. */
-static Query *
-inline_functions(Query *query, PlannerGlobal *glob)
-{
-	Inlining inlining = {.root = makeNode(PlannerInfo)};
-	Query *copy = copyObject(query);
-
-	inlining.root->glob = glob;
-	inlining.root->parse = copy;
-	inlining.root->query_level = 1;
-	(void) query_each_level(copy, inline_in_level, &inlining);
-	if (inlining.gaps)
-	{
-		copy = query_without_join_columns(copy);
-		(void) query_each_level(copy, refresh_level, NULL);
-	}
-	return copy;
-}
-
 /* May a point query be one fragment? What is refused as such is not when its shard is
  * here. The row of an INSERT is evaluated here in either case. */
 static bool
@@ -428,7 +290,7 @@ plan_inlined(Query *query, const char *source, int cursor_options, ParamListInfo
 	PlannerGlobal *glob = makeNode(PlannerGlobal);
 	PlannedStmt *stmt;
 
-	query = inline_functions(query, glob);
+	query = query_with_inlined_functions(query, glob);
 	stmt = plan_statement(query, source, cursor_options, params,
 						  query_dist_relations(query));
 	stmt->invalItems = list_concat(stmt->invalItems, glob->invalItems);
@@ -464,6 +326,6 @@ planner_init(void)
 	column_stats_init();
 	shard_choice_init();
 	union_size_init();
-	local_plan_init();
+	local_start_init();
 	kept_execution_init();
 }

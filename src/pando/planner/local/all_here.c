@@ -19,8 +19,14 @@
 #include "rewrite/rewriteManip.h"
 #include "utils/rel.h"
 
+#include "pando/base/counter.h"
 #include "pando/metadata/shard_relation.h"
 #include "pando/metadata/table.h"
+#include "pando/plan/fragment.h"
+#include "pando/planner/fragment/fragment_path.h"
+#include "pando/planner/fragment/fragment_make.h"
+#include "pando/planner/fragment/planning.h"
+#include "pando/planner/residual/decorrelate.h"
 #include "pando/planner/query/each_level.h"
 #include "pando/planner/local/all_here.h"
 #include "pando/planner/where/distribution.h"
@@ -33,6 +39,10 @@
 
 /* More shards than that take the core too long to plan. */
 #define SHARDS_MAX 512
+
+/* PostgreSQL takes each lookup of a subplan for the first, of a join's inner side for one
+ * of many. */
+#define LOOKUPS_OF_SUBPLAN 10
 
 typedef struct AllHere
 {
@@ -394,7 +404,7 @@ all_here_walker(Node *node, void *context)
 }
 
 /* Cheap, so that a query over other nodes' shards is not even copied. */
-bool
+static bool
 query_may_be_all_here(const Query *query)
 {
 	foreach_ptr (RangeTblEntry, rte, query->rtable)
@@ -409,11 +419,55 @@ query_may_be_all_here(const Query *query)
 	return true;
 }
 
-bool
+/*
+ * Puts this node's tables in the place of all distributed ones, in place: a shard, or the
+ * UNION ALL of those that the query's filters leave. False if a shard that is needed is
+ * not only here, or something in the query tells a shard from its table; the query must
+ * not be used then.
+ */
+static bool
 query_use_all_here(Query *query)
 {
 	AllHere all = {.possible = true};
 
 	(void) all_here_walker((Node *) query, &all);
 	return all.possible;
+}
+
+/*
+ * An index on another column than the key is one for each shard: a correlated aggregate
+ * that looks its rows up there looks as often as there are shards. Computed for all
+ * values at once it may be cheaper; PostgreSQL's costs of both tell.
+ */
+static PlannedStmt *
+plan_joined_aggregates(Query *query, PlannedStmt *stmt, const char *source,
+					   int cursor_options, ParamListInfo params)
+{
+	Query *joined = copyObject(query);
+	PlannedStmt *other;
+
+	if (!query_join_aggregates(joined) || !query_use_all_here(joined))
+		return stmt;
+	other = plan_locally(joined, source, cursor_options, params);
+	return other->planTree->total_cost * LOOKUPS_OF_SUBPLAN < stmt->planTree->total_cost
+			   ? other
+			   : stmt;
+}
+
+PlannedStmt *
+plan_all_here(Query *query, const char *source, int cursor_options, ParamListInfo params)
+{
+	Query *copy;
+	PlannedStmt *stmt;
+
+	if (plan_explained || !query_may_be_all_here(query))
+		return NULL;
+	copy = copyObject(query);
+	if (!query_use_all_here(copy))
+		return NULL;
+	stmt = plan_locally(copy, source, cursor_options, params);
+	stmt = plan_joined_aggregates(query, stmt, source, cursor_options, params);
+	plan_add_relations(stmt, query);
+	counter_add(COUNTER_QUERY_MULTI);
+	return stmt;
 }

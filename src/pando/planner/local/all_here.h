@@ -7,17 +7,13 @@
 #define PANDO_PLANNER_ALL_HERE_H
 
 #include "pando/compat/compat.h"
+#include "nodes/params.h"
 #include "nodes/parsenodes.h"
+#include "nodes/plannodes.h"
 
-/* False: a shard is elsewhere; true: worth a closer look. */
-extern bool query_may_be_all_here(const Query *query);
-
-/*
- * Puts this node's tables in the place of all distributed ones, in place: a shard, or the
- * UNION ALL of those that the query's filters leave. False if a shard that is needed is
- * not only here, or something in the query tells a shard from its table; the query must
- * not be used then.
- */
-extern bool query_use_all_here(Query *query);
+/* The plan of a SELECT that needs no other node; NULL: it does, or is explained, which
+ * shows tasks. */
+extern PlannedStmt *plan_all_here(Query *query, const char *source, int cursor_options,
+								  ParamListInfo params);
 
 #endif

@@ -4,8 +4,7 @@
  * Such a statement becomes what it would be on a plain table: PostgreSQL's plan for this
  * node's shards, without a node of ours. Where the shard group is known when the
  * statement is planned, that is its plan. Where a parameter decides, the plan is a
- * fragment that carries the Query along; when it starts and the shard group turns out to
- * be here, PostgreSQL's plan for it, which is kept, takes the fragment's place.
+ * fragment that carries the Query along (local_start.c).
  *
  * EXPLAIN shows the fragment with its task all the same.
  *
@@ -22,6 +21,11 @@
 #include "pando/plan/fragment.h"
 #include "pando/planner/where/distribution.h"
 
+/* Plans the query, which is scribbled on, for this node's shards; NULL if it can't. */
+extern PlannedStmt *plan_on_shards(Query *query, const DistTable *anchor, int index,
+								   const char *source, int cursor_options,
+								   ParamListInfo params);
+
 /* The plan of a point query whose shard is here; NULL if it can't be planned so. The
  * query is scribbled on then. */
 extern PlannedStmt *plan_point_here(Query *query, const DistTable *table, int index,
@@ -35,8 +39,5 @@ extern PlannedStmt *plan_single_here(Query *query, const Distribution *distribut
 
 /* Are PostgreSQL's plans for it such that other values give no better ones? */
 extern bool local_plans_are_lookups(const FragmentLocal *local);
-
-/* Hooks; once, when the library is loaded. */
-extern void local_plan_init(void);
 
 #endif

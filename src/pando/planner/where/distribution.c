@@ -20,6 +20,7 @@
 #include "optimizer/prep.h"
 #include "optimizer/tlist.h"
 #include "pando/metadata/table.h"
+#include "pando/planner/where/place_rules.h"
 #include "pando/planner/where/object_names.h"
 #include "pando/planner/query/query_facts.h"
 #include "pando/planner/where/cte_once.h"

@@ -23,7 +23,6 @@
 #include "pando/catalog/partition.h"
 #include "pando/metadata/table.h"
 #include "pando/planner/query/query_shape.h"
-#include "pando/planner/query/equality.h"
 #include "pando/planner/query/join_tree.h"
 #include "pando/planner/where/key_value.h"
 #include "pando/planner/where/level.h"

@@ -12,6 +12,7 @@
 
 #include "pando/catalog/partition.h"
 #include "pando/metadata/table.h"
+#include "pando/planner/where/place_rules.h"
 #include "pando/planner/query/query_shape.h"
 #include "pando/planner/query/equality.h"
 #include "pando/planner/where/distribution.h"

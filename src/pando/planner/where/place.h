@@ -27,7 +27,6 @@
 #include "nodes/bitmapset.h"
 #include "nodes/parsenodes.h"
 #include "nodes/pathnodes.h"
-#include "pando/planner/query/equality.h"
 
 typedef enum PlaceKind
 {
@@ -64,27 +63,10 @@ typedef struct Place
 
 extern Place *place_anywhere(Oid anchor);
 extern Place *place_coordinator(const char *reason);
+extern Place *place_copy(const Place *place);
 
 /* A relation at a position of the level's range table. */
 extern Place *place_table(Oid relid, Index varno);
-
-/* Takes what holds for all rows: values and outer columns that a key equals, IN lists. */
-extern void place_restrict(Place *place, const Equalities *equalities, List *quals);
-
-/* The rows of an inner join of the places. */
-extern Place *place_join(List *places, const Equalities *equalities);
-
-/* The rows of left LEFT JOIN right; right was restricted by the join's own quals. */
-extern Place *place_left_join(Place *left, Place *right);
-
-/* The rows of left FULL JOIN right with the equalities of its quals. */
-extern Place *place_full_join(Place *left, Place *right, const Equalities *equalities);
-
-/*
- * The place of rows for which a sublink is evaluated. `sublink` as seen from this level;
- * the rows' own place otherwise.
- */
-extern Place *place_with_sublink(Place *place, Place *sublink);
 
 /* The place without what names columns inside of it: as seen by an outer level or join.
  */
