@@ -1,6 +1,5 @@
 /*
- * level.h: one query level under analysis, shared by the files that do it: distribution.c
- * (SELECT), level_setop.c and level_write.c.
+ * level.h: one query level under analysis, shared by the files that do it.
  */
 #ifndef PANDO_PLANNER_LEVEL_H
 #define PANDO_PLANNER_LEVEL_H
@@ -45,6 +44,7 @@ extern Place *place_raised(Place *place);
 
 /* What a query puts out; parent: the level that it is part of, NULL for none. */
 extern Output *level_analyse(Query *query, Level *parent);
+extern Output *level_analyse_select(Level *level);
 extern Output *level_analyse_setop(Level *level);
 extern Output *level_analyse_write(Level *level);
 extern Output *level_analyse_merge(Level *level, const DistTable *target);
