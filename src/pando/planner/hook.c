@@ -5,7 +5,7 @@
  *
  * - all that it needs in one shard that is here: by PostgreSQL itself (local_plan.c);
  * - only reference tables, read: their copies here, by PostgreSQL itself (copies_here.c);
- * - a write: insert.c and modify.c;
+ * - a write: write.c;
  * - one distribution for the whole query: one fragment;
  * - else: distribute_query() cuts fragments out and PostgreSQL plans the residual.
  */

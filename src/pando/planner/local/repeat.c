@@ -5,7 +5,7 @@
  * a statement's constants are taken out (normal_form.c) and it is planned as if the
  * client had sent them as parameters, after those that it did send; that plan, a fragment
  * that is the whole statement, is kept. Each further statement of this form gets a
- * shallow copy of it that carries its own constants. When it starts (local_plan.c) they
+ * shallow copy of it that carries its own constants. When it starts (local_start.c) they
  * become parameters' values, and what runs is
  *
  * - where the shard is here, PostgreSQL's plan for it, if that is one for a single row

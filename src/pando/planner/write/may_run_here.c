@@ -1,7 +1,7 @@
 /*
  * may_run_here.c: fragments whose only shard group may turn out to be on this node.
  *
- * They carry their Query along; local_plan.c has PostgreSQL plan it then.
+ * They carry their Query along; local_start.c has PostgreSQL plan it then.
  *
  * Not for what would tell a shard from its table: rows as a whole and tableoid; and an
  * ON CONFLICT that names a constraint, which is the shell table's.
