@@ -15,6 +15,8 @@
 #include "parser/parsetree.h"
 
 #include "pando/base/hook.h"
+#include "pando/planner/fragment/plan_relations.h"
+#include "pando/planner/fragment/fragment_plan.h"
 #include "pando/planner/local/local_start.h"
 #include "pando/planner/query/inline_functions.h"
 #include "pando/planner/write/view_check.h"

@@ -1,6 +1,5 @@
 /*
- * fragment_make.h: from an analysed Query to a Fragment, and from a Fragment to a place
- * in a plan.
+ * fragment_make.h: from an analysed Query to a Fragment.
  */
 #ifndef PANDO_PLANNER_FRAGMENT_MAKE_H
 #define PANDO_PLANNER_FRAGMENT_MAKE_H
@@ -26,24 +25,10 @@ extern Fragment *fragment_from_facts(Query *query, const Distribution *distribut
 /* The estimate becomes the fragment's. */
 extern void fragment_take_estimate(Fragment *fragment, Estimate estimate);
 
-/* The whole statement is one fragment: a plan with the CustomScan at its top. */
-extern PlannedStmt *fragment_planned_stmt(Query *original, Fragment *fragment);
+/* Sets the fragment's output columns from a target list's columns that are not junk. */
+extern void fragment_set_columns(Fragment *fragment, List *tlist);
 
-/*
- * A FROM item that stands for the fragment's rows, columns named and typed as the
- * fragment's: the residual query uses it like a subquery. It is an RTE_FUNCTION that the
- * planner's set_rel_pathlist_hook turns into a CustomPath with the fragment's row
- * estimate.
- */
-extern RangeTblEntry *fragment_rte(Fragment *fragment);
-
-/*
- * Gives the fragment of such an entry arguments: expressions of the level that the entry
- * is in. They are the values of the fragment's params that are PARAM_EXEC Params.
- */
-extern void fragment_rte_give(RangeTblEntry *rte, List *arguments);
-
-/* What a plan of its own results needs is needed by the plan that reads them, too. */
-extern void plan_add_subplans(PlannedStmt *stmt, const Fragment *fragment);
+/* Copies as the executor evaluates them: function defaults expanded, constants folded. */
+extern List *plan_expressions(List *expressions);
 
 #endif

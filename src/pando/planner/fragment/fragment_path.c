@@ -18,25 +18,19 @@
  */
 #include "pando/compat/compat.h"
 
-#include "access/stratnum.h"
-#include "catalog/pg_type.h"
-#include "fmgr.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "nodes/supportnodes.h"
-#include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/pathnode.h"
-#include "optimizer/paths.h"
 #include "optimizer/restrictinfo.h"
 #include "parser/parse_func.h"
 #include "rewrite/rewriteManip.h"
-#include "utils/builtins.h"
+
 #include "utils/lsyscache.h"
-#include "utils/selfuncs.h"
 
 #include "pando/base/hook.h"
-#include "pando/planner/fragment/fragment_make.h"
+#include "pando/planner/fragment/fragment_plan.h"
 #include "pando/planner/fragment/fragment_order.h"
 #include "pando/planner/fragment/fragment_path.h"
 #include "pando/planner/fragment/row_lookup.h"

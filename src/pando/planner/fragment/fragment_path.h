@@ -1,7 +1,7 @@
 /*
- * fragment_path.h: fragments as FROM items of a residual query, and their plan nodes.
+ * fragment_path.h: fragments as FROM items of a residual query.
  *
- * Internal to the planner module; others use fragment_make.h.
+ * Internal to the planner module.
  */
 #ifndef PANDO_PLANNER_FRAGMENT_PATH_H
 #define PANDO_PLANNER_FRAGMENT_PATH_H
@@ -21,51 +21,27 @@ extern void fragment_path_init(void);
 extern List *fragment_scope_enter(void);
 extern void fragment_scope_leave(List *outer);
 
+/*
+ * A FROM item that stands for the fragment's rows, columns named and typed as the
+ * fragment's: the residual query uses it like a subquery. It is an RTE_FUNCTION that the
+ * planner's set_rel_pathlist_hook turns into a CustomPath with the fragment's row
+ * estimate.
+ */
+extern RangeTblEntry *fragment_rte(Fragment *fragment);
+
+/*
+ * Gives the fragment of such an entry arguments: expressions of the level that the entry
+ * is in. They are the values of the fragment's params that are PARAM_EXEC Params.
+ */
+extern void fragment_rte_give(RangeTblEntry *rte, List *arguments);
+
 /* The fragments of the current scope, in order of their numbers. */
 extern List *fragment_scope(void);
 
 /* The fragment that a call of pando.fragment() stands for; NULL: another call. */
 extern Fragment *fragment_of_call(Node *call);
 
-/* Vars of range table entry varno for each output column, as a target list. */
-extern List *fragment_column_vars(const Fragment *fragment, int varno);
-
-/* The plan node, without target list and costs. */
-extern CustomScan *fragment_custom_scan(Fragment *fragment);
-
-/* A node of that kind above a plan, with the plan's columns and costs. */
-extern CustomScan *fragment_scan_above(Plan *child, PlanKind kind);
-
 /* After planning: gives references to the scan's whole row their value. */
 extern void fragment_scan_finish(CustomScan *scan);
-
-/* Gives a scan that is the statement's last step the output of the original, named so. */
-extern void fragment_scan_output(PlannedStmt *stmt, CustomScan *scan,
-								 const Fragment *fragment, Query *original);
-
-extern void fragment_cost(const Fragment *fragment, Cost *startup, Cost *total);
-
-/* Sets the fragment's output columns from a target list's columns that are not junk. */
-extern void fragment_set_columns(Fragment *fragment, List *tlist);
-
-/* Copies as the executor evaluates them: function defaults expanded, constants folded. */
-extern List *plan_expressions(List *expressions);
-
-/* The relations of a statement: copies of their entries, which may be changed there. */
-typedef struct PlanRelations
-{
-	List *rtes;
-	List *oids;
-	bool by_role; /* it depends on who runs the statement */
-} PlanRelations;
-
-extern PlanRelations plan_relations_of(Query *query);
-
-/* Adds the original's relations: permission checks, locks, invalidation. */
-extern void plan_relations_add(PlannedStmt *stmt, const PlanRelations *relations);
-extern void plan_add_relations(PlannedStmt *stmt, Query *original);
-
-/* Adds those of a plan that the statement runs by itself, which checks permissions. */
-extern void plan_add_plan(PlannedStmt *stmt, const PlannedStmt *other);
 
 #endif

@@ -139,3 +139,9 @@ query_varies(Node *node)
 
 	return varies_walker(node, &into_queries);
 }
+
+List *
+query_output(const Query *query)
+{
+	return query->commandType == CMD_SELECT ? query->targetList : query->returningList;
+}

@@ -38,4 +38,7 @@ extern bool expression_varies(Node *node);
 /* The same for a whole query tree, with sublinks and subqueries. */
 extern bool query_varies(Node *node);
 
+/* The columns that come out, and junk: SELECT's, or RETURNING's. */
+extern List *query_output(const Query *query);
+
 #endif

@@ -6,6 +6,7 @@
 #include "catalog/pg_type.h"
 #include "nodes/makefuncs.h"
 
+#include "pando/planner/fragment/fragment_path.h"
 #include "pando/planner/where/distribution.h"
 #include "pando/planner/fragment/estimate.h"
 #include "pando/planner/fragment/fragment_make.h"

@@ -7,7 +7,7 @@
 #include "utils/lsyscache.h"
 
 #include "pando/metadata/table.h"
-#include "pando/planner/fragment/fragment_make.h"
+#include "pando/planner/fragment/plan_relations.h"
 #include "pando/planner/fragment/fragment_path.h"
 #include "pando/planner/query/query_facts.h"
 #include "pando/planner/where/copies_here.h"

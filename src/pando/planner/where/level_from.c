@@ -69,13 +69,6 @@ place_of_result(Output *result, Place *place, Index varno, RangeTblEntry *rte,
 	return place;
 }
 
-/* Its own query's output, or the RETURNING list of a data-modifying WITH query. */
-static List *
-output_of(Query *query)
-{
-	return query->commandType == CMD_SELECT ? query->targetList : query->returningList;
-}
-
 static bool
 same_place(Output *a, Output *b)
 {
@@ -197,7 +190,7 @@ place_of_cte(Level *level, RangeTblEntry *rte, Index varno)
 	else
 		result = output_of_cte(cte, definer);
 	return place_of_result(result, place_lowered(result->place, rte->ctelevelsup), varno,
-						   rte, output_of((Query *) cte->ctequery));
+						   rte, query_output((Query *) cte->ctequery));
 }
 
 /* Functions, VALUES and the like have no shards; only what they call matters. */

@@ -13,9 +13,9 @@
 
 #include "pando/metadata/node.h"
 #include "pando/metadata/shard_relation.h"
+#include "pando/planner/fragment/fragment_plan.h"
 #include "pando/planner/write/insert.h"
 #include "pando/planner/fragment/fragment_make.h"
-#include "pando/planner/fragment/fragment_path.h"
 #include "pando/planner/write/may_run_here.h"
 #include "pando/planner/where/point.h"
 

@@ -36,6 +36,7 @@
 
 #include "pando/base/expr.h"
 #include "pando/plan/row_place.h"
+#include "pando/planner/fragment/fragment_plan.h"
 #include "pando/planner/write/write_rules.h"
 #include "pando/planner/write/target_policy.h"
 #include "pando/planner/fragment/fragment_make.h"

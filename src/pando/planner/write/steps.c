@@ -27,10 +27,11 @@
 #include "utils/lsyscache.h"
 
 #include "pando/plan/fragment.h"
+#include "pando/planner/fragment/plan_relations.h"
+#include "pando/planner/fragment/fragment_plan.h"
 #include "pando/planner/query/each_level.h"
 #include "pando/planner/query/cte_use.h"
 #include "pando/planner/query/flatten.h"
-#include "pando/planner/fragment/fragment_path.h"
 #include "pando/planner/query/from_item.h"
 #include "pando/planner/fragment/planning.h"
 #include "pando/planner/query/query_shape.h"

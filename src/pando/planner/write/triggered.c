@@ -50,10 +50,11 @@
 
 #include "pando/plan/fragment.h"
 #include "pando/plan/row_place.h"
+#include "pando/planner/fragment/plan_relations.h"
+#include "pando/planner/fragment/fragment_plan.h"
 #include "pando/planner/write/system_columns.h"
 #include "pando/planner/write/write_rules.h"
 #include "pando/planner/write/insert_select.h"
-#include "pando/planner/fragment/fragment_path.h"
 #include "pando/planner/fragment/planning.h"
 #include "pando/planner/query/carried.h"
 #include "pando/planner/query/flatten.h"

@@ -7,7 +7,7 @@
 #include "parser/parsetree.h"
 #include "utils/rel.h"
 
-#include "pando/planner/fragment/fragment_make.h"
+#include "pando/planner/fragment/fragment_plan.h"
 #include "pando/planner/query/whole_row.h"
 #include "pando/planner/write/insert.h"
 #include "pando/planner/write/insert_select.h"

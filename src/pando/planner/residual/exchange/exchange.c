@@ -22,6 +22,7 @@
 #include "utils/lsyscache.h"
 
 #include "pando/plan/fragment.h"
+#include "pando/planner/fragment/fragment_plan.h"
 #include "pando/planner/residual/cutting.h"
 #include "pando/planner/where/distribution.h"
 #include "pando/planner/fragment/estimate.h"

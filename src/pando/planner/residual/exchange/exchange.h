@@ -16,11 +16,4 @@ extern RangeTblEntry *exchange_of_cut(Cut *cut);
 /* Plans those that the query reads, and those that these read, as far as not done yet. */
 extern void exchange_plan_all(Query *query);
 
-/*
- * Makes the level's FROM fit to be evaluated on the shards, in place, by exchanges of
- * groups of its items. False, and nothing changed, if it fits already or can't be made to
- * fit, or gathering its parts is cheaper.
- */
-extern bool level_exchange(Query *query);
-
 #endif

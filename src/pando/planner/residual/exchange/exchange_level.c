@@ -12,6 +12,7 @@
 #include "optimizer/prep.h"
 #include "rewrite/rewriteManip.h"
 
+#include "pando/planner/residual/exchange/exchange_level.h"
 #include "pando/planner/query/cte_use.h"
 #include "pando/planner/where/cte_once.h"
 #include "pando/planner/residual/cut.h"
