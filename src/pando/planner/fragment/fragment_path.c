@@ -26,7 +26,6 @@
 #include "optimizer/restrictinfo.h"
 #include "parser/parse_func.h"
 #include "rewrite/rewriteManip.h"
-
 #include "utils/lsyscache.h"
 
 #include "pando/base/hook.h"

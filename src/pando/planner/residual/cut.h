@@ -33,9 +33,6 @@ extern bool level_put_barrier(Query *query, Index varno);
 /* Makes one fragment of all of the level's FROM and WHERE, which must be fit for it. */
 extern void level_cut_whole(Query *query);
 
-/* Does it use a column of its FROM items that can't be one of a fragment's? */
-extern bool level_uses_records(Query *query);
-
 /* The same, except that qualifications with sublinks that don't fit stay. */
 extern void level_cut_joined(Query *query);
 

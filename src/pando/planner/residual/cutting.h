@@ -13,19 +13,7 @@
 #include "nodes/bitmapset.h"
 #include "nodes/parsenodes.h"
 #include "nodes/pathnodes.h"
-#include "pando/planner/where/distribution.h"
-
-/* FROM items that are evaluated together. */
-typedef struct CutGroup
-{
-	List *items;
-	Relids relids;
-	Relids lateral;	 /* FROM items that the group's items refer to sideways */
-	List *quals;	 /* those with sublinks that were found to fit */
-	List *arguments; /* values of outer rows and the like that its fragment is sent */
-	Distribution distribution;
-	bool secured; /* row-level security: other filters must not leak */
-} CutGroup;
+#include "pando/planner/residual/cut_group.h"
 
 typedef struct Cut
 {
@@ -48,21 +36,6 @@ typedef struct Cutting
 
 extern void cutting_start(Cutting *cutting, Query *query);
 extern void cutting_finish(Cutting *cutting, Node *tree);
-
-/* A group of one item; quals: those of the inner join that it is in. */
-extern CutGroup *cutting_group(Cutting *cutting, Node *item, List *quals);
-
-/* Groups that can be evaluated on the shards together become one. */
-extern List *cutting_merge(Cutting *cutting, List *groups, List *quals);
-
-/* May the qualification go into a part with these relations, sublinks aside? */
-extern bool cutting_belongs(Node *qual, const CutGroup *group);
-
-/* The group's own qualifications, and those of the list that may go into it. */
-extern List *cutting_quals(const CutGroup *group, List *quals);
-
-/* Takes those with sublinks, too, as long as the group can still be evaluated. */
-extern void cutting_take_sublinks(Cutting *cutting, CutGroup *group, List *quals);
 
 /* Cuts the group, with the qualifications that concern it alone; the item in its place.
  */

@@ -55,7 +55,6 @@
 #include "pando/planner/query/join_tree.h"
 #include "pando/planner/query/level_fields.h"
 #include "pando/planner/write/row_identity.h"
-#include "pando/planner/write/write.h"
 
 typedef struct Computing
 {

@@ -38,6 +38,7 @@
 #include "utils/rel.h"
 
 #include "pando/plan/row_place.h"
+#include "pando/planner/write/write_rules.h"
 #include "pando/planner/query/carried.h"
 #include "pando/planner/query/equality.h"
 #include "pando/planner/query/flatten.h"
@@ -49,7 +50,6 @@
 #include "pando/planner/write/key_change.h"
 #include "pando/planner/write/row_identity.h"
 #include "pando/planner/write/steps.h"
-#include "pando/planner/write/write.h"
 
 typedef struct KeyChange
 {

@@ -17,8 +17,8 @@
 #include "utils/typcache.h"
 
 #include "pando/plan/row_place.h"
+#include "pando/planner/write/write_rules.h"
 #include "pando/planner/write/row_identity.h"
-#include "pando/planner/write/write.h"
 
 List *
 primary_key(Oid relid)

@@ -12,10 +12,10 @@
 #include "optimizer/prep.h"
 #include "rewrite/rewriteManip.h"
 
+#include "pando/planner/residual/cut_group.h"
 #include "pando/planner/residual/exchange/exchange_level.h"
 #include "pando/planner/query/cte_use.h"
 #include "pando/planner/where/cte_once.h"
-#include "pando/planner/residual/cut.h"
 #include "pando/planner/residual/cutting.h"
 #include "pando/planner/where/distribution.h"
 #include "pando/planner/residual/exchange/exchange.h"
@@ -41,7 +41,7 @@ cut_move(Fit *fit, const Move *move, List *quals)
 
 	/* Where they are now the rows may be next to what sublinks read, and fewer go. */
 	if (distribution_has_shards(&move->group->distribution))
-		cutting_take_sublinks(&fit->cutting, move->group, quals);
+		group_take_sublinks(fit->cutting.query, move->group, quals);
 	ref = cutting_cut(&fit->cutting, move->group, quals);
 	cut = llast(fit->cutting.cuts);
 
@@ -149,8 +149,8 @@ fit_outer_join(Fit *fit, JoinExpr *join, List *above)
 	}
 	if (!fit->moved)
 	{
-		CutGroup *left = cutting_group(&fit->cutting, join->larg, above_left);
-		CutGroup *right = cutting_group(&fit->cutting, join->rarg, above_right);
+		CutGroup *left = group_of_item(fit->cutting.query, join->larg, above_left);
+		CutGroup *right = group_of_item(fit->cutting.query, join->rarg, above_right);
 		Choice best = move_of_outer_join(fit->cutting.query, left, right, above_left,
 										 above_right, quals, type);
 
@@ -199,7 +199,7 @@ fit_from(Fit *fit, List *from, List *above)
 	foreach (cell, items)
 	{
 		Node *item = lfirst(cell);
-		CutGroup *group = cutting_group(&fit->cutting, item, quals);
+		CutGroup *group = group_of_item(fit->cutting.query, item, quals);
 
 		if (IsA(item, JoinExpr) && !fits(group))
 		{
@@ -214,7 +214,7 @@ fit_from(Fit *fit, List *from, List *above)
 		}
 		groups = lappend(groups, group);
 	}
-	groups = cutting_merge(&fit->cutting, groups, quals);
+	groups = groups_merge(fit->cutting.query, groups, quals);
 	if (list_length(groups) <= 1 && (groups == NIL || fits(linitial(groups))))
 		return (Node *) makeFromExpr(items, NULL);
 	choice = move_of_inner_join(fit->cutting.query, groups, quals);

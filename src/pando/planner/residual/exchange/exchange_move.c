@@ -24,9 +24,9 @@
 
 #include "pando/base/type.h"
 #include "pando/metadata/table.h"
+#include "pando/planner/residual/cut_group.h"
 #include "pando/planner/where/object_names.h"
 #include "pando/planner/where/cte_once.h"
-#include "pando/planner/residual/cutting.h"
 #include "pando/planner/where/distribution.h"
 #include "pando/planner/query/equality.h"
 #include "pando/planner/fragment/estimate.h"
@@ -137,7 +137,7 @@ needed_walker(Node *node, void *context)
 
 		foreach_ptr (Node, qual, quals_flat(quals))
 		{
-			if (checkExprHasSubLink(qual) || !cutting_belongs(qual, needed->group))
+			if (checkExprHasSubLink(qual) || !group_may_have(qual, needed->group))
 				needed_walker(qual, context);
 		}
 		if (IsA(node, JoinExpr))
@@ -163,7 +163,7 @@ static Query *
 group_query(Query *query, const CutGroup *group, List *quals)
 {
 	Needed needed = {.query = query, .group = group};
-	Query *part = part_make(query, group->items, cutting_quals(group, quals));
+	Query *part = part_make(query, group->items, group_quals(group, quals));
 
 	query_tree_walker(query, needed_walker, &needed, QTW_IGNORE_JOINALIASES);
 	foreach_ptr (Node, var, needed.vars)
@@ -269,7 +269,7 @@ static Place *
 place_of_group(Pair *pair, CutGroup *group)
 {
 	return place_of_rows(
-		part_make(pair->query, group->items, cutting_quals(group, pair->quals)));
+		part_make(pair->query, group->items, group_quals(group, pair->quals)));
 }
 
 /* Sending `moving` to where the key of `staying` equals one of its columns. */
