@@ -144,15 +144,18 @@ extern bool session_files_left(void);
 extern void request_launch(Session *session);
 extern void request_forget_prepared(Session *session, Prepared *prepared);
 
-/* wait.c */
+/* pump.c */
 extern void wire_pump(Session *session);
+extern void wire_read(Session *session);
 extern void wire_flush(Session *session);
 extern void wire_lost(Session *session, const char *why);
+extern bool wire_socket_readable(Session *session);
+
+/* wait.c */
 extern Session *wire_wait(Session **sessions, int nsessions, long timeout_ms);
 extern void wire_wait_writable(Session *session);
 extern void wire_forget_socket(Session *session);
 extern void wire_forget_own_set(Session *session);
-extern bool wire_socket_readable(Session *session);
 
 /* result.c */
 extern void result_track(PGresult *result);

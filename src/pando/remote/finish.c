@@ -1,0 +1,105 @@
+/*
+ * finish.c: results of a request, one by one or to its end.
+ */
+#include "pando/compat/compat.h"
+
+#include "pando/remote/wire.h"
+
+PGresult *
+session_result(Session *session)
+{
+	SessionWire *wire = session->wire;
+	PGresult *result;
+
+	wire_pump(session);
+	result = wire->pending;
+	wire->pending = NULL;
+	if (result != NULL)
+		result_track(result);
+	else if (session->state == SESSION_IDLE || session->state == SESSION_DEAD)
+		wire->reported = true;
+	return result;
+}
+
+static bool
+is_error(const PGresult *result)
+{
+	ExecStatusType status = PQresultStatus(result);
+
+	return status == PGRES_FATAL_ERROR || status == PGRES_BAD_RESPONSE;
+}
+
+/* Takes results until the request is over; the first error goes to *error, the last
+ * result that is none is returned. A node that is silent for timeout_ms (-1: no limit) is
+ * lost.
+ */
+static PGresult *
+collect(Session *session, PGresult **error, long timeout_ms)
+{
+	PGresult *last = NULL;
+	PGresult *result;
+
+	while (session->state != SESSION_IDLE || session->wire->pending != NULL)
+	{
+		if (session->state == SESSION_DEAD && session->wire->pending == NULL)
+			break;
+		if (session->state == SESSION_COPY_IN)
+			session_copy_end(session, "no data was expected");
+		if (session->state == SESSION_COPY_OUT)
+		{
+			const char *data;
+
+			while (session_copy_get(session, &data) > 0)
+				;
+		}
+		while ((result = session_result(session)) != NULL)
+		{
+			PGresult **slot = is_error(result) ? error : &last;
+
+			if (slot == error && *error != NULL)
+				session_result_free(result);
+			else
+			{
+				session_result_free(*slot);
+				*slot = result;
+			}
+		}
+		if (session->state != SESSION_IDLE && session->state != SESSION_DEAD &&
+			wire_wait(&session, 1, timeout_ms) == NULL && session->state != SESSION_IDLE)
+			wire_lost(session, "the wait for the node was given up");
+	}
+	return last;
+}
+
+PGresult *
+session_finish(Session *session)
+{
+	PGresult *error = NULL;
+	PGresult *last = collect(session, &error, -1);
+
+	if (error != NULL)
+		session_raise(session, error, ERROR);
+	if (session->state == SESSION_DEAD)
+		session_raise_lost(session, ERROR);
+	return last;
+}
+
+PGresult *
+session_run(Session *session, const char *sql)
+{
+	session_send_simple(session, sql);
+	return session_finish(session);
+}
+
+PGresult *
+session_try_finish(Session *session, long timeout_ms)
+{
+	PGresult *error = NULL;
+	PGresult *last = collect(session, &error, timeout_ms);
+
+	if (error == NULL && session->state != SESSION_DEAD)
+		return last;
+	session_result_free(error);
+	session_result_free(last);
+	return NULL;
+}
