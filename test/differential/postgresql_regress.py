@@ -52,12 +52,7 @@ BEGIN
 	FOR col IN SELECT attname FROM pg_attribute WHERE attrelid = t::regclass AND attnum > 0 AND NOT attisdropped AND attgenerated = ''
 			AND EXISTS (SELECT 1 FROM pg_opclass o JOIN pg_am a ON a.oid = o.opcmethod WHERE amname = 'hash' AND opcdefault AND opcintype = atttypid)
 			ORDER BY attname = kind DESC, attnum LOOP
-		-- A distribution column is NOT NULL: on the plain side as well.
-		IF plain THEN
-			EXECUTE format('ALTER TABLE %s ALTER COLUMN %I SET NOT NULL', t, col);
-		ELSE
-			PERFORM create_distributed_table(t, col);
-		END IF;
+		IF NOT plain THEN PERFORM create_distributed_table(t, col); END IF;
 		RETURN col;
 	END LOOP;
 	RETURN 'no column';

@@ -412,7 +412,7 @@ Datum
 row_moved(PG_FUNCTION_ARGS)
 {
 	Oid relid = PG_GETARG_OID(0);
-	Relation relation = try_relation_open(relid, NoLock);
+	Relation relation = try_relation_open(relid, AccessShareLock);
 	bool found = false;
 
 	if (relation != NULL)
@@ -421,7 +421,7 @@ row_moved(PG_FUNCTION_ARGS)
 			RELKIND_HAS_TABLE_AM(relation->rd_rel->relkind) &&
 			relation->rd_rel->relam == HEAP_TABLE_AM_OID)
 			found = mark_moved(relation, (ItemPointer) PG_GETARG_POINTER(1));
-		relation_close(relation, NoLock);
+		relation_close(relation, AccessShareLock);
 	}
 	if (!found)
 		ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
