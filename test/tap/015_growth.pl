@@ -92,6 +92,7 @@ SELECT create_distributed_table('many', 'k', colocate_with => 'none');
 SELECT citus_set_node_property('127.0.0.1', ${\$worker2->port}, 'shouldhaveshards', true);
 END
 $wire = PandoWire->connect($worker1->port);
+run($wire, 'SET jit = off');
 run($wire, 'SELECT count(*) FROM many a JOIN many b ON a.c1 = b.c2');
 $before = $wire->value('SELECT peak()');
 run($wire, 'SELECT count(*) FROM many a ' . join(' ', map { 'JOIN many b' . $_ . ' ON a.c' . $_ . ' = b' . $_ . '.c1' } 1 .. 7));
@@ -192,7 +193,7 @@ foreach my $statement ('SELECT sum(v) FROM big', 'UPDATE big SET v = 1')
 
 # 100 sessions: each socket is given to the kernel a few times in all, not at each wake.
 $wire = fresh();
-at_most(steps($wire, 'SELECT count(*) FROM wide'), 15 * 100, 'a statement that connects to 100 nodes');
+at_most(steps($wire, 'SELECT count(*) FROM wide'), 30 * 100, 'a statement that connects to 100 nodes');
 at_most(steps($wire, 'SELECT count(*) FROM wide'), 8 * 100, 'and goes to them once more');
 is($wire->value('SELECT count(*) FROM wide'), 5000, 'with the right result');
 
