@@ -20,7 +20,7 @@ CREATE OR REPLACE FUNCTION pg_catalog.worker_apply_shard_ddl_command(bigint, tex
 CREATE OR REPLACE FUNCTION pando.ddl_apply(command text, names text[], search_path text)
 	RETURNS void
 	LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'ddl_apply';
-CREATE OR REPLACE FUNCTION pando.lead_lock(relations text[], mode integer, no_wait boolean)
+CREATE OR REPLACE FUNCTION pando.lead_lock(relations text[], modes integer[], no_wait boolean)
 	RETURNS void
 	LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'lead_lock';
 CREATE OR REPLACE FUNCTION pando.lead_next_id(sequence text) RETURNS bigint

@@ -35,6 +35,7 @@ typedef struct DdlJob
 	const char *source; /* the text that its locations point into */
 	bool applying;		/* another node sent it */
 	bool concerned;		/* is it about distributed objects at all? */
+	bool outside;		/* nodes change shards outside the transaction, one by one */
 	bool only_objects;	/* not about tables: no shards, objects are skipped if absent */
 	List *tables;		/* Oids of the distributed tables it is about */
 	List *shard_statements; /* raw trees for this node's shards */

@@ -46,7 +46,8 @@ index_create_prepare(DdlJob *job)
 	job_add_table(job, relid);
 	partition_indexes_note(job, relid);
 	constraint_prepare_index(job, relid, stmt);
-	if (!stmt->concurrent)
+	job->outside = stmt->concurrent;
+	if (!job->outside)
 		job_add_shards(job, relid, job->stmt);
 }
 
@@ -136,6 +137,7 @@ index_drop_prepare(DdlJob *job)
 	DropStmt *stmt = (DropStmt *) job->stmt;
 	List *ours = NIL;
 
+	job->outside = stmt->concurrent;
 	foreach_ptr (List, names, stmt->objects)
 	{
 		Oid indexid;
@@ -145,7 +147,7 @@ index_drop_prepare(DdlJob *job)
 			continue;
 		ours = lappend(ours, names);
 		job_add_table(job, relid);
-		if (stmt->concurrent)
+		if (job->outside)
 			continue;
 		foreach_ptr (ShardMap, map, job_shard_maps(relid, node_local_group()))
 			job->shard_statements =
@@ -269,7 +271,8 @@ reindex_prepare(DdlJob *job)
 	if (!OidIsValid(relid))
 		return;
 	job_add_table(job, relid);
-	if (!is_done_in_steps(stmt, relid))
+	job->outside = is_done_in_steps(stmt, relid);
+	if (!job->outside)
 		job_add_shards(job, relid, job->stmt);
 }
 
@@ -281,7 +284,7 @@ reindex_run(DdlJob *job)
 	Oid indexid;
 	Oid relid;
 
-	if (stmt->relation != NULL && !is_done_in_steps(stmt, linitial_oid(job->tables)))
+	if (stmt->relation != NULL && !job->outside)
 		return false;
 	job_run_shell(job);
 	work = outside_begin(
@@ -342,7 +345,10 @@ cluster_prepare(DdlJob *job)
 		Oid relid = job_distributed_table(stmt->relation);
 
 		if (OidIsValid(relid) && get_rel_relkind(relid) == RELKIND_PARTITIONED_TABLE)
+		{
 			job_add_table(job, relid);
+			job->outside = true;
+		}
 		else
 			job_one_table(job, stmt->relation);
 	}

@@ -17,7 +17,6 @@
 
 #include "catalog/namespace.h"
 #include "catalog/pg_type.h"
-#include "commands/defrem.h"
 #include "commands/tablecmds.h"
 #include "fmgr.h"
 #include "lib/stringinfo.h"
@@ -46,29 +45,43 @@ PG_FUNCTION_INFO_V1(lead_next_id);
  * On the coordinator
  */
 
+static LOCKMODE
+lock_mode(Datum number)
+{
+	LOCKMODE mode = DatumGetInt32(number);
+
+	if (mode < AccessShareLock || mode > AccessExclusiveLock)
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+						errmsg("there is no lock mode %d", mode)));
+	return mode;
+}
+
 /*
- * pando.lead_lock(relations, mode, nowait): locks them, in that order; one that isn't
+ * pando.lead_lock(relations, modes, nowait): locks them, in that order; one that isn't
  * there has been dropped meanwhile, which the leading node finds out by itself.
  */
 Datum
 lead_lock(PG_FUNCTION_ARGS)
 {
 	Datum *names;
+	Datum *modes;
 	int count;
-	LOCKMODE mode = PG_GETARG_INT32(1);
+	int nmodes;
 	int flags = RVR_MISSING_OK | (PG_GETARG_BOOL(2) ? RVR_NOWAIT : 0);
 
 	xact_require_node("pando.lead_lock()");
 	node_require_coordinator();
-	if (mode < AccessShareLock || mode > AccessExclusiveLock)
-		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-						errmsg("there is no lock mode %d", mode)));
 	deconstruct_array(PG_GETARG_ARRAYTYPE_P(0), TEXTOID, -1, false, TYPALIGN_INT, &names,
 					  NULL, &count);
+	deconstruct_array(PG_GETARG_ARRAYTYPE_P(1), INT4OID, sizeof(int32), true,
+					  TYPALIGN_INT, &modes, NULL, &nmodes);
+	if (count != nmodes)
+		ereport(ERROR, (errcode(ERRCODE_ARRAY_SUBSCRIPT_ERROR),
+						errmsg("%d relations but %d lock modes", count, nmodes)));
 	for (int i = 0; i < count; i++)
 		(void) RangeVarGetRelidExtended(
 			makeRangeVarFromNameList(textToQualifiedNameList(DatumGetTextPP(names[i]))),
-			mode, flags, NULL, NULL);
+			lock_mode(modes[i]), flags, NULL, NULL);
 	PG_RETURN_VOID();
 }
 
@@ -99,18 +112,6 @@ next_id(const char *sequence, int64 *id)
 	return true;
 }
 
-static void
-lock_there(List *names, LOCKMODE mode, bool nowait)
-{
-	StringInfoData sql;
-
-	initStringInfo(&sql);
-	appendStringInfoString(&sql, "SELECT pando.lead_lock(");
-	sql_append_text_array(&sql, names);
-	appendStringInfo(&sql, ", %d, %s)", mode, nowait ? "true" : "false");
-	xact_tell_nodes(list_make1((void *) node_by_group(COORDINATOR_GROUP)), sql.data);
-}
-
 /* What has committed on the coordinator may be prepared here. */
 static void
 await_prepared(void)
@@ -123,48 +124,68 @@ await_prepared(void)
 	AcceptInvalidationMessages();
 }
 
-static bool
-is_concurrent(const ReindexStmt *stmt)
+/* Relations that are to be locked on the coordinator, by name, and how. */
+typedef struct Locks
 {
-	foreach_ptr (DefElem, option, stmt->params)
+	StringInfoData names;
+	StringInfoData modes;
+} Locks;
+
+static void
+add_lock(Locks *locks, const char *name, LOCKMODE mode)
+{
+	const char *separator = ", ";
+
+	if (locks->names.data == NULL)
 	{
-		if (strcmp(option->defname, "concurrently") == 0)
-			return defGetBoolean(option);
+		initStringInfo(&locks->names);
+		initStringInfo(&locks->modes);
+		separator = "";
 	}
-	return false;
+	appendStringInfo(&locks->names, "%s%s", separator, quote_literal_cstr(name));
+	appendStringInfo(&locks->modes, "%s%d", separator, mode);
+}
+
+/* Afterwards what has committed on the coordinator is seen here, too. */
+static void
+lock_there(const Locks *locks, bool nowait)
+{
+	if (locks->names.data != NULL)
+		xact_tell_nodes(
+			list_make1((void *) node_by_group(COORDINATOR_GROUP)),
+			psprintf("SELECT pando.lead_lock(ARRAY[%s], ARRAY[%s], %s)",
+					 locks->names.data, locks->modes.data, nowait ? "true" : "false"));
+	await_prepared();
 }
 
 /*
- * The strongest lock that PostgreSQL takes on a table for the statement. None for what
- * each node does outside the transaction, where it would wait for us.
+ * The strongest lock that PostgreSQL takes on a table for the statement. None where the
+ * nodes' work outside the transaction would wait for us.
  */
 static LOCKMODE
-lock_of(const Node *stmt)
+lock_of(const DdlJob *job)
 {
-	switch (nodeTag(stmt))
+	if (job->outside)
+		return NoLock;
+	switch (nodeTag(job->stmt))
 	{
 		case T_AlterTableStmt:
-			return AlterTableGetLockLevel(((const AlterTableStmt *) stmt)->cmds);
+			return AlterTableGetLockLevel(((AlterTableStmt *) job->stmt)->cmds);
 		case T_IndexStmt:
-			return ((const IndexStmt *) stmt)->concurrent ? NoLock : ShareLock;
 		case T_ReindexStmt:
-			return is_concurrent((const ReindexStmt *) stmt) ? NoLock : ShareLock;
+			return ShareLock;
 		case T_CreateTrigStmt:
 			return ShareRowExclusiveLock;
 		case T_LockStmt:
-			return ((const LockStmt *) stmt)->mode;
+			return ((LockStmt *) job->stmt)->mode;
 		case T_ConstraintsSetStmt:
-			return AccessShareLock;
-		case T_DropStmt:
-			return ((const DropStmt *) stmt)->concurrent ? NoLock : AccessExclusiveLock;
+			return NoLock;
 		case T_CommentStmt:
 		case T_SecLabelStmt:
 		case T_GrantStmt:
 		case T_CreateStatsStmt:
 		case T_AlterStatsStmt:
 			return ShareUpdateExclusiveLock;
-		case T_VacuumStmt:
-			return NoLock;
 		default:
 			return AccessExclusiveLock;
 	}
@@ -183,37 +204,36 @@ may_lock(const Node *stmt, Oid relid)
 }
 
 void
-lead_statement(const Node *stmt, List *relids)
+lead_statement(const DdlJob *job)
 {
-	LOCKMODE mode = lock_of(stmt);
-	List *names = NIL;
+	LOCKMODE mode = lock_of(job);
+	Locks locks = {0};
 
 	if (node_is_coordinator())
 		return;
-	foreach_oid(relid, relids)
+	foreach_oid(relid, job->tables)
 	{
-		/* Its rows are the coordinator's: PostgreSQL's own statement must be run there.
-		 */
+		/* Its rows are the coordinator's: PostgreSQL's own statement must be run there. */
 		if (dist_table_require(relid)->managed_local)
 			node_require_coordinator();
-		if (may_lock(stmt, relid))
-			names = lappend(names, name_qualified(relid));
+		if (mode != NoLock && may_lock(job->stmt, relid))
+			add_lock(&locks, name_qualified(relid), mode);
 	}
-	if (names != NIL && mode != NoLock)
-		lock_there(names, mode, IsA(stmt, LockStmt) && ((const LockStmt *) stmt)->nowait);
-	await_prepared();
+	lock_there(&locks, IsA(job->stmt, LockStmt) && ((LockStmt *) job->stmt)->nowait);
 }
 
 void
 lead_change(Oid relid)
 {
+	Locks locks = {0};
+
 	if (node_is_coordinator())
 		return;
-	lock_there(list_make1("pg_catalog.pg_dist_node"), RowShareLock, false);
-	lock_there(list_make1("pg_catalog.pg_dist_colocation"), ShareRowExclusiveLock, false);
+	add_lock(&locks, "pg_catalog.pg_dist_node", RowShareLock);
+	add_lock(&locks, "pg_catalog.pg_dist_colocation", ShareRowExclusiveLock);
 	if (dist_table(relid) != NULL)
-		lock_there(list_make1(name_qualified(relid)), AccessExclusiveLock, false);
-	await_prepared();
+		add_lock(&locks, name_qualified(relid), AccessExclusiveLock);
+	lock_there(&locks, false);
 }
 
 void

@@ -5,16 +5,15 @@
 #define PANDO_DDL_LEAD_H
 
 #include "pando/compat/compat.h"
-#include "nodes/parsenodes.h"
-#include "nodes/pg_list.h"
-#include "storage/lockdefs.h"
+
+#include "pando/ddl/handler.h"
 
 /*
- * Takes the locks of a statement on the coordinator's shells of those tables (OIDs), as
+ * Takes the locks of a prepared statement on the coordinator's shells of its tables, as
  * far as the user has the right to change them; afterwards this node's metadata is as new
  * as the coordinator's. Nothing to do on the coordinator.
  */
-extern void lead_statement(const Node *stmt, List *relids);
+extern void lead_statement(const DdlJob *job);
 
 /*
  * The same for a function that changes a table's metadata, which the user owns: no node

@@ -462,7 +462,7 @@ take_up(DdlJob *job, DdlCall *call)
 		if (!job->concerned || node_is_coordinator())
 			break;
 		if (time == 0)
-			lead_statement(before->utilityStmt, job->tables);
+			lead_statement(job);
 	}
 	return local;
 }

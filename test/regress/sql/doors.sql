@@ -71,7 +71,7 @@ SELECT pando.placement_set_group(placementid, 0) FROM pg_dist_placement WHERE sh
 SELECT pando.placement_unregister(placementid) FROM pg_dist_placement WHERE shardid = 1470000;
 SELECT pando.placements_set_length(ARRAY[placementid], '{1}') FROM pg_dist_placement WHERE shardid = 1470000;
 SELECT pando.colocation_register(147, 1, 1, NULL, NULL);
-SELECT pando.lead_lock('{pg_catalog.pg_dist_node}', 8, false);
+SELECT pando.lead_lock('{pg_catalog.pg_dist_node}', '{8}', false);
 SELECT pando.lead_next_id('pg_dist_groupid_seq');
 SELECT pando.colocation_unregister(147);
 SELECT pando.gate_close(30000);
