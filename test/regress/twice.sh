@@ -3,7 +3,7 @@
 # where they do what they say. Tells in one line that both runs printed the same, or shows
 # the difference. Each result whose order is open has to be sorted by the script. Only the
 # line of an error's context that names a node is left out. `\i :tables` gives a script the
-# tables that several of them use.
+# tables that several of them use, `\i :trigger_log` a trigger function that notes what fires.
 name=$1
 script=$PG_ABS_SRCDIR/script/$name.sql
 out=$(mktemp -d "${TMPDIR:-/tmp}/twice.XXXXXX")
@@ -22,7 +22,8 @@ schema() {
 }
 
 run() {
-	(cd "$out" && psql -X -a -v VERBOSITY=sqlstate -v tables="$PG_ABS_SRCDIR/script/dml_tables.sql" < "$script") 2>&1 |
+	(cd "$out" && psql -X -a -v VERBOSITY=sqlstate -v tables="$PG_ABS_SRCDIR/script/dml_tables.sql" \
+		-v trigger_log="$PG_ABS_SRCDIR/script/trigger_log.sql" < "$script") 2>&1 |
 		grep -v -e '^--' -e '^while executing command on ' > "$out/$1.out"
 	rm -f "$out"/*.data
 }

@@ -151,10 +151,10 @@ static void
 lock_there(const Locks *locks, bool nowait)
 {
 	if (locks->names.data != NULL)
-		xact_tell_nodes(
-			list_make1((void *) node_by_group(COORDINATOR_GROUP)),
-			psprintf("SELECT pando.lead_lock(ARRAY[%s], ARRAY[%s], %s)",
-					 locks->names.data, locks->modes.data, nowait ? "true" : "false"));
+		xact_tell_nodes(list_make1((void *) node_by_group(COORDINATOR_GROUP)),
+						psprintf("SELECT pando.lead_lock(ARRAY[%s], ARRAY[%s], %s)",
+								 locks->names.data, locks->modes.data,
+								 nowait ? "true" : "false"));
 	await_prepared();
 }
 
@@ -213,7 +213,8 @@ lead_statement(const DdlJob *job)
 		return;
 	foreach_oid(relid, job->tables)
 	{
-		/* Its rows are the coordinator's: PostgreSQL's own statement must be run there. */
+		/* Its rows are the coordinator's: PostgreSQL's own statement must be run there.
+		 */
 		if (dist_table_require(relid)->managed_local)
 			node_require_coordinator();
 		if (mode != NoLock && may_lock(job->stmt, relid))

@@ -12,18 +12,7 @@ SELECT distribute('other', 'k', 't');
 SELECT distribute('g', 'k', 't');
 SELECT reference('r');
 SELECT single('s');
-CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-	INSERT INTO twice.log (line) VALUES (concat_ws(' ', TG_NAME, TG_WHEN, TG_OP, TG_LEVEL, TG_TABLE_NAME, array_to_string(TG_ARGV, ','), pg_trigger_depth(),
-		CASE WHEN TG_LEVEL = 'ROW' AND TG_OP <> 'INSERT' THEN OLD::text END, '>', CASE WHEN TG_LEVEL = 'ROW' AND TG_OP <> 'DELETE' THEN NEW::text END));
-	IF TG_OP = 'DELETE' THEN RETURN OLD; END IF;
-	RETURN NEW;
-END $$;
-CREATE FUNCTION what() RETURNS SETOF text LANGUAGE plpgsql AS $$
-BEGIN
-	RETURN QUERY SELECT line FROM twice.log ORDER BY n;
-	DELETE FROM twice.log;
-END $$;
+\i :trigger_log
 CREATE FUNCTION change() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
 	IF NEW.v = -1 THEN RETURN NULL; END IF;

@@ -7,18 +7,7 @@ CREATE TABLE q (k int, at text, CONSTRAINT q_key UNIQUE (k, at));
 SELECT distribute('t', 'k');
 SELECT distribute('q', 'k', 't');
 SELECT reference('r');
-CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-	INSERT INTO twice.log (line) VALUES (concat_ws(' ', TG_NAME, TG_WHEN, TG_OP, TG_LEVEL, TG_TABLE_NAME,
-		CASE WHEN TG_LEVEL = 'ROW' AND TG_OP <> 'INSERT' THEN OLD::text END, '>', CASE WHEN TG_LEVEL = 'ROW' AND TG_OP <> 'DELETE' THEN NEW::text END));
-	IF TG_OP = 'DELETE' THEN RETURN OLD; END IF;
-	RETURN NEW;
-END $$;
-CREATE FUNCTION what() RETURNS SETOF text LANGUAGE plpgsql AS $$
-BEGIN
-	RETURN QUERY SELECT line FROM twice.log ORDER BY n;
-	DELETE FROM twice.log;
-END $$;
+\i :trigger_log
 CREATE FUNCTION change() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
 	IF NEW.v = -1 THEN RETURN NULL; END IF;

@@ -10,18 +10,7 @@ CREATE TABLE pb PARTITION OF p DEFAULT;
 SELECT distribute('t', 'k');
 SELECT distribute('u', 'k', 't');
 SELECT distribute('p', 'k', 't');
-CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-	INSERT INTO twice.log (line) VALUES (concat_ws(' ', TG_NAME, TG_WHEN, TG_OP, TG_LEVEL, TG_TABLE_NAME,
-		CASE WHEN TG_LEVEL = 'ROW' AND TG_OP <> 'INSERT' THEN OLD::text END, '>', CASE WHEN TG_LEVEL = 'ROW' AND TG_OP <> 'DELETE' THEN NEW::text END));
-	IF TG_OP = 'DELETE' THEN RETURN OLD; END IF;
-	RETURN NEW;
-END $$;
-CREATE FUNCTION what() RETURNS SETOF text LANGUAGE plpgsql AS $$
-BEGIN
-	RETURN QUERY SELECT line FROM twice.log ORDER BY n;
-	DELETE FROM twice.log;
-END $$;
+\i :trigger_log
 INSERT INTO t SELECT i, i, 'a' FROM generate_series(1, 4) i;
 INSERT INTO u SELECT i, i, 'a' FROM generate_series(1, 4) i;
 INSERT INTO p SELECT i, i, 'a' FROM generate_series(1, 4) i;

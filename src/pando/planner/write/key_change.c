@@ -146,16 +146,6 @@ column_of(Index varno, Query *query, int number)
 	return makeVarFromTargetEntry(varno, list_nth(query->targetList, number - 1));
 }
 
-static int
-add_column(Query *query, Node *expr, const char *name)
-{
-	int number = list_length(query->targetList) + 1;
-
-	query->targetList = lappend(
-		query->targetList, makeTargetEntry((Expr *) expr, number, pstrdup(name), false));
-	return number;
-}
-
 /* pando.same_shard(table, old key, new key), over the rows. */
 static Node *
 stays_call(const KeyChange *change)
@@ -252,7 +242,7 @@ add_returning(KeyChange *change, Query *rows, List *returning)
 
 	change->returned = list_length(rows->targetList);
 	foreach_ptr (TargetEntry, entry, returning)
-		add_column(rows, new_row_mutator((Node *) entry->expr, &row), "returned");
+		steps_add_column(rows, new_row_mutator((Node *) entry->expr, &row), "returned");
 	rows->hasSubLinks = checkExprHasSubLink((Node *) rows->targetList);
 }
 
@@ -305,7 +295,7 @@ read_rows(KeyChange *change)
 	if (!rows_come_once(query))
 		change->found = rows_taken_once(change->found, change->identity);
 	rows = query_over_query(change->found, "found");
-	change->stays = add_column(rows, stays_call(change), "stays");
+	change->stays = steps_add_column(rows, stays_call(change), "stays");
 	add_returning(change, rows, returning);
 	change->rows = add_step(change, "rows of", rows);
 }
@@ -433,7 +423,7 @@ returned_rows(KeyChange *change)
 	result->rtable = rows->rtable;
 	result->jointree = rows->jointree;
 	foreach_ptr (TargetEntry, entry, change->query->returningList)
-		add_column(result, (Node *) column_of(1, rows, ++column), entry->resname);
+		steps_add_column(result, (Node *) column_of(1, rows, ++column), entry->resname);
 	return result;
 }
 

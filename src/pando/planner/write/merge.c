@@ -121,16 +121,6 @@ read_step(Step *step)
 	return query_of_columns(step_rte(step));
 }
 
-static int
-add_column(Query *query, Node *expr, const char *name)
-{
-	int number = list_length(query->targetList) + 1;
-
-	query->targetList = lappend(
-		query->targetList, makeTargetEntry((Expr *) expr, number, pstrdup(name), false));
-	return number;
-}
-
 /* row_number() OVER (PARTITION BY columns) */
 static Node *
 add_row_number(Query *query, List *columns)
@@ -236,7 +226,8 @@ add_values(Merge *merge, Query *query, List *actions, bool matched, int column_o
 				is_action((Node *) column_of(1, inner, column_of_action), number);
 
 			columns = lappend_int(
-				columns, add_column(query, expr_if(mine, (Node *) entry->expr), "value"));
+				columns,
+				steps_add_column(query, expr_if(mine, (Node *) entry->expr), "value"));
 		}
 		lfirst(list_nth_cell(merge->columns, number - 1)) = columns;
 	}
@@ -299,17 +290,17 @@ find_matched(Merge *merge)
 	List *actions =
 		(List *) carried_columns((Node *) merge->query->mergeActionList, &rows);
 	Query *decided = query_over_query(found_rows(merge, rows.exprs), "found");
-	int action = add_column(decided, action_of_row(actions, true), "action");
+	int action = steps_add_column(decided, action_of_row(actions, true), "action");
 	Query *matched;
 
 	decided->hasSubLinks = checkExprHasSubLink((Node *) decided->targetList);
 	matched = query_over_query(decided, "decided");
 	matched->targetList = NIL;
-	(void) add_column(matched, number, "number");
+	(void) steps_add_column(matched, number, "number");
 	foreach_ptr (Node, expr, identity)
-		(void) add_column(matched, expr, "identity");
+		(void) steps_add_column(matched, expr, "identity");
 	merge->nidentity = list_length(identity);
-	(void) add_column(matched, (Node *) column_of(1, decided, action), "action");
+	(void) steps_add_column(matched, (Node *) column_of(1, decided, action), "action");
 	add_values(merge, matched, actions, true, action);
 	matched->hasSubLinks = checkExprHasSubLink((Node *) matched->targetList);
 	merge->matched = add_step(merge, "matched", matched);
@@ -348,10 +339,10 @@ find_unmatched(Merge *merge)
 	ChangeVarNodes((Node *) actions, merge->source, 1, 0);
 	waiting->jointree->quals = has_no_match(merge, waiting);
 	waiting->hasSubLinks = true;
-	action = add_column(waiting, action_of_row(actions, false), "action");
+	action = steps_add_column(waiting, action_of_row(actions, false), "action");
 	unmatched = query_over_query(waiting, "decided");
 	unmatched->targetList = NIL;
-	(void) add_column(unmatched, (Node *) column_of(1, waiting, action), "action");
+	(void) steps_add_column(unmatched, (Node *) column_of(1, waiting, action), "action");
 	add_values(merge, unmatched, actions, false, action);
 	unmatched->hasSubLinks = checkExprHasSubLink((Node *) unmatched->targetList);
 	merge->unmatched = add_step(merge, "unmatched", unmatched);
@@ -387,10 +378,10 @@ refuse_second_changes(Merge *merge)
 	for (int i = 0; i < merge->nidentity; i++)
 		identity = lappend_int(identity, i + 2);
 	number = add_row_number(changes, identity);
-	add_column(changes,
-			   (Node *) makeFuncExpr(function, BOOLOID, list_make1(number), InvalidOid,
-									 InvalidOid, COERCE_EXPLICIT_CALL),
-			   "once");
+	steps_add_column(changes,
+					 (Node *) makeFuncExpr(function, BOOLOID, list_make1(number),
+										   InvalidOid, InvalidOid, COERCE_EXPLICIT_CALL),
+					 "once");
 	(void) add_step(merge, "changed once", changes);
 }
 
@@ -577,7 +568,7 @@ read_source(Merge *merge, RangeTblEntry *source)
 {
 	Query *query = query_over_query(source->subquery, "source");
 
-	merge->number = add_column(query, add_row_number(query, NIL), "number");
+	merge->number = steps_add_column(query, add_row_number(query, NIL), "number");
 	query->cteList = merge->query->cteList;
 	query->hasRecursive = merge->query->hasRecursive;
 	query->hasModifyingCTE = merge->query->hasModifyingCTE;

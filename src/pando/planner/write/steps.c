@@ -21,6 +21,7 @@
  */
 #include "pando/compat/compat.h"
 
+#include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/prep.h"
 #include "parser/parsetree.h"
@@ -119,6 +120,16 @@ step_rte(Step *step)
 	rte->enrname = step->name;
 	step->reads = lappend(step->reads, rte);
 	return rte;
+}
+
+int
+steps_add_column(Query *query, Node *expr, const char *name)
+{
+	int number = list_length(query->targetList) + 1;
+
+	query->targetList = lappend(
+		query->targetList, makeTargetEntry((Expr *) expr, number, pstrdup(name), false));
+	return number;
 }
 
 /* What was a table or a reference to a WITH query. */

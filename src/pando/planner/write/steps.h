@@ -24,6 +24,9 @@ typedef struct Step
 /* An item of FROM for steps after it, and for the main query: the step's kept rows. */
 extern RangeTblEntry *step_rte(Step *step);
 
+/* Adds a column to a step's query; its number. */
+extern int steps_add_column(Query *query, Node *expr, const char *name);
+
 /* The plan of steps (Step *), in that order, and a main query; `original`: what they are
  * made of. */
 extern PlannedStmt *plan_steps(List *steps, Query *main, Query *original,

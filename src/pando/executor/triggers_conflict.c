@@ -1,0 +1,138 @@
+/*
+ * triggers_conflict.c: the row that is in the way of an INSERT ... ON CONFLICT DO UPDATE
+ * with triggers: it is found and locked by a plan, and updated with the triggers of an
+ * UPDATE.
+ */
+#include "pando/compat/compat.h"
+
+#include "access/htup_details.h"
+#include "common/hashfn.h"
+#include "executor/executor.h"
+#include "executor/nodeModifyTable.h"
+#include "executor/tstoreReceiver.h"
+#include "miscadmin.h"
+#include "utils/datum.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+
+#include "pando/executor/triggers_scan.h"
+
+/* A row is known by the columns that the conflict is about, as text. */
+bool
+triggers_conflict_noted(TriggersScan *scan, TupleTableSlot *row, HASHACTION action)
+{
+	uint64 hash = 0;
+	bool found;
+
+	foreach_int(number, scan->change.conflict_columns)
+	{
+		Form_pg_attribute attr = TupleDescAttr(row->tts_tupleDescriptor, number - 1);
+		bool isnull;
+		Datum value = slot_getattr(row, number, &isnull);
+		Oid output;
+		bool varlena;
+		char *text;
+
+		if (isnull)
+			continue;
+		getTypeOutputInfo(attr->atttypid, &output, &varlena);
+		text = OidOutputFunctionCall(output, value);
+		hash = hash_combine64(hash, DatumGetUInt64(hash_any_extended(
+										(unsigned char *) text, strlen(text), number)));
+		pfree(text);
+	}
+	if (scan->made == NULL)
+	{
+		HASHCTL control = {.keysize = sizeof(uint64),
+						   .entrysize = sizeof(uint64),
+						   .hcxt = scan->css.ss.ps.state->es_query_cxt};
+
+		scan->made = hash_create("rows of ON CONFLICT", 256, &control,
+								 HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+	}
+	(void) hash_search(scan->made, &hash, action, &found);
+	return found;
+}
+
+/* Reads and locks the row that is in the way; false: there is none any more. */
+bool
+triggers_conflict_find(TriggersScan *scan)
+{
+	EState *estate = scan->css.ss.ps.state;
+	MemoryContext old = MemoryContextSwitchTo(GetPerTupleMemoryContext(estate));
+	DestReceiver *dest = CreateDestReceiver(DestTuplestore);
+	Tuplestorestate *rows = tuplestore_begin_heap(false, false, work_mem);
+	int natts = RelationGetDescr(scan->shell)->natts;
+	TupleTableSlot *row;
+	bool found;
+	bool isnull;
+
+	SetTuplestoreDestReceiverParams(dest, rows, CurrentMemoryContext, false, NULL, NULL);
+	(void) triggers_run_plan(scan, scan->change.find, dest);
+	row = MakeSingleTupleTableSlot(
+		ExecCleanTypeFromTL(scan->change.find->planTree->targetlist),
+		&TTSOpsMinimalTuple);
+	found = tuplestore_gettupleslot(rows, true, true, row);
+	if (found)
+	{
+		HeapTuple tuple = &scan->old_tuple;
+
+		tuple->t_data = DatumGetHeapTupleHeaderCopy(slot_getattr(row, 1, &isnull));
+		tuple->t_len = HeapTupleHeaderGetDatumLength(tuple->t_data);
+		ItemPointerSetInvalid(&tuple->t_self);
+		if (scan->change.found_ctid != 0)
+		{
+			Datum ctid = slot_getattr(row, scan->change.found_ctid, &isnull);
+
+			triggers_set_param(scan->params, 2 * natts + 1,
+							   datumCopy(ctid, false, sizeof(ItemPointerData)), isnull);
+		}
+	}
+	ExecDropSingleTupleTableSlot(row);
+	tuplestore_end(rows);
+	MemoryContextSwitchTo(old);
+	return found;
+}
+
+TupleTableSlot *
+triggers_conflict_update(TriggersScan *scan, EState *estate, ResultRelInfo *relinfo,
+						 TupleTableSlot *excluded)
+{
+	OnConflictSetState *conflict = relinfo->ri_onConflict;
+	ExprContext *context = scan->modify->ps.ps_ExprContext;
+	const TriggerDesc *triggers = relinfo->ri_TrigDesc;
+	const TupleConstr *constraints = RelationGetDescr(scan->shell)->constr;
+	TupleTableSlot *row = conflict->oc_ProjSlot;
+
+	ExecForceStoreHeapTuple(&scan->old_tuple, scan->old, false);
+	ExecForceStoreHeapTuple(&scan->old_tuple, conflict->oc_Existing, false);
+	if (triggers_conflict_noted(scan, scan->old, HASH_FIND))
+		ereport(ERROR,
+				(errcode(ERRCODE_CARDINALITY_VIOLATION),
+				 errmsg("%s command cannot affect row a second time",
+						"ON CONFLICT DO UPDATE"),
+				 errhint("Ensure that no rows proposed for insertion within the same "
+						 "command have duplicate constrained values.")));
+	context->ecxt_scantuple = conflict->oc_Existing;
+	context->ecxt_innertuple = excluded;
+	context->ecxt_outertuple = NULL;
+	if (!ExecQual(conflict->oc_WhereClause, context))
+		return NULL;
+	ExecProject(conflict->oc_ProjInfo);
+	if (triggers != NULL && triggers->trig_update_before_row &&
+		!ExecBRUpdateTriggers(estate, &scan->modify->mt_epqstate, relinfo, NULL,
+							  &scan->old_tuple, row, NULL))
+		return NULL;
+	if (constraints != NULL && constraints->has_generated_stored)
+		ExecComputeStoredGenerated(relinfo, estate, row, CMD_UPDATE);
+	triggers_set_columns(scan->params, RelationGetDescr(scan->shell)->natts, scan->old);
+	triggers_set_columns(scan->params, 0, row);
+	triggers_refuse_other_key(scan, row);
+	if (triggers_change_row(scan, relinfo, scan->change.update) == 0)
+		triggers_refuse_changed_row("updated");
+	(void) triggers_conflict_noted(scan, row, HASH_ENTER);
+	triggers_queue_update(relinfo, estate, row, scan->modify->mt_oc_transition_capture);
+	scan->modify->mt_transition_capture = NULL;
+	return row;
+}

@@ -1,0 +1,177 @@
+/*
+ * triggers_row.c: the change of one row whose triggers fire here.
+ *
+ * It is a run of a plan (TriggeredChange), with the row's columns for parameters, as a
+ * statement that a function would run.
+ */
+#include "pando/compat/compat.h"
+
+#include "access/htup_details.h"
+#include "access/xact.h"
+#include "catalog/pg_type.h"
+#include "executor/executor.h"
+#include "utils/datum.h"
+#include "utils/rel.h"
+#include "utils/snapmgr.h"
+
+#include "pando/executor/triggers_scan.h"
+
+void
+triggers_set_param(ParamListInfo params, int number, Datum value, bool isnull)
+{
+	params->params[number - 1].value = value;
+	params->params[number - 1].isnull = isnull;
+}
+
+void
+triggers_set_columns(ParamListInfo params, int before, TupleTableSlot *row)
+{
+	slot_getallattrs(row);
+	for (int i = 0; i < row->tts_tupleDescriptor->natts; i++)
+		triggers_set_param(params, before + i + 1, row->tts_values[i],
+						   row->tts_isnull[i]);
+}
+
+ParamListInfo
+triggers_make_params(TupleDesc desc)
+{
+	int natts = desc->natts;
+	ParamListInfo params = makeParamList(2 * natts + 2);
+
+	for (int i = 0; i < natts; i++)
+		params->params[i].ptype = params->params[natts + i].ptype =
+			TupleDescAttr(desc, i)->atttypid;
+	params->params[2 * natts].ptype = TIDOID;
+	params->params[2 * natts + 1].ptype = TEXTOID;
+	for (int i = 0; i < 2 * natts + 2; i++)
+	{
+		params->params[i].isnull = true;
+		params->params[i].pflags = 0;
+	}
+	return params;
+}
+
+/* Runs one of the plans for a row; returns how many rows it has changed. It sees what all
+ * before it has done. */
+uint64
+triggers_run_plan(const TriggersScan *scan, PlannedStmt *plan, DestReceiver *dest)
+{
+	EState *estate = scan->css.ss.ps.state;
+	QueryDesc *query;
+	uint64 processed;
+
+	CommandCounterIncrement();
+	PushActiveSnapshot(GetTransactionSnapshot());
+	query = CreateQueryDesc(plan, estate->es_sourceText, GetActiveSnapshot(),
+							InvalidSnapshot, dest, scan->params, NULL, 0);
+	ExecutorStart(query, 0);
+	ExecutorRun(query, ForwardScanDirection, 0, true);
+	processed = query->estate->es_processed;
+	ExecutorFinish(query);
+	ExecutorEnd(query);
+	FreeQueryDesc(query);
+	PopActiveSnapshot();
+	CommandCounterIncrement();
+	return processed;
+}
+
+/* The transition tables come next. */
+uint64
+triggers_change_row(TriggersScan *scan, ResultRelInfo *relinfo, PlannedStmt *plan)
+{
+	uint64 processed = triggers_run_plan(scan, plan, None_Receiver);
+
+	if (scan->capture != NULL)
+	{
+		relinfo->ri_FdwRoutine = NULL;
+		scan->changed = relinfo;
+	}
+	return processed;
+}
+
+void
+triggers_read_old_row(TriggersScan *scan, const TupleConversionMap *map,
+					  TupleTableSlot *input)
+{
+	AttrNumber column = scan->modify->resultRelInfo->ri_RowIdAttNo;
+	bool isnull;
+	Datum row = ExecGetJunkAttribute(input, column, &isnull);
+	HeapTuple tuple = &scan->old_tuple;
+
+	tuple->t_data = DatumGetHeapTupleHeader(row);
+	tuple->t_len = HeapTupleHeaderGetDatumLength(tuple->t_data);
+	ItemPointerSetInvalid(&tuple->t_self);
+	if (map == NULL)
+		ExecForceStoreHeapTuple(tuple, scan->old, false);
+	else
+		ExecForceStoreHeapTuple(execute_attr_map_tuple(tuple, (TupleConversionMap *) map),
+								scan->old, true);
+}
+
+/* A target's row as one of the table. */
+TupleTableSlot *
+triggers_as_of_table(const Target *target, TupleTableSlot *row)
+{
+	if (target->to_table == NULL)
+		return row;
+	return execute_attr_map_slot(target->to_table->attrMap, row, target->scan->new);
+}
+
+/* The old row, and which it is, from what ModifyTable reads. */
+void
+triggers_take_old_row(const Target *target, TupleTableSlot *input)
+{
+	TriggersScan *scan = target->scan;
+	int natts = RelationGetDescr(scan->shell)->natts;
+	bool isnull;
+
+	triggers_read_old_row(scan, target->to_table, input);
+	triggers_set_columns(scan->params, natts, scan->old);
+	if (scan->change.ctid != 0)
+	{
+		Datum ctid = ExecGetJunkAttribute(input, scan->change.ctid, &isnull);
+
+		triggers_set_param(scan->params, 2 * natts + 1, ctid, isnull);
+	}
+	if (scan->change.place != 0)
+	{
+		Datum place = ExecGetJunkAttribute(input, scan->change.place, &isnull);
+
+		triggers_set_param(scan->params, 2 * natts + 2, place, isnull);
+	}
+}
+
+/* The row was locked: only this transaction can have changed it since. */
+void
+triggers_refuse_changed_row(const char *done)
+{
+	ereport(ERROR, (errcode(ERRCODE_TRIGGERED_DATA_CHANGE_VIOLATION),
+					errmsg("tuple to be %s was already modified by an operation "
+						   "triggered by the current command",
+						   done),
+					errhint("Consider using an AFTER trigger instead of a BEFORE trigger "
+							"to propagate changes to other rows.")));
+}
+
+void
+triggers_refuse_other_key(const TriggersScan *scan, TupleTableSlot *row)
+{
+	Form_pg_attribute attr;
+	AttrNumber key = scan->key;
+
+	if (key == InvalidAttrNumber)
+		return;
+	attr = TupleDescAttr(row->tts_tupleDescriptor, key - 1);
+	if (row->tts_isnull[key - 1] == scan->old->tts_isnull[key - 1] &&
+		(row->tts_isnull[key - 1] ||
+		 datum_image_eq(row->tts_values[key - 1], scan->old->tts_values[key - 1],
+						attr->attbyval, attr->attlen)))
+		return;
+	ereport(
+		ERROR,
+		(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+		 errmsg("modifying the distribution column \"%s\" of table \"%s\" in a trigger "
+				"is not supported yet",
+				NameStr(attr->attname), RelationGetRelationName(scan->shell)),
+		 errdetail("The row would move to another shard.")));
+}
