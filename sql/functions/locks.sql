@@ -101,15 +101,14 @@ REVOKE ALL ON FUNCTION citus_internal.replace_isolation_tester_func(),
 CREATE OR REPLACE FUNCTION pando.signal_backend(global_pid bigint, call text) RETURNS boolean
 	LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
+	node int4 := pg_catalog.citus_nodeid_for_gpid(global_pid);
 	answer record;
 BEGIN
-	IF pg_catalog.citus_nodeid_for_gpid(global_pid) NOT IN (SELECT nodeid FROM pando.active_nodes()) THEN
-		RAISE EXCEPTION 'no node has the id % of global pid %',
-			pg_catalog.citus_nodeid_for_gpid(global_pid), global_pid
+	IF node NOT IN (SELECT nodeid FROM pando.active_nodes()) THEN
+		RAISE EXCEPTION 'no node has the id % of global pid %', node, global_pid
 			USING ERRCODE = 'undefined_object';
 	END IF;
-	SELECT * INTO answer FROM pando.run_commands(
-		ARRAY[pg_catalog.citus_nodeid_for_gpid(global_pid)], ARRAY['SELECT ' || call], false, false);
+	SELECT * INTO answer FROM pando.run_commands(ARRAY[node], ARRAY['SELECT ' || call], false, false);
 	IF NOT answer.success THEN
 		RAISE EXCEPTION '%', regexp_replace(answer.result, '^ERROR: ', '')
 			USING ERRCODE = coalesce(answer.sqlstate, 'connection_failure');
@@ -118,12 +117,36 @@ BEGIN
 END $$;
 CREATE OR REPLACE FUNCTION pg_catalog.pg_cancel_backend(global_pid bigint) RETURNS boolean
 	LANGUAGE sql VOLATILE STRICT BEGIN ATOMIC
-	SELECT pando.signal_backend(global_pid, format('pg_catalog.pg_cancel_backend(%s)',
-		pg_catalog.citus_pid_for_gpid(global_pid)));
+	SELECT CASE WHEN global_pid BETWEEN -2147483648 AND 2147483647
+		THEN pg_catalog.pg_cancel_backend(global_pid::int4)
+		ELSE pando.signal_backend(global_pid, format('pg_catalog.pg_cancel_backend(%s)',
+			pg_catalog.citus_pid_for_gpid(global_pid))) END;
 END;
 CREATE OR REPLACE FUNCTION pg_catalog.pg_terminate_backend(global_pid bigint,
 		timeout bigint DEFAULT 0) RETURNS boolean
 	LANGUAGE sql VOLATILE STRICT BEGIN ATOMIC
-	SELECT pando.signal_backend(global_pid, format('pg_catalog.pg_terminate_backend(%s, %s)',
-		pg_catalog.citus_pid_for_gpid(global_pid), timeout));
+	SELECT CASE WHEN global_pid BETWEEN -2147483648 AND 2147483647
+		THEN pg_catalog.pg_terminate_backend(global_pid::int4, timeout)
+		ELSE pando.signal_backend(global_pid, format('pg_catalog.pg_terminate_backend(%s, %s)',
+			pg_catalog.citus_pid_for_gpid(global_pid), timeout)) END;
+END;
+
+-- Between integer and bigint PostgreSQL can't choose where the type is not known (a parameter, a string), nor for a smallint.
+-- double precision is the preferred type among numbers, so these are what is called then; global pids are exact in it.
+CREATE OR REPLACE FUNCTION pando.whole_pid(pid double precision) RETURNS bigint
+	LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+	IF pid <> trunc(pid) OR abs(pid) > 9007199254740992 THEN
+		RAISE EXCEPTION 'invalid process id: %', pid USING ERRCODE = 'invalid_parameter_value';
+	END IF;
+	RETURN pid::bigint;
+END $$;
+CREATE OR REPLACE FUNCTION pg_catalog.pg_cancel_backend(pid double precision) RETURNS boolean
+	LANGUAGE sql VOLATILE STRICT BEGIN ATOMIC
+	SELECT pg_catalog.pg_cancel_backend(pando.whole_pid(pid));
+END;
+CREATE OR REPLACE FUNCTION pg_catalog.pg_terminate_backend(pid double precision,
+		timeout bigint DEFAULT 0) RETURNS boolean
+	LANGUAGE sql VOLATILE STRICT BEGIN ATOMIC
+	SELECT pg_catalog.pg_terminate_backend(pando.whole_pid(pid), timeout);
 END;
