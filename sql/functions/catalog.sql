@@ -34,6 +34,9 @@ CREATE OR REPLACE FUNCTION pando.colocation_unregister(id int4) RETURNS void
 CREATE OR REPLACE FUNCTION pando.object_register(type text, object_names text[],
 		object_args text[]) RETURNS void
 	LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'object_register';
+CREATE OR REPLACE FUNCTION pando.object_distribute(type text, object_names text[],
+		object_args text[], argument integer, colocationid integer, forced integer) RETURNS void
+	LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'object_distribute';
 
 -- Changes to the catalogs by plain SQL are seen by all backends, too.
 

@@ -40,6 +40,13 @@ CREATE OR REPLACE FUNCTION pg_catalog.citus_add_local_table_to_metadata(table_na
 CREATE OR REPLACE FUNCTION pg_catalog.remove_local_tables_from_metadata() RETURNS void
 	LANGUAGE c AS 'MODULE_PATHNAME', 'remove_local_tables_from_metadata';
 
+CREATE OR REPLACE FUNCTION pg_catalog.create_distributed_function(function_name regprocedure,
+		distribution_arg_name text DEFAULT NULL, colocate_with text DEFAULT 'default',
+		force_delegation boolean DEFAULT NULL) RETURNS void
+	LANGUAGE c AS 'MODULE_PATHNAME', 'create_distributed_function';
+COMMENT ON FUNCTION pg_catalog.create_distributed_function(regprocedure, text, text, boolean) IS
+	'calls of the function run on the node that has the rows of an argument';
+
 -- Between nodes.
 
 CREATE OR REPLACE FUNCTION pando.shells_drop(names text[]) RETURNS void

@@ -54,6 +54,7 @@ typedef enum UtilityPlace
 	UTILITY_DDL,		/* schema changes */
 	UTILITY_COPY,		/* COPY of tables with shards */
 	UTILITY_EXPLAIN,	/* notes EXPLAIN's options */
+	UTILITY_CALL,		/* procedures that run where their rows are */
 	UTILITY_NESTING,	/* depth of statements */
 	UTILITY_PLACES
 } UtilityPlace;

@@ -65,6 +65,15 @@ catalog_object_insert(const ObjectRow *row)
 }
 
 bool
+catalog_object_update(const ObjectRow *row)
+{
+	const ObjectAddress address = {row->classid, row->objid, row->objsubid};
+	CatalogKey keys[] = OBJECT_KEYS(&address);
+
+	return catalog_update(&object_catalog, object_key_index, lengthof(keys), keys, row);
+}
+
+bool
 catalog_object_delete(const ObjectAddress *address)
 {
 	CatalogKey keys[] = OBJECT_KEYS(address);

@@ -33,6 +33,7 @@ extern ObjectRow *catalog_object_new(const ObjectAddress *address);
 extern ObjectRow *catalog_object_find(const ObjectAddress *address);
 extern List *catalog_object_all(void);
 extern void catalog_object_insert(const ObjectRow *row);
+extern bool catalog_object_update(const ObjectRow *row);
 extern bool catalog_object_delete(const ObjectAddress *address);
 
 #endif

@@ -39,10 +39,12 @@
 #include "utils/builtins.h"
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
+#include "utils/syscache.h"
 
 #include "pando/base/sql.h"
 #include "pando/catalog/object.h"
 #include "pando/ddl/dependency.h"
+#include "pando/ddl/object.h"
 #include "pando/ddl/role.h"
 #include "pando/ddl/settings.h"
 #include "pando/metadata/node.h"
@@ -479,6 +481,12 @@ dependency_all_commands(void)
 		commands = lappend(commands, command);
 		if (catalog_object_find(object) == NULL)
 			catalog_object_insert(catalog_object_new(object));
+	}
+	foreach_ptr (ObjectRow, row, catalog_object_all())
+	{
+		if (row->colocationid >= 0 &&
+			SearchSysCacheExists1(PROCOID, ObjectIdGetDatum(row->objid)))
+			commands = lappend(commands, object_distribute_command(row));
 	}
 	return commands;
 }

@@ -7,6 +7,8 @@
 #include "pando/compat/compat.h"
 #include "nodes/pg_list.h"
 
+#include "pando/catalog/object.h"
+
 /* Built-in objects are everywhere, too. */
 extern bool object_schema_is_everywhere(const char *name);
 extern bool object_role_is_everywhere(Oid roleid);
@@ -16,5 +18,8 @@ extern bool object_roles_are_everywhere(List *roles);
 
 /* Creates those roles of a list of RoleSpec on the other nodes that are not there. */
 extern void object_ensure_roles(List *roles);
+
+/* SQL that makes a function distributed on a node as the row says, or local. */
+extern char *object_distribute_command(const ObjectRow *row);
 
 #endif

@@ -8,15 +8,20 @@
 
 #include "access/xact.h"
 #include "catalog/objectaddress.h"
+#include "catalog/pg_proc.h"
 #include "executor/executor.h"
 #include "fmgr.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
 
+#include "pando/base/sql.h"
 #include "pando/catalog/object.h"
+#include "pando/ddl/object.h"
+#include "pando/metadata/function.h"
 #include "pando/transaction/xact.h"
 
 PG_FUNCTION_INFO_V1(object_register);
+PG_FUNCTION_INFO_V1(object_distribute);
 
 /* The address that the names stand for on this server; raises if there is none. */
 static ObjectAddress
@@ -43,6 +48,52 @@ object_register(PG_FUNCTION_ARGS)
 	address = object_resolve(PG_GETARG_DATUM(0), PG_GETARG_DATUM(1), PG_GETARG_DATUM(2));
 	if (catalog_object_find(&address) == NULL)
 		catalog_object_insert(catalog_object_new(&address));
+	CommandCounterIncrement();
+	PG_RETURN_VOID();
+}
+
+char *
+object_distribute_command(const ObjectRow *row)
+{
+	StringInfoData sql;
+
+	initStringInfo(&sql);
+	appendStringInfo(&sql, "SELECT pando.object_distribute(%s, ",
+					 quote_literal_cstr(row->type));
+	sql_append_text_array(&sql, row->object_names);
+	appendStringInfoString(&sql, ", ");
+	sql_append_text_array(&sql, row->object_args);
+	appendStringInfo(&sql, ", %d, %d, %d)", row->distribution_argument_index,
+					 row->colocationid, row->force_delegation);
+	return sql.data;
+}
+
+/*
+ * object_distribute(type, names, args, argument, colocation group, forced): a function's
+ * calls go where the rows of that argument are; -1 stands for NULL.
+ */
+Datum
+object_distribute(PG_FUNCTION_ARGS)
+{
+	ObjectAddress address;
+	ObjectRow *row;
+	bool recorded;
+
+	xact_require_node("pando.object_distribute()");
+	address = object_resolve(PG_GETARG_DATUM(0), PG_GETARG_DATUM(1), PG_GETARG_DATUM(2));
+	row = catalog_object_find(&address);
+	recorded = row != NULL;
+	if (!recorded)
+		row = catalog_object_new(&address);
+	row->distribution_argument_index = PG_GETARG_INT32(3);
+	row->colocationid = PG_GETARG_INT32(4);
+	row->force_delegation = PG_GETARG_INT32(5);
+	if (recorded)
+		(void) catalog_object_update(row);
+	else
+		catalog_object_insert(row);
+	if (address.classId == ProcedureRelationId)
+		dist_function_invalidate(address.objectId);
 	CommandCounterIncrement();
 	PG_RETURN_VOID();
 }

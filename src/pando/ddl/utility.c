@@ -103,7 +103,8 @@ utility_is_internal(void)
 	static const char prefix[] = "citus_internal gpid=";
 
 	return application_name != NULL &&
-		   strncmp(application_name, prefix, sizeof(prefix) - 1) == 0;
+		   strncmp(application_name, prefix, sizeof(prefix) - 1) == 0 &&
+		   !xact_serves_call();
 }
 
 /* ------------------------------------------------------------------------------------

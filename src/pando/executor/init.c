@@ -6,6 +6,7 @@
 
 #include "utils/guc.h"
 
+#include "pando/executor/call.h"
 #include "pando/executor/explain.h"
 #include "pando/executor/explain_worker.h"
 #include "pando/executor/init.h"
@@ -135,6 +136,7 @@ executor_init(void)
 	subplan_init();
 	shard_choice_register();
 	row_lookup_register();
+	call_init();
 	result_init();
 	explain_init();
 	explain_worker_init();

@@ -34,6 +34,7 @@
 #include "pando/planner/init.h"
 #include "pando/planner/local/kept_execution.h"
 #include "pando/planner/where/copies_here.h"
+#include "pando/planner/local/call_plan.h"
 #include "pando/planner/local/local_plan.h"
 #include "pando/planner/where/lock_query.h"
 #include "pando/planner/write/may_run_here.h"
@@ -271,6 +272,11 @@ static PlannedStmt *
 plan_statement(Query *query, const char *source, int cursor_options, ParamListInfo params,
 			   DistRelations found)
 {
+	PlannedStmt *call =
+		found.any ? NULL : plan_call(query, source, cursor_options, params);
+
+	if (call != NULL)
+		return call;
 	if (found.samples)
 		query = query_without_samples_of_rows(query);
 	if (found.places)

@@ -120,6 +120,15 @@ member_add(const DistNode *node, bool owner)
 	return add_member(node, owner, false);
 }
 
+/* The node's owner, which may be new. */
+Member *
+member_owner(const DistNode *node)
+{
+	Member *member = member_by_group(node->group);
+
+	return member != NULL ? member : member_add(node, true);
+}
+
 /* Forgets it and closes its session: the node did nothing that should stay. */
 void
 member_forget(Member *member)
@@ -331,10 +340,8 @@ member_tell_statement(Member *member, int number)
 Session *
 member_plain(const DistNode *node)
 {
-	Member *member = member_by_group(node->group);
+	Member *member = member_owner(node);
 
-	if (member == NULL)
-		member = member_add(node, true);
 	if (member->session->state == SESSION_DEAD)
 		session_raise_lost(member->session, ERROR);
 	return member->session;
@@ -390,10 +397,8 @@ members_begin_anew(void)
 static Session *
 acquire(const DistNode *node, bool write, bool single_snapshot, bool only_read)
 {
-	Member *member = member_by_group(node->group);
+	Member *member = member_owner(node);
 
-	if (member == NULL)
-		member = member_add(node, true);
 	if (member->session->state == SESSION_DEAD)
 		session_raise_lost(member->session, ERROR);
 	member_join(member, single_snapshot);
@@ -450,9 +455,7 @@ xact_session_of(const DistNode *node, XactAccess access, EState *several)
 	if (!alone || xact_must_join() || access_role_is_out_of_reach())
 		return join_with(node, access, several);
 
-	member = member_by_group(node->group);
-	if (member == NULL)
-		member = member_add(node, true);
+	member = member_owner(node);
 	if (!begins_plainly(member->session))
 		return member_acquire(node, access == XACT_WRITE_ALONE, false);
 	if (member->session->state == SESSION_DEAD)

@@ -46,6 +46,7 @@ extern void members_reset(void);
 extern void members_close_strangers(void);
 extern bool members_wrote_locally(void);
 extern Member *member_add(const DistNode *node, bool owner);
+extern Member *member_owner(const DistNode *node);
 extern void member_forget(Member *member);
 extern bool member_has_begun(int32 group);
 extern void member_settings(Member *member);

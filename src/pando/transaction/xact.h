@@ -88,6 +88,28 @@ extern bool xact_must_join(void);
 extern uint64 xact_copy_from(const CopyStmt *stmt, const char *text,
 							 uint64 (*run)(const CopyStmt *stmt, const char *text));
 
+/* ------------------------------------------------------------------------------------
+ * Calls that another node runs as if they were its own client's; see call.c.
+ */
+
+/* Is the running statement, a SELECT or a CALL, all of its transaction, so that another
+ * node may do it instead? */
+extern bool xact_may_hand_over(void);
+
+/*
+ * The session over which the node gets such a statement, with nothing in its preamble and
+ * no transaction; NULL: there is none that can do it. The node has then committed when
+ * the statement is over.
+ */
+extern Session *xact_session_to_serve(const DistNode *node);
+
+/* Is this backend another node's session? Anybody may make it look like one. */
+extern bool xact_is_for_node(void);
+
+/* Around a call that this backend runs for another node. */
+extern void xact_serve(bool begin);
+extern bool xact_serves_call(void);
+
 /* Has the current transaction written to that node (group)? */
 extern bool xact_wrote_on(int32 group);
 

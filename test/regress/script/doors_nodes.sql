@@ -103,6 +103,8 @@ SELECT tried, doors.attempt(tried) AS here FROM (VALUES
 	($$SELECT pando.ddl_apply('DROP TYPE int4', '{}', 'doors')$$),
 	($$SELECT pando.ddl_apply('DROP CAST (int4 AS int8)', '{}', 'doors')$$),
 	($$SELECT pando.ddl_apply('CREATE STATISTICS doors.s ON k FROM (SELECT 1) a', '{}', 'doors')$$),
+	($$SELECT pando.object_distribute('function', '{doors,other_pid}', '{}', 0, 1, 1)$$),
+	($$SELECT create_distributed_function('doors.other_pid()')$$),
 	-- backends
 	($$SELECT pg_cancel_backend(pando.global_pid(citus_nodeid_for_gpid(citus_backend_gpid()), doors.other_pid(), ''))$$),
 	($$SELECT pg_terminate_backend(pando.global_pid(citus_nodeid_for_gpid(citus_backend_gpid()), doors.other_pid(), ''))$$),

@@ -20,6 +20,7 @@
 #include "catalog/pg_type.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
+#include "optimizer/optimizer.h"
 #include "utils/builtins.h"
 #include "utils/datum.h"
 #include "utils/lsyscache.h"
@@ -147,9 +148,8 @@ open_walker(Node *node, Closure *closure)
 	return expression_tree_walker(node, open_walker, closure);
 }
 
-/* `($n)::type`, with the collation that the expression had. */
-static Node *
-param_for(Node *expr, List **params)
+Node *
+fragment_param(Node *expr, List **params)
 {
 	Param *param = makeNode(Param);
 	Oid type = exprType(expr);
@@ -157,9 +157,11 @@ param_for(Node *expr, List **params)
 	RelabelType *cast;
 	int number = 1;
 
+	bool varies = contain_volatile_functions(expr);
+
 	foreach_ptr (Node, seen, *params)
 	{
-		if (equal(seen, expr))
+		if (!varies && equal(seen, expr))
 			break;
 		number++;
 	}
@@ -217,7 +219,8 @@ extract_mutator(Node *node, List **params)
 			return (Node *) query_tree_mutator((Query *) node, extract_mutator, params,
 											   0);
 		case T_Const:
-			return is_long((Const *) node) ? param_for(node, params) : copyObject(node);
+			return is_long((Const *) node) ? fragment_param(node, params)
+										   : copyObject(node);
 		case T_Var:
 		case T_RangeTblRef:
 		case T_InferenceElem:
@@ -244,10 +247,11 @@ extract_mutator(Node *node, List **params)
 							 errmsg("a parameter of type %s cannot be used in a query on "
 									"distributed tables",
 									format_type_be(((Param *) node)->paramtype))));
-				return param_for(node, params);
+				return fragment_param(node, params);
 			}
-			return ((Param *) node)->paramkind == PARAM_EXEC ? param_for(node, params)
-															 : copyObject(node);
+			return ((Param *) node)->paramkind == PARAM_EXEC
+					   ? fragment_param(node, params)
+					   : copyObject(node);
 		case T_TargetEntry:
 		case T_FromExpr:
 		case T_JoinExpr:
@@ -270,7 +274,7 @@ extract_mutator(Node *node, List **params)
 			if (!open_walker(node, &closure))
 			{
 				if (closure.has_stable && value_can_be_sent(exprType(node)))
-					return param_for(node, params);
+					return fragment_param(node, params);
 				if (!closure.has_stable && !closure.has_param)
 					return copyObject(node);
 			}

@@ -16,6 +16,10 @@
  */
 extern Query *fragment_params_extract(const Query *query, List **params);
 
+/* `($n)::type` for the value of an expression, with its collation; the same n for equal
+ * ones unless they vary. */
+extern Node *fragment_param(Node *expr, List **params);
+
 /* Can a value of the type be sent as text and be read by name? */
 extern bool value_can_be_sent(Oid type);
 

@@ -1,0 +1,31 @@
+/*
+ * function.h: functions and procedures that run where the rows of an argument are.
+ */
+#ifndef PANDO_METADATA_FUNCTION_H
+#define PANDO_METADATA_FUNCTION_H
+
+#include "pando/compat/compat.h"
+
+#include "pando/metadata/table.h"
+
+typedef struct DistFunction
+{
+	Oid funcid;
+	bool distributed; /* false: known to be none */
+	int argument;	  /* among its input arguments, from 0; -1: none */
+	int32 colocation; /* colocation group */
+	bool forced;	  /* force_delegation */
+	Oid anchor;		  /* a table of the group, as far as known */
+} DistFunction;
+
+/* What pg_dist_object says of it, NULL if it isn't distributed. Valid until the next
+ * invalidation may come. */
+extern const DistFunction *dist_function(Oid funcid);
+
+/* A table of its colocation group that has shards; NULL: there is none. */
+extern const DistTable *dist_function_anchor(const DistFunction *function);
+
+/* Tells all backends of this node that the function became distributed, or otherwise. */
+extern void dist_function_invalidate(Oid funcid);
+
+#endif
