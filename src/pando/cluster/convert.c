@@ -30,7 +30,6 @@
 #include "lib/stringinfo.h"
 #include "fmgr.h"
 #include "miscadmin.h"
-#include "pgstat.h"
 #include "storage/lmgr.h"
 #include "tcop/tcopprot.h"
 #include "utils/array.h"
@@ -55,6 +54,7 @@
 #include "pando/ddl/shard_ddl.h"
 #include "pando/ddl/statements.h"
 #include "pando/ddl/table_def.h"
+#include "pando/ddl/truncate_triggers.h"
 #include "pando/metadata/node.h"
 #include "pando/transaction/xact.h"
 
@@ -159,29 +159,6 @@ copy_rows_to_shards(Relation rel)
 	ExecDropSingleTupleTableSlot(row);
 }
 
-/*
- * Gives the shell new, empty storage, as TRUNCATE does but whatever references it: the
- * rows are not gone, they are elsewhere.
- */
-static void
-empty_shell(Relation rel)
-{
-	ReindexParams params = {0};
-	Oid toast = rel->rd_rel->reltoastrelid;
-
-	RelationSetNewRelfilenode(rel, rel->rd_rel->relpersistence);
-	if (OidIsValid(toast))
-	{
-		Relation toast_rel = table_open(toast, AccessExclusiveLock);
-
-		RelationSetNewRelfilenode(toast_rel, toast_rel->rd_rel->relpersistence);
-		table_close(toast_rel, NoLock);
-	}
-	reindex_relation(RelationGetRelid(rel), REINDEX_REL_PROCESS_TOAST, &params);
-	pgstat_count_truncate(rel);
-	CommandCounterIncrement();
-}
-
 static void
 move_rows_to_shards(const TableSpec *spec, bool notice)
 {
@@ -193,7 +170,7 @@ move_rows_to_shards(const TableSpec *spec, bool notice)
 								name_qualified(spec->relid))));
 	copy_rows_to_shards(rel);
 	CommandCounterIncrement();
-	empty_shell(rel);
+	relation_empty(rel); /* the rows are not gone, they are elsewhere */
 	table_close(rel, NoLock);
 }
 

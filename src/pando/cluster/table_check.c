@@ -114,19 +114,8 @@ check_no_partition(Relation rel)
 }
 
 static void
-check_triggers_and_rules(Relation rel)
+check_rules(Relation rel)
 {
-	for (int i = 0; rel->trigdesc != NULL && i < rel->trigdesc->numtriggers; i++)
-	{
-		Trigger *trigger = &rel->trigdesc->triggers[i];
-
-		if (trigger->tgisinternal)
-			continue;
-		if (TRIGGER_FOR_TRUNCATE(trigger->tgtype))
-			refuse(rel, ERRCODE_FEATURE_NOT_SUPPORTED,
-				   psprintf("Its trigger \"%s\" is one of TRUNCATE.", trigger->tgname),
-				   "Drop the trigger first.");
-	}
 	if (rel->rd_rules != NULL && rel->rd_rules->numLocks > 0)
 		refuse(rel, ERRCODE_FEATURE_NOT_SUPPORTED,
 			   "It has rules; rules on distributed tables are not supported.",
@@ -176,7 +165,7 @@ void
 table_check_partition(Relation rel)
 {
 	check_not_in_metadata(rel);
-	check_triggers_and_rules(rel);
+	check_rules(rel);
 }
 
 /* ------------------------------------------------------------------------------------

@@ -63,18 +63,6 @@ trigger_is_on_shards(Oid relid, const char *name)
 	return OidIsValid(trigger) && trigger_is_of_shards(trigger);
 }
 
-/* What can't be fired where the client is. */
-static void
-refuse_here(DdlJob *job, const CreateTrigStmt *stmt)
-{
-	const char *hint =
-		"Set citus.enable_unsafe_triggers to on if the trigger function uses nothing "
-		"but the row and what is on the same node.";
-
-	if (TRIGGER_FOR_TRUNCATE(stmt->events))
-		job_refuse(job, "CREATE TRIGGER ... TRUNCATE", hint);
-}
-
 void
 trigger_create_prepare(DdlJob *job)
 {
@@ -91,10 +79,7 @@ trigger_create_prepare(DdlJob *job)
 	if (on_shards)
 		job_one_table(job, stmt->relation);
 	else
-	{
-		refuse_here(job, stmt);
 		job_add_table(job, relid);
-	}
 }
 
 /* What the action of a foreign key does to the row that refers. */

@@ -43,6 +43,7 @@ typedef struct DdlJob
 	List *names_given;		/* when applying: the sender's, in the same order */
 	List *filled;			/* new columns (char *) whose rows columns_fill() numbers */
 	List *indexes_before;	/* partition_indexes_note() */
+	List *truncated;		/* open relations (Relation) whose triggers TRUNCATE fires */
 	const struct DdlHandler *handler;
 	DdlCall *call; /* NULL when applying */
 } DdlJob;
@@ -57,6 +58,7 @@ typedef struct DdlHandler
 	bool (*run)(DdlJob *job);	  /* instead of the usual way; false: go the usual way */
 	Oid capture_class;			  /* catalog whose new rows are the objects made */
 	bool managed_local; /* other nodes' shells of managed local tables follow it, too */
+	void (*shell)(DdlJob *job); /* changes the shell, in job_run_shell()'s place */
 } DdlHandler;
 
 #define ANY_OBJECT (-1)

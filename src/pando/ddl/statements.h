@@ -65,6 +65,7 @@ extern void security_label_prepare(DdlJob *job);
 
 /* truncate.c */
 extern void truncate_prepare(DdlJob *job);
+extern void truncate_shell(DdlJob *job);
 extern void truncate_finish(DdlJob *job);
 extern void lock_prepare(DdlJob *job);
 

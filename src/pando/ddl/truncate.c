@@ -2,19 +2,23 @@
  * truncate.c: TRUNCATE and LOCK of several tables at once.
  *
  * TRUNCATE: a node empties all its shards of all tables in one statement, since foreign
- * keys between them forbid anything less. Identities are the shells'. LOCK: statements on
+ * keys between them forbid anything less. Identities are the shells'; so are triggers
+ * (truncate_triggers.c). LOCK: statements on
  * distributed tables lock the shell where they are planned, so the shells of all nodes
  * are what there is to lock.
  */
 #include "pando/compat/compat.h"
 
+#include "access/xact.h"
 #include "catalog/heap.h"
 #include "catalog/namespace.h"
 #include "nodes/makefuncs.h"
 #include "utils/lsyscache.h"
+#include "utils/rel.h"
 
 #include "pando/ddl/sequence.h"
 #include "pando/ddl/statements.h"
+#include "pando/ddl/truncate_triggers.h"
 #include "pando/metadata/node.h"
 #include "pando/metadata/table.h"
 
@@ -97,16 +101,56 @@ truncate_prepare(DdlJob *job)
 		job->shard_statements = list_make1(shards);
 }
 
+/* What PostgreSQL says of those that CASCADE has added. */
+static void
+say_what_follows(List *relations, int named)
+{
+	for (int i = named; i < list_length(relations); i++)
+		ereport(NOTICE,
+				(errmsg("truncate cascades to table \"%s\"",
+						RelationGetRelationName((Relation) list_nth(relations, i)))));
+}
+
+/* Triggers, as they are where the client is, fire around the change of all nodes. */
+void
+truncate_shell(DdlJob *job)
+{
+	TruncateStmt *stmt = (TruncateStmt *) job->stmt;
+	int named;
+	List *relations = truncate_open(stmt, &named);
+
+	if (!truncate_has_triggers(relations))
+	{
+		truncate_close(relations);
+		job_run_shell(job);
+		return;
+	}
+	say_what_follows(relations, named);
+	if (!job->applying)
+		truncate_fire(relations, true);
+	truncate_without_triggers(stmt, relations);
+	job->truncated = relations;
+}
+
 /* RESTART IDENTITY must not let a worker's sequence give the coordinator's values. */
+static void
+fit_sequences(const DdlJob *job)
+{
+	if (!((TruncateStmt *) job->stmt)->restart_seqs || node_is_coordinator())
+		return;
+	foreach_oid(relid, job->tables) sequence_fit_table(relid);
+}
+
 void
 truncate_finish(DdlJob *job)
 {
-	ListCell *cell;
-
-	if (!((TruncateStmt *) job->stmt)->restart_seqs || node_is_coordinator())
-		return;
-	foreach (cell, job->tables)
-		sequence_fit_table(lfirst_oid(cell));
+	fit_sequences(job);
+	if (!job->applying && job->truncated != NIL)
+	{
+		CommandCounterIncrement();
+		truncate_fire(job->truncated, false);
+	}
+	truncate_close(job->truncated);
 }
 
 void

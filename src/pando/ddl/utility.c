@@ -394,7 +394,10 @@ job_run(DdlJob *job)
 
 	if (!job->applying)
 		lock_local_shells(job);
-	job_run_shell(job);
+	if (job->handler->shell != NULL)
+		job->handler->shell(job);
+	else
+		job_run_shell(job);
 	CommandCounterIncrement();
 	if (job->handler->changed != NULL)
 		job->handler->changed(job);

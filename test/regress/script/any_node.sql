@@ -97,6 +97,32 @@ SELECT count(*) FROM parts_1;
 SELECT undistribute_table('parts_1');
 SELECT count(*) FROM parts_1;
 DROP TABLE parts_1;
+-- Triggers of TRUNCATE fire here, whichever node it is.
+CREATE TABLE emptied (k int PRIMARY KEY, v int);
+CREATE TABLE emptied_ref (id int PRIMARY KEY);
+CREATE TABLE refers (k int PRIMARY KEY REFERENCES emptied_ref);
+CREATE TABLE noted (k int, line text);
+SELECT create_distributed_table('emptied', 'k');
+SELECT create_reference_table('emptied_ref');
+SELECT create_distributed_table('refers', 'k', colocate_with => 'emptied');
+SELECT create_distributed_table('noted', 'k');
+CREATE FUNCTION note_truncate() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+	INSERT INTO any_node.noted VALUES ((SELECT count(*) FROM any_node.emptied), format('%s %s %s', TG_WHEN, TG_RELID::regclass, (SELECT count(*) FROM any_node.refers)));
+	RETURN NULL;
+END $$;
+CREATE TRIGGER before_all BEFORE TRUNCATE ON emptied EXECUTE FUNCTION note_truncate();
+CREATE TRIGGER after_all AFTER TRUNCATE ON emptied EXECUTE FUNCTION note_truncate();
+CREATE TRIGGER before_all BEFORE TRUNCATE ON refers EXECUTE FUNCTION note_truncate();
+CREATE TRIGGER after_all AFTER TRUNCATE ON refers EXECUTE FUNCTION note_truncate();
+INSERT INTO emptied SELECT g, g FROM generate_series(1, 30) g;
+INSERT INTO emptied_ref SELECT g FROM generate_series(1, 5) g;
+INSERT INTO refers SELECT id FROM emptied_ref;
+TRUNCATE emptied, emptied_ref CASCADE;
+SELECT * FROM noted ORDER BY k, line;
+SELECT count(*) FROM emptied_ref;
+DROP TABLE emptied, refers, emptied_ref, noted;
+DROP FUNCTION note_truncate;
 -- The nodes agree. (Names of the groups' numbers and shards' ids are left out; positions of sequences are each node's own.)
 SELECT count(DISTINCT result) AS versions, count(*) AS nodes, bool_and(success) AS success FROM run_command_on_all_nodes($q$
 	SELECT string_agg(t.logicalrelid || ': ' || s.command, E'\n' ORDER BY t.logicalrelid::text, s.stage, s.step, s.command)

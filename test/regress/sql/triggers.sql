@@ -6,6 +6,7 @@
 \! sh "$PG_ABS_SRCDIR/twice.sh" triggers_partitions
 \! sh "$PG_ABS_SRCDIR/twice.sh" triggers_steps
 \! sh "$PG_ABS_SRCDIR/twice.sh" triggers_conflict
+\! sh "$PG_ABS_SRCDIR/twice.sh" triggers_truncate
 SET client_min_messages = warning;
 DROP SCHEMA twice CASCADE;
 CREATE SCHEMA triggers;
@@ -78,13 +79,24 @@ UPDATE owned SET v = 'x' RETURNING v;
 DELETE FROM owned;
 RESET ROLE;
 
+-- TRUNCATE: each table's triggers once, with PostgreSQL's notices.
+DELETE FROM log;
+CREATE TABLE emptied (k int PRIMARY KEY);
+CREATE TABLE follows (k int PRIMARY KEY REFERENCES emptied);
+SELECT create_distributed_table('emptied', 'k', shard_count => 4);
+SELECT create_distributed_table('follows', 'k', colocate_with => 'emptied');
+CREATE TRIGGER before_all BEFORE TRUNCATE ON follows EXECUTE FUNCTION note();
+CREATE TRIGGER after_all AFTER TRUNCATE ON emptied EXECUTE FUNCTION note();
+SET client_min_messages = notice;
+TRUNCATE emptied CASCADE;
+SET client_min_messages = warning;
+SELECT line FROM log ORDER BY n;
+DELETE FROM log;
+DROP TABLE follows, emptied;
+
 -- What can't be.
-CREATE TRIGGER cleared AFTER TRUNCATE ON owned EXECUTE FUNCTION note();
 ALTER TRIGGER who ON owned DEPENDS ON EXTENSION pando;
 ALTER TRIGGER who ON owned DEPENDS ON EXTENSION plpgsql;
-CREATE TABLE cleared (k int);
-CREATE TRIGGER cleared BEFORE TRUNCATE ON cleared EXECUTE FUNCTION note();
-SELECT create_distributed_table('cleared', 'k');
 CREATE TABLE part (k int, d int) PARTITION BY RANGE (d);
 CREATE TABLE part1 PARTITION OF part FOR VALUES FROM (0) TO (1);
 CREATE TABLE part2 PARTITION OF part FOR VALUES FROM (1) TO (2);
