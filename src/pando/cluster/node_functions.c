@@ -33,6 +33,7 @@ PG_FUNCTION_INFO_V1(start_metadata_sync_to_node);
 PG_FUNCTION_INFO_V1(start_metadata_sync_to_all_nodes);
 PG_FUNCTION_INFO_V1(stop_metadata_sync_to_node);
 PG_FUNCTION_INFO_V1(nodes_changed);
+PG_FUNCTION_INFO_V1(citus_pause_node_within_txn);
 
 /* pando.nodes_changed(): this server's backends reload their nodes. */
 Datum
@@ -403,6 +404,30 @@ citus_disable_node(PG_FUNCTION_ARGS)
 	node_row_update(row->node.id, "isactive = false, metadatasynced = false");
 	if (row->node.primary)
 		node_forget_placements(row->node.group);
+	PG_RETURN_VOID();
+}
+
+/*
+ * citus_pause_node_within_txn(id, force, lock_cooldown): until the transaction ends
+ * nobody reads or changes tables that have shards on the node, nor writes reference
+ * tables.
+ */
+Datum
+citus_pause_node_within_txn(PG_FUNCTION_ARGS)
+{
+	ClusterNode *row;
+
+	begin_change();
+	row = node_row_find_id(PG_GETARG_INT32(0));
+	if (row == NULL)
+		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_OBJECT),
+						errmsg("node %d does not exist", PG_GETARG_INT32(0))));
+	if (PG_GETARG_BOOL(1))
+		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+						errmsg("force is not supported by citus_pause_node_within_txn"),
+						errdetail("It would end the backends that hold locks."),
+						errhint("Set lock_timeout, and end them by their global pids.")));
+	node_lock_for_leaving(&row->node, node_is_reachable(&row->node));
 	PG_RETURN_VOID();
 }
 

@@ -271,7 +271,8 @@ task_plan(FragmentRun *run, Task *task, ExplainState *es)
 	char *sql;
 
 	/* Only a client's EXPLAIN is worth asking nodes; auto_explain must not disturb. */
-	if (task->plan != NULL || (es->analyze && !run->sends) || !active)
+	if (task->plan != NULL || (es->analyze && !run->sends) || !active ||
+		!executor_explain_tasks)
 		return task->plan;
 	sql = psprintf("EXPLAIN (%s) %s", explain_options_text(&options),
 				   task_text(run, task, true));

@@ -4,7 +4,9 @@
  */
 #include "pando/compat/compat.h"
 
+#include "miscadmin.h"
 #include "utils/guc.h"
+#include "utils/plancache.h"
 
 #include "pando/executor/call.h"
 #include "pando/executor/explain.h"
@@ -20,10 +22,13 @@
 #include "pando/executor/steps.h"
 #include "pando/executor/subplan.h"
 #include "pando/executor/triggers.h"
+#include "pando/plan/fragment.h"
 
 int executor_assignment_policy = ASSIGN_GREEDY;
 bool executor_binary_protocol = true;
 bool executor_explain_all_tasks = false;
+bool executor_explain_tasks = true;
+bool executor_log_results = false;
 int executor_explain_sort = EXPLAIN_SORT_TIME;
 int executor_max_result_size = 1024 * 1024;
 bool executor_sort_returning = false;
@@ -61,6 +66,14 @@ static void
 assign_modify_mode(int value, void *extra)
 {
 	executor_sequential_writes = value == 1;
+}
+
+/* Plans that were made without tasks are made anew. */
+static void
+assign_log_local(bool value, void *extra)
+{
+	if (value && !plan_logs_local && IsUnderPostmaster)
+		ResetPlanCache();
 }
 
 static void
@@ -106,6 +119,14 @@ define_settings(void)
 	define_bool("citus.enable_binary_protocol",
 				"Rows come from nodes in binary where their types can.",
 				&executor_binary_protocol);
+	define_bool("citus.explain_distributed_queries",
+				"EXPLAIN shows the nodes' own plans of tasks.", &executor_explain_tasks);
+	define_bool("citus.log_intermediate_results",
+				"Reports where intermediate results are written and sent, at DEBUG1.",
+				&executor_log_results);
+	DefineCustomBoolVariable(
+		"citus.log_local_commands", "Reports each task on shards of this node.", NULL,
+		&plan_logs_local, false, PGC_USERSET, 0, NULL, assign_log_local, NULL);
 	define_bool("citus.explain_all_tasks", "EXPLAIN shows all tasks instead of one.",
 				&executor_explain_all_tasks);
 	define_bool("citus.sort_returning", "Rows of RETURNING come sorted, for tests.",

@@ -28,6 +28,7 @@
 #include "pando/base/statement_caches.h"
 #include "pando/executor/run_local.h"
 #include "pando/metadata/shard_relation.h"
+#include "pando/plan/fragment.h"
 #include "pando/transaction/access.h"
 #include "pando/transaction/xact.h"
 
@@ -193,6 +194,8 @@ local_open(const char *sql, int nparams, const Oid *types, ParamListInfo params,
 	PlannedStmt *stmt;
 	instr_time start;
 
+	if (plan_logs_local)
+		ereport(NOTICE, (errmsg_internal("executing the command locally: %s", sql)));
 	query->owner = CurrentResourceOwner;
 	query->write = write;
 	if (write)

@@ -20,6 +20,8 @@ typedef enum ExplainSort
 extern int executor_assignment_policy;
 extern bool executor_binary_protocol;
 extern bool executor_explain_all_tasks;
+extern bool executor_explain_tasks;
+extern bool executor_log_results;
 extern int executor_explain_sort;
 extern int executor_max_result_size; /* kB; -1: no limit */
 extern bool executor_sequential_writes;

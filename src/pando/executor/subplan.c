@@ -23,6 +23,7 @@
 #include "pando/executor/explain_worker.h"
 #include "pando/executor/intermediate.h"
 #include "pando/executor/run.h"
+#include "pando/executor/settings.h"
 #include "pando/executor/subplan.h"
 #include "pando/transaction/xact.h"
 
@@ -105,6 +106,21 @@ reading_nodes(FragmentRun *run, bool *here)
 	return nodes;
 }
 
+static void
+report_result(const char *name, List *nodes, bool here)
+{
+	if (!executor_log_results)
+		return;
+	if (here)
+		ereport(DEBUG1,
+				(errmsg_internal("Subplan %s will be written to local file", name)));
+	foreach_ptr (const DistNode, node, nodes)
+	{
+		ereport(DEBUG1, (errmsg_internal("Subplan %s will be sent to %s:%d", name,
+										 node->host, node->port)));
+	}
+}
+
 /* The rows go into a file of this node, which is sent to the others. */
 static void
 broadcast_run(FragmentRun *run, const SubResult *sub, QueryDesc *query, SubRun *ran,
@@ -115,6 +131,7 @@ broadcast_run(FragmentRun *run, const SubResult *sub, QueryDesc *query, SubRun *
 
 	query->dest = writer;
 	subplan_query_run(query);
+	report_result(name, nodes, here);
 	result_send(name, nodes);
 	if (!here)
 		result_remove(name);

@@ -3,7 +3,8 @@
  *
  * Scripts written for the interface set many things. Where one only says how fast, how
  * much at a time or by which way a result is found, and this engine decides that by
- * itself, setting it is harmless: it is accepted, shown, and without effect. Where it
+ * itself, setting it is harmless: it is accepted, shown, and without effect; its row says
+ * why, which pg_settings shows (doc/settings.md). Where it
  * asks for another behaviour that isn't there, any value but the default is refused. A
  * setting that a module has defined itself is left alone, so a row here may go, or stay,
  * when the real one arrives.
@@ -22,6 +23,7 @@ typedef struct BoolSetting
 {
 	const char *name;
 	bool initial;
+	const char *why; /* it has nothing to decide */
 } BoolSetting;
 
 typedef struct NumberSetting
@@ -30,6 +32,7 @@ typedef struct NumberSetting
 	int initial;
 	int min;
 	int flags;
+	const char *why;
 } NumberSetting;
 
 typedef struct EnumSetting
@@ -37,29 +40,64 @@ typedef struct EnumSetting
 	const char *name;
 	int initial;
 	const struct config_enum_entry *options;
+	const char *why;
 } EnumSetting;
 
 static const BoolSetting bool_settings[] = {
-	{"citus.check_available_space_before_move", true},
-	{"citus.enable_cluster_clock", true},
-	{"citus.enable_cost_based_connection_establishment", true},
-	{"citus.enable_deadlock_prevention", true},
-	{"citus.enable_fast_path_router_planner", true},
-	{"citus.enable_local_fast_path_query_optimization", true},
-	{"citus.enable_local_reference_table_foreign_keys", true},
-	{"citus.enable_manual_changes_to_shards", false},
-	{"citus.enable_metadata_sync", true},
-	{"citus.enable_repartitioned_insert_select", true},
-	{"citus.enable_router_execution", true},
-	{"citus.enable_single_hash_repartition_joins", false},
-	{"citus.function_opens_transaction_block", true},
-	{"citus.hide_citus_dependent_objects", false},
-	{"citus.log_distributed_deadlock_detection", false},
-	{"citus.log_multi_join_order", false},
-	{"citus.prevent_incomplete_connection_establishment", true},
-	{"citus.select_opens_transaction_block", true},
-	{"citus.skip_jsonb_validation_in_copy", true},
-	{"citus.subquery_pushdown", false},
+	{"citus.allow_modifications_from_workers_to_replicated_tables", false,
+	 "every node may change every table"},
+	{"citus.allow_nested_distributed_execution", false,
+	 "what a nested query may do follows from its transaction"},
+	{"citus.allow_unsafe_locks_from_workers", false,
+	 "locks of every node reach the coordinator first"},
+	{"citus.defer_drop_after_shard_move", true,
+	 "a shard that has moved is dropped when nothing reads it any more"},
+	{"citus.defer_drop_after_shard_split", true,
+	 "a shard that was split is dropped when nothing reads it any more"},
+	{"citus.enable_non_colocated_router_query_pushdown", true,
+	 "a query whose shards are on one node runs there"},
+	{"citus.enable_recurring_outer_join_pushdown", true,
+	 "outer joins run on the shards where that gives the same rows"},
+	{"citus.enable_statistics_collection", true, "nothing is reported to anybody"},
+	{"citus.enable_unique_job_ids", true, "names of intermediate results never repeat"},
+	{"citus.propagate_session_settings_for_loopback_connection", false,
+	 "a node makes no connection to itself"},
+	{"citus.skip_advisory_lock_permission_checks", false,
+	 "nodes don't order themselves by advisory locks"},
+	{"citus.check_available_space_before_move", true,
+	 "a move that finds no room fails and leaves nothing behind"},
+	{"citus.enable_cluster_clock", true, "the clock costs nothing unless it is asked"},
+	{"citus.enable_cost_based_connection_establishment", true,
+	 "sessions are added by slow start"},
+	{"citus.enable_deadlock_prevention", true,
+	 "one session per node writes for a transaction"},
+	{"citus.enable_fast_path_router_planner", true,
+	 "there is one planner, and a point query is its shortest way"},
+	{"citus.enable_local_fast_path_query_optimization", true,
+	 "a point query on a shard that is here is PostgreSQL's own plan"},
+	{"citus.enable_local_reference_table_foreign_keys", true, "they always work"},
+	{"citus.enable_manual_changes_to_shards", false,
+	 "a shard's owner may always change it"},
+	{"citus.enable_metadata_sync", true, "every node has the metadata"},
+	{"citus.enable_repartitioned_insert_select", true,
+	 "costs decide whether rows go from node to node"},
+	{"citus.enable_router_execution", true, "there is one executor"},
+	{"citus.enable_single_hash_repartition_joins", false,
+	 "costs decide which side of a join moves"},
+	{"citus.function_opens_transaction_block", true,
+	 "statements of a function always share its transaction"},
+	{"citus.hide_citus_dependent_objects", false,
+	 "lists of the extension's objects are PostgreSQL's"},
+	{"citus.log_distributed_deadlock_detection", false,
+	 "the error of a deadlock names all who wait"},
+	{"citus.log_multi_join_order", false, "EXPLAIN shows it"},
+	{"citus.prevent_incomplete_connection_establishment", true,
+	 "sessions are opened without blocking"},
+	{"citus.select_opens_transaction_block", true,
+	 "statements of a block always share its transaction"},
+	{"citus.skip_jsonb_validation_in_copy", true,
+	 "lines are forwarded unread and parsed by the shard's node"},
+	{"citus.subquery_pushdown", false, "what can run on the shards does"},
 };
 
 /* Their default is off; on is refused. */
@@ -74,32 +112,48 @@ static const char *const refused_settings[] = {
  * its own shards are read and written inside the backend.
  */
 static const NumberSetting number_settings[] = {
-	{"citus.background_task_queue_interval", 5000, -1, GUC_UNIT_MS},
-	{"citus.copy_switchover_threshold", 4 * 1024 * 1024, 1, GUC_UNIT_BYTE},
-	{"citus.cpu_priority", 0, -20, 0},
-	{"citus.defer_shard_delete_interval", 15000, -1, GUC_UNIT_MS},
-	{"citus.limit_clause_row_fetch_count", -1, -1, 0},
-	{"citus.local_shared_pool_size", 0, -1, 0},
-	{"citus.logical_replication_timeout", 2 * 60 * 60 * 1000, 0, GUC_UNIT_MS},
-	{"citus.max_background_task_executors", 1, 1, 0},
-	{"citus.max_background_task_executors_per_node", 1, 1, 0},
-	{"citus.max_high_priority_background_processes", 2, 0, 0},
-	{"citus.max_matview_size_to_auto_recreate", 1024, -1, GUC_UNIT_MB},
-	{"citus.max_rebalancer_logged_ignored_moves", 5, -1, 0},
-	{"citus.metadata_sync_interval", 60000, 1, GUC_UNIT_MS},
-	{"citus.repartition_join_bucket_count_per_node", 4, 1, 0},
-	{"citus.stat_statements_max", 50000, 1000, 0},
-	{"citus.stat_statements_purge_interval", 10, -1, GUC_UNIT_MS},
-	{"citus.stat_tenants_limit", 100, 1, 0},
-	{"citus.stat_tenants_period", 60, 1, GUC_UNIT_S},
-	{"citus.values_materialization_threshold", 100, -1, 0},
+	{"citus.next_operation_id", 0, 0, 0,
+	 "operations have no ids that tests could choose"},
+	{"citus.background_task_queue_interval", 5000, -1, GUC_UNIT_MS,
+	 "the maintenance worker is told of work"},
+	{"citus.copy_switchover_threshold", 4 * 1024 * 1024, 1, GUC_UNIT_BYTE,
+	 "rows go to the session that is free"},
+	{"citus.cpu_priority", 0, -20, 0,
+	 "priorities of processes are the operating system's"},
+	{"citus.defer_shard_delete_interval", 15000, -1, GUC_UNIT_MS,
+	 "nothing is left to be deleted later"},
+	{"citus.limit_clause_row_fetch_count", -1, -1, 0, "LIMIT gives PostgreSQL's answer"},
+	{"citus.local_shared_pool_size", 0, -1, 0, "a node makes no connection to itself"},
+	{"citus.logical_replication_timeout", 2 * 60 * 60 * 1000, 0, GUC_UNIT_MS,
+	 "a move shows its progress and can be cancelled"},
+	{"citus.max_background_task_executors", 1, 1, 0, "there are no background tasks"},
+	{"citus.max_background_task_executors_per_node", 1, 1, 0,
+	 "there are no background tasks"},
+	{"citus.max_high_priority_background_processes", 2, 0, 0,
+	 "priorities of processes are the operating system's"},
+	{"citus.max_matview_size_to_auto_recreate", 1024, -1, GUC_UNIT_MB,
+	 "a materialized view is never recreated"},
+	{"citus.max_rebalancer_logged_ignored_moves", 5, -1, 0,
+	 "the plan of a rebalance is shown whole"},
+	{"citus.metadata_sync_interval", 60000, 1, GUC_UNIT_MS,
+	 "metadata change on all nodes in the same transaction"},
+	{"citus.repartition_join_bucket_count_per_node", 4, 1, 0,
+	 "rows go to the shard groups that read them"},
+	{"citus.stat_statements_max", 50000, 1000, 0, "statements are not counted yet"},
+	{"citus.stat_statements_purge_interval", 10, -1, GUC_UNIT_MS,
+	 "statements are not counted yet"},
+	{"citus.stat_tenants_limit", 100, 1, 0, "tenants are not counted yet"},
+	{"citus.stat_tenants_period", 60, 1, GUC_UNIT_S, "tenants are not counted yet"},
+	{"citus.values_materialization_threshold", 100, -1, 0, "costs decide"},
 };
 
 static const NumberSetting real_settings[] = {
-	{"citus.count_distinct_error_rate", 0, 0, 0},
-	{"citus.desired_percent_disk_available_after_move", 10, 0, 0},
-	{"citus.distributed_deadlock_detection_factor", 2, -1, 0},
-	{"citus.stat_tenants_untracked_sample_rate", 1, 0, 0},
+	{"citus.count_distinct_error_rate", 0, 0, 0, "distinct values are counted exactly"},
+	{"citus.desired_percent_disk_available_after_move", 10, 0, 0,
+	 "a move that finds no room fails and leaves nothing behind"},
+	{"citus.distributed_deadlock_detection_factor", 2, -1, 0,
+	 "a look costs next to nothing, and is taken every second"},
+	{"citus.stat_tenants_untracked_sample_rate", 1, 0, 0, "tenants are not counted yet"},
 };
 
 static const struct config_enum_entry aggregation_options[] = {
@@ -117,16 +171,26 @@ static const struct config_enum_entry level_options[] = {
 	{"notice", NOTICE, false}, {"warning", WARNING, false}, {"error", ERROR, false},
 	{NULL, 0, false}};
 
+static const struct config_enum_entry replication_options[] = {
+	{"statement", 0, false}, {"streaming", 1, false}, {NULL, 0, false}};
+static const struct config_enum_entry executor_options[] = {{"adaptive", 0, false},
+															{"real-time", 1, true},
+															{"task-tracker", 2, true},
+															{NULL, 0, false}};
+
 static const EnumSetting enum_settings[] = {
-	{"citus.coordinator_aggregation_strategy", 1, aggregation_options},
-	{"citus.metadata_sync_mode", 0, sync_options},
-	{"citus.multi_task_query_log_level", 0, level_options},
-	{"citus.stat_statements_track", 0, track_options},
-	{"citus.stat_tenants_log_level", 0, level_options},
-	{"citus.stat_tenants_track", 0, track_options},
+	{"citus.coordinator_aggregation_strategy", 1, aggregation_options,
+	 "costs decide how an aggregate is split"},
+	{"citus.metadata_sync_mode", 0, sync_options, "metadata change in one transaction"},
+	{"citus.multi_task_query_log_level", 0, level_options, "EXPLAIN shows the tasks"},
+	{"citus.stat_statements_track", 0, track_options, "statements are not counted yet"},
+	{"citus.stat_tenants_log_level", 0, level_options, "tenants are not counted yet"},
+	{"citus.replication_model", 0, replication_options,
+	 "citus.shard_replication_factor says how many copies there are"},
+	{"citus.task_executor_type", 0, executor_options, "there is one executor"},
+	{"citus.stat_tenants_track", 0, track_options, "tenants are not counted yet"},
 };
 
-static const char accepted_text[] = "Accepted without effect: this is decided elsewhere.";
 static const char refused_text[] = "Asks for something that is not supported yet.";
 
 /* ------------------------------------------------------------------------------------ */
@@ -168,6 +232,17 @@ is_defined(const char *name)
 		if (strcmp(all[i]->name, name) == 0)
 			return (all[i]->flags & GUC_CUSTOM_PLACEHOLDER) == 0;
 	return false;
+}
+
+/* What pg_settings says of a setting without effect. */
+static const char *
+described(const char *why)
+{
+	MemoryContext old = MemoryContextSwitchTo(TopMemoryContext);
+	const char *text = psprintf("Without effect: %s.", why);
+
+	MemoryContextSwitchTo(old);
+	return text;
 }
 
 /* Storage for a value nobody reads. */
@@ -213,22 +288,24 @@ settings_accept(void)
 		"citus.cpu_priority_for_logical_replication_senders";
 
 	for (int i = 0; i < lengthof(bool_settings); i++)
-		accept_bool(bool_settings[i].name, bool_settings[i].initial, accepted_text, NULL);
+		accept_bool(bool_settings[i].name, bool_settings[i].initial,
+					described(bool_settings[i].why), NULL);
 	for (int i = 0; i < lengthof(refused_settings); i++)
 		accept_bool(refused_settings[i], false, refused_text, refuse_on);
 	for (int i = 0; i < lengthof(number_settings); i++)
-		accept_int(&number_settings[i], accepted_text, NULL);
+		accept_int(&number_settings[i], described(number_settings[i].why), NULL);
 	accept_int(&client_limit, refused_text, refuse_limit);
 	for (int i = 0; i < lengthof(enum_settings); i++)
-		accept_enum(&enum_settings[i], accepted_text, NULL);
+		accept_enum(&enum_settings[i], described(enum_settings[i].why), NULL);
 	accept_enum(&secondaries, refused_text, refuse_always);
 	for (int i = 0; i < lengthof(real_settings); i++)
 		if (!is_defined(real_settings[i].name))
-			DefineCustomRealVariable(real_settings[i].name, accepted_text, NULL,
-									 storage(sizeof(double)), real_settings[i].initial,
-									 real_settings[i].min, INT_MAX, PGC_USERSET, 0, NULL,
-									 NULL, NULL);
+			DefineCustomRealVariable(
+				real_settings[i].name, described(real_settings[i].why), NULL,
+				storage(sizeof(double)), real_settings[i].initial, real_settings[i].min,
+				INT_MAX, PGC_USERSET, 0, NULL, NULL, NULL);
 	if (!is_defined(senders))
-		DefineCustomStringVariable(senders, accepted_text, NULL, storage(sizeof(char *)),
-								   "inherit", PGC_USERSET, 0, NULL, NULL, NULL);
+		DefineCustomStringVariable(
+			senders, described("priorities of processes are the operating system's"),
+			NULL, storage(sizeof(char *)), "inherit", PGC_USERSET, 0, NULL, NULL, NULL);
 }

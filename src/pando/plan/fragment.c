@@ -70,6 +70,7 @@ typedef struct ExecutedKind
 
 static ExecutedKind kinds[PLAN_KINDS];
 bool plan_explained = false;
+bool plan_logs_local = false;
 
 static List *
 subplans_pack(const List *subplans)

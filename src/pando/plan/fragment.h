@@ -153,6 +153,16 @@ extern bool fragment_packed_constants(List *packed, FragmentConstants *constants
 /* An EXPLAIN statement is under way: it shows fragments wherever there may be one. */
 extern bool plan_explained;
 
+/* citus.log_local_commands: tasks of this node are reported, so there must be some. */
+extern bool plan_logs_local;
+
+/* Is a fragment to have tasks even where PostgreSQL's own plan could take its place? */
+static inline bool
+plan_shows_tasks(void)
+{
+	return plan_explained || plan_logs_local;
+}
+
 /* Set fields of a packed fragment that is in a plan already. */
 extern void fragment_packed_store(List *packed);
 extern void fragment_packed_restart(List *packed, int param);

@@ -125,7 +125,7 @@ plan_reference_read(Query *query, const char *source, int cursor_options,
 	Query *copy = copyObject(query);
 	PlannedStmt *stmt;
 
-	if (query_locks_elsewhere(query) || !query_use_local_copies(copy))
+	if (plan_logs_local || query_locks_elsewhere(query) || !query_use_local_copies(copy))
 		return NULL;
 	stmt = plan_locally(copy, source, cursor_options, params);
 	plan_add_relations(stmt, query);

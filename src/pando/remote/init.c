@@ -17,6 +17,7 @@ int remote_max_cached_lifetime = 600000;
 int remote_max_shared_pool_size = 0;
 int remote_max_nodes_tracked = 2048;
 bool remote_log_commands = false;
+char *remote_grep_commands = "";
 int remote_min_messages = NOTICE;
 int remote_copy_flush_threshold = 8 * 1024 * 1024;
 
@@ -107,12 +108,33 @@ define_connection_settings(void)
 							PGC_POSTMASTER, 0, NULL, NULL, NULL);
 }
 
+/* A pattern that ends in the middle of an escape would be an error where one reports. */
+static bool
+check_pattern(char **value, void **extra, GucSource source)
+{
+	int escapes = 0;
+
+	for (const char *end = *value + strlen(*value); end > *value && end[-1] == '\\';
+		 end--)
+		escapes++;
+	if (escapes % 2 == 0)
+		return true;
+	GUC_check_errcode(ERRCODE_INVALID_ESCAPE_SEQUENCE);
+	GUC_check_errdetail("LIKE pattern must not end with escape character");
+	return false;
+}
+
 static void
 define_traffic_settings(void)
 {
 	DefineCustomBoolVariable(
 		"citus.log_remote_commands", "Reports each command that is sent to a node.", NULL,
 		&remote_log_commands, false, PGC_USERSET, 0, NULL, NULL, NULL);
+	DefineCustomStringVariable(
+		"citus.grep_remote_commands",
+		"A LIKE pattern of the commands that citus.log_remote_commands reports.",
+		"Empty: all of them.", &remote_grep_commands, "", PGC_USERSET, 0, check_pattern,
+		NULL, NULL);
 	DefineCustomEnumVariable(
 		"citus.worker_min_messages",
 		"Sets the least level of nodes' messages that are passed on.", NULL,

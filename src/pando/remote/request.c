@@ -12,7 +12,9 @@
 
 #include "common/hashfn.h"
 #include "pando/remote/wire.h"
+#include "catalog/pg_collation.h"
 #include "utils/builtins.h"
+#include "utils/fmgrprotos.h"
 #include "utils/memutils.h"
 
 /*
@@ -77,10 +79,21 @@ preamble_count(const char *preamble)
 	return count;
 }
 
+/* Is it like citus.grep_remote_commands, if that says anything? */
+static bool
+is_looked_for(const char *sql)
+{
+	if (remote_grep_commands == NULL || remote_grep_commands[0] == '\0')
+		return true;
+	return DatumGetBool(
+		DirectFunctionCall2Coll(textlike, C_COLLATION_OID, CStringGetTextDatum(sql),
+								CStringGetTextDatum(remote_grep_commands)));
+}
+
 static void
 log_command(Session *session, const char *sql)
 {
-	if (remote_log_commands)
+	if (remote_log_commands && is_looked_for(sql))
 		ereport(NOTICE, (errmsg_internal("issuing %s", sql),
 						 errdetail("on server %s@%s:%d", PQuser(session->conn),
 								   session->address.host, session->address.port)));

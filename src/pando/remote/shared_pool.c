@@ -18,6 +18,7 @@
 #include "pando/compat/compat.h"
 
 #include "common/hashfn.h"
+#include "fmgr.h"
 #include "miscadmin.h"
 #include "pando/remote/wire.h"
 #include "pgstat.h"
@@ -29,6 +30,7 @@
 #include "storage/lwlock.h"
 #include "storage/procsignal.h"
 #include "storage/shmem.h"
+#include "utils/builtins.h"
 #include "utils/hsearch.h"
 #include "utils/timestamp.h"
 #include "utils/wait_event.h"
@@ -157,11 +159,16 @@ is_crowded(SharedPoolEntry *entry)
 		   pg_atomic_read_u32(&entry->sessions) >= pg_atomic_read_u32(&entry->crowd);
 }
 
+static uint64
+pool_key(const char *host, int port)
+{
+	return hash_bytes_extended((const unsigned char *) host, strlen(host), (uint64) port);
+}
+
 static SharedPoolEntry *
 pool_entry(const char *host, int port)
 {
-	uint64 key =
-		hash_bytes_extended((const unsigned char *) host, strlen(host), (uint64) port);
+	uint64 key = pool_key(host, port);
 	SharedPoolEntry *entry;
 	bool found;
 
@@ -421,4 +428,23 @@ bool
 shared_pool_socket_refused(SharedPoolEntry *entry)
 {
 	return entry != NULL && is_recent(&entry->socket_refused, SOCKET_REFUSED_MS);
+}
+
+PG_FUNCTION_INFO_V1(session_count);
+
+/* session_count(host, port): how many sessions this server's backends hold there */
+Datum
+session_count(PG_FUNCTION_ARGS)
+{
+	char *host = text_to_cstring(PG_GETARG_TEXT_PP(0));
+	uint64 key = pool_key(host, PG_GETARG_INT32(1));
+	SharedPoolEntry *entry;
+	uint32 count = 0;
+
+	LWLockAcquire(pool_lock, LW_SHARED);
+	entry = hash_search(pool_table, &key, HASH_FIND, NULL);
+	if (entry != NULL)
+		count = pg_atomic_read_u32(&entry->sessions);
+	LWLockRelease(pool_lock);
+	PG_RETURN_INT32((int32) count);
 }

@@ -123,6 +123,7 @@ extern int remote_max_cached_lifetime;
 extern int remote_max_shared_pool_size;
 extern int remote_max_nodes_tracked;
 extern bool remote_log_commands;
+extern char *remote_grep_commands;
 extern int remote_min_messages;
 extern int remote_copy_flush_threshold;
 

@@ -20,4 +20,5 @@ transaction_init(void)
 	doubt_init();
 	gate_init();
 	cluster_snapshot_init();
+	clock_init();
 }

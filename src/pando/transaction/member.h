@@ -146,6 +146,9 @@ extern void statement_snapshot_take(QueryDesc *query, bool renewed);
 extern bool statement_snapshot_is_kept(const QueryDesc *query);
 extern void statement_snapshot_end(bool committed);
 
+/* clock.c */
+extern void clock_init(void);
+
 /* prepared.c */
 extern bool prepared_is_of_node(const char *gid);
 extern void prepared_before(const TransactionStmt *statement);

@@ -459,7 +459,7 @@ plan_all_here(Query *query, const char *source, int cursor_options, ParamListInf
 	Query *copy;
 	PlannedStmt *stmt;
 
-	if (plan_explained || !query_may_be_all_here(query))
+	if (plan_shows_tasks() || !query_may_be_all_here(query))
 		return NULL;
 	copy = copyObject(query);
 	if (!query_use_all_here(copy))

@@ -143,7 +143,7 @@ plan_instead(QueryDesc *query, int eflags)
 	if (repeated)
 		query->params = repeat_params(&constants, query->params);
 	is_local = fragment_packed_local(packed, &local);
-	if ((plan_explained || (eflags & EXEC_FLAG_EXPLAIN_ONLY) != 0) &&
+	if ((plan_shows_tasks() || (eflags & EXEC_FLAG_EXPLAIN_ONLY) != 0) &&
 		!(is_local && local.only))
 		return NULL;
 	if (is_local)

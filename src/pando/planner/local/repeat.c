@@ -140,7 +140,7 @@ repeat_plan(Query *query, int cursor_options, RepeatShard shard, Repeat *repeat)
 	RepeatedPlan *plan;
 
 	repeat->query = NULL;
-	if (plan_explained || statement_caches == STATEMENT_CACHES_NEVER ||
+	if (plan_shows_tasks() || statement_caches == STATEMENT_CACHES_NEVER ||
 		(cursor_options & CURSOR_OPTS) != 0 ||
 		plan_cache_mode == PLAN_CACHE_MODE_FORCE_CUSTOM_PLAN ||
 		!normal_form_take(query, &repeat->form))

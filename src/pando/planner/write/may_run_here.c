@@ -46,8 +46,8 @@ tells_shard_walker(Node *node, void *context)
 bool
 may_stand_on_shards(Query *query)
 {
-	return (!plan_explained || conflict_is_for_here(query)) && !query->hasModifyingCTE &&
-		   query->commandType != CMD_MERGE &&
+	return (!plan_shows_tasks() || conflict_is_for_here(query)) &&
+		   !query->hasModifyingCTE && query->commandType != CMD_MERGE &&
 		   !query_tree_walker(query, tells_shard_walker, NULL, 0);
 }
 

@@ -46,6 +46,8 @@ PG_FUNCTION_INFO_V1(partial_agg_step);
 PG_FUNCTION_INFO_V1(partial_agg_done);
 PG_FUNCTION_INFO_V1(final_agg_step);
 PG_FUNCTION_INFO_V1(final_agg_done);
+PG_FUNCTION_INFO_V1(worker_partial_agg_done);
+PG_FUNCTION_INFO_V1(coord_combine_agg_step);
 
 /* An aggregate as it is called in one place; kept in the caller's FmgrInfo. */
 typedef struct AggregateCall
@@ -467,43 +469,110 @@ received_state(FunctionCallInfo fcinfo, AggregateCall *call, bool *isnull)
 						(Datum) 0, true, isnull);
 }
 
-/* final_agg_step(internal, regprocedure, bytea, anyelement, internal) returns internal */
-Datum
-final_agg_step(PG_FUNCTION_ARGS)
+/* Adds a part's state to the state. */
+static void
+combine(FunctionCallInfo fcinfo, SplitState *state, Datum received, bool isnull,
+		MemoryContext context)
 {
-	MemoryContext context = aggregate_context(fcinfo);
+	AggregateCall *call = state->call;
+	Datum result;
+
+	if (isnull && call->combine.fn_strict)
+		return;
+	/* The first part is the state: nothing was there to combine it with. */
+	if (state->empty &&
+		(call->combine.fn_strict || !OidIsValid(call->deserialise.fn_oid)))
+	{
+		set_state(state, received, isnull, context);
+		return;
+	}
+	if (call->combine.fn_strict && state->isnull)
+		return;
+	result = call_support(fcinfo, &call->combine, 2, state->value, state->isnull,
+						  received, isnull, &isnull);
+	set_state(state, result, isnull, context);
+}
+
+/* The state that a part is to be added to, of the aggregate that the call names. */
+static SplitState *
+state_of_parts(FunctionCallInfo fcinfo, MemoryContext context)
+{
 	AggregateCall *call;
 	SplitState *state;
-	Datum received;
-	Datum result;
-	bool isnull;
 
 	if (PG_ARGISNULL(1))
 		ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
 						errmsg("the aggregate must not be null")));
 	call = aggregate_call(fcinfo, PG_GETARG_OID(1));
 	state = current_state(fcinfo, call, context);
+	if (!PG_ARGISNULL(2) && state->call->aggregate != call->aggregate)
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+						errmsg("the aggregate must be the same in all rows")));
+	return state;
+}
+
+/* final_agg_step(internal, regprocedure, bytea, anyelement, internal) returns internal */
+Datum
+final_agg_step(PG_FUNCTION_ARGS)
+{
+	MemoryContext context = aggregate_context(fcinfo);
+	SplitState *state = state_of_parts(fcinfo, context);
+	Datum received;
+	bool isnull;
+
 	/* A group without input has nothing to add. */
 	if (PG_ARGISNULL(2))
 		PG_RETURN_POINTER(state);
-	if (state->call->aggregate != call->aggregate)
-		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-						errmsg("the aggregate must be the same in all rows")));
-	received = received_state(fcinfo, call, &isnull);
-	if (isnull && call->combine.fn_strict)
+	received = received_state(fcinfo, state->call, &isnull);
+	combine(fcinfo, state, received, isnull, context);
+	PG_RETURN_POINTER(state);
+}
+
+/* Bytes of a state of type internal are trusted, and anybody may call what is below. */
+static void
+check_state_has_text(const AggregateCall *call)
+{
+	if (call->state_type == INTERNALOID)
+		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+						errmsg("the state of aggregate %s has no text form",
+							   format_procedure(call->aggregate))));
+}
+
+/* worker_partial_agg_done(internal) returns cstring: the state in its type's text form */
+Datum
+worker_partial_agg_done(PG_FUNCTION_ARGS)
+{
+	SplitState *state;
+	Oid function;
+	bool varlena;
+
+	aggregate_context(fcinfo);
+	if (PG_ARGISNULL(0))
+		PG_RETURN_NULL();
+	state = (SplitState *) PG_GETARG_POINTER(0);
+	check_state_has_text(state->call);
+	if (state->isnull)
+		PG_RETURN_NULL();
+	getTypeOutputInfo(state->call->state_type, &function, &varlena);
+	PG_RETURN_CSTRING(OidOutputFunctionCall(function, state->value));
+}
+
+/* coord_combine_agg_step(internal, oid, cstring, anyelement) returns internal */
+Datum
+coord_combine_agg_step(PG_FUNCTION_ARGS)
+{
+	MemoryContext context = aggregate_context(fcinfo);
+	SplitState *state = state_of_parts(fcinfo, context);
+	Oid function;
+	Oid ioparam;
+
+	check_state_has_text(state->call);
+	if (PG_ARGISNULL(2))
 		PG_RETURN_POINTER(state);
-	/* The first part is the state: nothing was there to combine it with. */
-	if (state->empty &&
-		(call->combine.fn_strict || !OidIsValid(call->deserialise.fn_oid)))
-	{
-		set_state(state, received, isnull, context);
-		PG_RETURN_POINTER(state);
-	}
-	if (call->combine.fn_strict && state->isnull)
-		PG_RETURN_POINTER(state);
-	result = call_support(fcinfo, &call->combine, 2, state->value, state->isnull,
-						  received, isnull, &isnull);
-	set_state(state, result, isnull, context);
+	getTypeInputInfo(state->call->state_type, &function, &ioparam);
+	combine(fcinfo, state,
+			OidInputFunctionCall(function, PG_GETARG_CSTRING(2), ioparam, -1), false,
+			context);
 	PG_RETURN_POINTER(state);
 }
 
