@@ -117,8 +117,8 @@ CREATE TRIGGER other_values BEFORE UPDATE ON ph FOR EACH ROW EXECUTE FUNCTION ot
 CREATE TRIGGER other_values BEFORE INSERT ON ps_1 FOR EACH ROW EXECUTE FUNCTION other_values();
 CREATE TRIGGER kept BEFORE DELETE ON ph FOR EACH ROW EXECUTE FUNCTION kept();
 """
-# Distribution columns of tables without triggers: their rows move to other shards.
-MOVING = {'a': 'k', 'b': 'k', 'pk': 'k', 'pk_1': 'k', 'wv_a': 'k', 'wv_b': 'k', 'wv_over': 'k'}
+# Distribution columns: rows move to other shards, with triggers and without.
+MOVING = {'a': 'k', 'b': 'k', 'c': 'k', 'e': 'k', 'pm': 'k', 'pm_y': 'k', 'ph': 'k', 'pk': 'k', 'pk_1': 'k', 'wv_a': 'k', 'wv_b': 'k', 'wv_over': 'k'}
 # Columns that tell at most one row.
 UNIQUE = {'r': 'id', 'r2': 'id', 'w': 'k'}
 SOURCES = dict({name: t[0] for name, t in TABLES.items()}, r2=['id', 'rid'], tree=['k', 'id', 'parent'])
@@ -287,7 +287,9 @@ def insert():
         c = columns[-1]
         conflict = f' ON CONFLICT ({", ".join(key)}) ' + random.choice([
             'DO NOTHING', f'DO UPDATE SET {c} = excluded.{c}', f'DO UPDATE SET {c} = {table}.{c} + 1',
-            f'DO UPDATE SET {c} = coalesce(excluded.{c}, 3) WHERE {table}.{c} > 2'])
+            f'DO UPDATE SET {c} = coalesce(excluded.{c}, 3) WHERE {table}.{c} > 2'] + (
+            # To where no row of the same statement is.
+            [f'DO UPDATE SET k = {table}.k + 5000, {c} = excluded.{c}'] if table in ('a', 'b') else []))
     shift = random.choice([0, 1000]) if key else 0
     if random.random() < 0.4:
         rows, seen = [], set()

@@ -40,6 +40,15 @@
  * What PostgreSQL calls for each row.
  */
 
+/* A trigger may have changed what the row's partition was chosen by. */
+static void
+check_partition(ResultRelInfo *relinfo, EState *estate, TupleTableSlot *row)
+{
+	if (relinfo->ri_RelationDesc->rd_rel->relispartition &&
+		relinfo->ri_TrigDesc != NULL && relinfo->ri_TrigDesc->trig_insert_before_row)
+		(void) ExecPartitionCheck(relinfo, row, estate, true);
+}
+
 /*
  * The row goes to another partition: fires what comes before; returns the row as it comes
  * there. NULL: a trigger won't have it deleted.
@@ -66,6 +75,7 @@ fire_before_move(TriggersScan *scan, EState *estate, ResultRelInfo *from,
 						RelationGetRelationName(triggers_target(to)->shell))));
 	if (constraints != NULL && constraints->has_generated_stored)
 		ExecComputeStoredGenerated(to, estate, row, CMD_INSERT);
+	check_partition(to, estate, row);
 	return row;
 }
 
@@ -75,6 +85,7 @@ insert_row(EState *estate, ResultRelInfo *relinfo, TupleTableSlot *row,
 {
 	TriggersScan *scan = triggers_scan(relinfo);
 
+	check_partition(relinfo, estate, row);
 	for (;;)
 	{
 		CHECK_FOR_INTERRUPTS();
@@ -114,9 +125,7 @@ update_row(EState *estate, ResultRelInfo *relinfo, TupleTableSlot *row,
 			return NULL;
 		of_table = triggers_as_of_table(triggers_target(leaf), coming);
 	}
-	triggers_set_columns(scan->params, 0, of_table);
-	triggers_refuse_other_key(scan, of_table);
-	if (triggers_change_row(scan, relinfo, scan->change.plan) == 0)
+	if (triggers_update_row(scan, relinfo, of_table, scan->change.plan) == 0)
 		triggers_refuse_changed_row("updated");
 	if (leaf == relinfo)
 	{

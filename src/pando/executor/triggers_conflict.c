@@ -127,9 +127,7 @@ triggers_conflict_update(TriggersScan *scan, EState *estate, ResultRelInfo *reli
 	if (constraints != NULL && constraints->has_generated_stored)
 		ExecComputeStoredGenerated(relinfo, estate, row, CMD_UPDATE);
 	triggers_set_columns(scan->params, RelationGetDescr(scan->shell)->natts, scan->old);
-	triggers_set_columns(scan->params, 0, row);
-	triggers_refuse_other_key(scan, row);
-	if (triggers_change_row(scan, relinfo, scan->change.update) == 0)
+	if (triggers_update_row(scan, relinfo, row, scan->change.update) == 0)
 		triggers_refuse_changed_row("updated");
 	(void) triggers_conflict_noted(scan, row, HASH_ENTER);
 	triggers_queue_update(relinfo, estate, row, scan->modify->mt_oc_transition_capture);

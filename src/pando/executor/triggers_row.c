@@ -153,25 +153,41 @@ triggers_refuse_changed_row(const char *done)
 							"to propagate changes to other rows.")));
 }
 
-void
-triggers_refuse_other_key(const TriggersScan *scan, TupleTableSlot *row)
+static bool
+has_other_key(const TriggersScan *scan, TupleTableSlot *row)
 {
-	Form_pg_attribute attr;
 	AttrNumber key = scan->key;
+	Form_pg_attribute attr;
 
 	if (key == InvalidAttrNumber)
-		return;
+		return false;
 	attr = TupleDescAttr(row->tts_tupleDescriptor, key - 1);
-	if (row->tts_isnull[key - 1] == scan->old->tts_isnull[key - 1] &&
-		(row->tts_isnull[key - 1] ||
-		 datum_image_eq(row->tts_values[key - 1], scan->old->tts_values[key - 1],
-						attr->attbyval, attr->attlen)))
-		return;
-	ereport(
-		ERROR,
-		(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-		 errmsg("modifying the distribution column \"%s\" of table \"%s\" in a trigger "
-				"is not supported yet",
-				NameStr(attr->attname), RelationGetRelationName(scan->shell)),
-		 errdetail("The row would move to another shard.")));
+	if (row->tts_isnull[key - 1] != scan->old->tts_isnull[key - 1])
+		return true;
+	return !row->tts_isnull[key - 1] &&
+		   !datum_image_eq(row->tts_values[key - 1], scan->old->tts_values[key - 1],
+						   attr->attbyval, attr->attlen);
+}
+
+static PlannedStmt *
+plan_of_move(TriggersScan *scan)
+{
+	if (scan->move == NULL)
+	{
+		MemoryContext old = MemoryContextSwitchTo(scan->css.ss.ps.state->es_query_cxt);
+
+		scan->move = triggered_change_planner(copyObject(scan->change.move));
+		MemoryContextSwitchTo(old);
+	}
+	return scan->move;
+}
+
+uint64
+triggers_update_row(TriggersScan *scan, ResultRelInfo *relinfo, TupleTableSlot *of_table,
+					PlannedStmt *plan)
+{
+	triggers_set_columns(scan->params, 0, of_table);
+	if (has_other_key(scan, of_table))
+		plan = plan_of_move(scan);
+	return triggers_change_row(scan, relinfo, plan);
 }

@@ -59,6 +59,7 @@ struct TriggersScan
 	List *targets; /* Target *, of the plan */
 	List *routed;  /* ResultRelInfo *, of partitions that were shown later */
 	AttrNumber key;
+	PlannedStmt *move; /* once a row has got another key */
 	ParamListInfo params;
 	TupleTableSlot *old;			/* the row before the change, as one of the table, */
 	HeapTupleData old_tuple;		/* and as one of the target */
@@ -105,7 +106,9 @@ extern TupleTableSlot *triggers_as_of_table(const Target *target, TupleTableSlot
 /* The old row, and which it is, from what ModifyTable reads. */
 extern void triggers_take_old_row(const Target *target, TupleTableSlot *input);
 extern void triggers_refuse_changed_row(const char *done);
-extern void triggers_refuse_other_key(const TriggersScan *scan, TupleTableSlot *row);
+/* Updates the row, by the plan or, if its distribution column has changed, by a move. */
+extern uint64 triggers_update_row(TriggersScan *scan, ResultRelInfo *relinfo,
+								  TupleTableSlot *of_table, PlannedStmt *plan);
 
 /* ------------------------------------------------------------------------------------
  * Targets.

@@ -367,12 +367,16 @@ plan_is_kind(const Plan *plan, PlanKind kind)
 		   ((const CustomScan *) plan)->methods == &kinds[kind].scan;
 }
 
+PlannedStmt *(*triggered_change_planner)(Query *change) = NULL;
+
 List *
 triggered_change_pack(const TriggeredChange *change)
 {
-	return list_make5(
+	List *packed = list_make5(
 		list_make4_int(change->ctid, change->place, change->leaf, change->found_ctid),
 		change->plan, change->find, change->update, change->conflict_columns);
+
+	return lappend(packed, change->move);
 }
 
 TriggeredChange
@@ -387,5 +391,6 @@ triggered_change_unpack(const List *packed)
 							 .plan = lsecond(packed),
 							 .find = lthird(packed),
 							 .update = lfourth(packed),
-							 .conflict_columns = list_nth(packed, 4)};
+							 .conflict_columns = list_nth(packed, 4),
+							 .move = list_nth(packed, 5)};
 }

@@ -225,7 +225,13 @@ typedef struct TriggeredChange
 	AttrNumber found_ctid;
 	PlannedStmt *update;
 	List *conflict_columns;
+	/* The UPDATE of a row that gets another value of the distribution column; it is
+	 * planned when the first such row comes. NULL: there is none. */
+	Query *move;
 } TriggeredChange;
+
+/* Plans the change of one row, whose triggers have been fired; the planner's. */
+extern PlannedStmt *(*triggered_change_planner)(Query *change);
 
 extern List *triggered_change_pack(const TriggeredChange *change);
 extern TriggeredChange triggered_change_unpack(const List *packed);

@@ -336,4 +336,5 @@ planner_init(void)
 	union_size_init();
 	local_start_init();
 	kept_execution_init();
+	triggered_init();
 }

@@ -1,6 +1,7 @@
 -- UPDATE of the distribution column: the row moves, as one does between partitions. The same as
 -- in plain tables.
 \setenv PGDATABASE :DBNAME
+\! sh "$PG_ABS_SRCDIR/twice.sh" key_change_triggers
 \! sh "$PG_ABS_SRCDIR/twice.sh" key_change
 
 SET search_path = twice;

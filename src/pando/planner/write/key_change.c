@@ -261,6 +261,8 @@ add_step(KeyChange *change, const char *what, Query *query)
 							  get_namespace_name(RelationGetNamespace(change->relation)),
 							  RelationGetRelationName(change->relation)));
 	step->query = query;
+	/* A row that moves is none that is deleted, or inserted; and UPDATE's have fired. */
+	step->fires_nothing = true;
 	change->steps = lappend(change->steps, step);
 	return step;
 }
@@ -459,8 +461,9 @@ check(const KeyChange *change, const Query *given)
 	for (int i = 0; triggers != NULL && i < triggers->numtriggers; i++)
 	{
 		refuse_actions(change, &triggers->triggers[i]);
-		if (!triggers->triggers[i].tgisinternal)
-			refuse(change, psprintf("Table \"%s\" has the trigger \"%s\"",
+		if (!triggers->triggers[i].tgisinternal &&
+			trigger_is_of_shards(triggers->triggers[i].tgoid))
+			refuse(change, psprintf("The shards of table \"%s\" have the trigger \"%s\"",
 									RelationGetRelationName(change->relation),
 									triggers->triggers[i].tgname));
 	}

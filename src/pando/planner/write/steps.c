@@ -40,6 +40,7 @@
 #include "pando/planner/where/distribution.h"
 #include "pando/planner/write/returning.h"
 #include "pando/planner/write/steps.h"
+#include "pando/planner/write/triggered.h"
 #include "pando/planner/write/table_change.h"
 
 #define RETURNED "returned rows"
@@ -463,7 +464,9 @@ plan_step(Step *step, ParamListInfo params)
 	PG_TRY();
 	{
 		/* A plan that runs within another one's can't be parallel. */
-		stmt = plan_any_query(copyObject(step->query), 0, params);
+		stmt = step->fires_nothing
+				   ? plan_firing_nothing(copyObject(step->query), 0, params)
+				   : plan_any_query(copyObject(step->query), 0, params);
 	}
 	PG_FINALLY();
 	{

@@ -19,6 +19,8 @@ typedef struct Step
 	List *reads;	  /* RangeTblEntry *, of its kept rows */
 	bool counts;	  /* its rows are those that the statement returns */
 	bool keeps_shard; /* an UPDATE of the distribution column that moves no row */
+	bool
+		fires_nothing; /* triggers of rows that are changed are fired elsewhere, or not */
 } Step;
 
 /* An item of FROM for steps after it, and for the main query: the step's kept rows. */

@@ -68,16 +68,18 @@
 #include "pando/planner/write/triggered.h"
 #include "pando/planner/write/triggered_conflict.h"
 
-/* What is planned is the change of one row, whose triggers have been fired. */
-static bool is_for_one_row = false;
+/* What is planned fires nothing: its triggers have been fired, or are not to be. */
+static bool fires_nothing = false;
 
 bool
 change_fires_here(const Query *query, const DistTable *target)
 {
 	int changes = 1 << query->commandType;
 
-	if (target == NULL || target->fires_here == 0 || is_for_one_row)
+	if (target == NULL || fires_nothing)
 		return false;
+	if (conflict_updates(query) && !keeps_key(query, target, NIL))
+		return true;
 	if (query->onConflict != NULL && query->onConflict->action == ONCONFLICT_UPDATE)
 		changes |= 1 << CMD_UPDATE;
 	foreach_ptr (MergeAction, action, query->mergeActionList)
@@ -337,7 +339,7 @@ same_row(const Triggered *triggered, TupleDesc desc)
 
 /* Triggers may have given any column another value. */
 static List *
-new_values(const Triggered *triggered, TupleDesc desc)
+new_values(const Triggered *triggered, TupleDesc desc, bool moves)
 {
 	List *tlist = NIL;
 
@@ -346,7 +348,7 @@ new_values(const Triggered *triggered, TupleDesc desc)
 		Form_pg_attribute attr = TupleDescAttr(desc, i);
 
 		if (attr->attisdropped || attr->attgenerated ||
-			(triggered->query->commandType == CMD_UPDATE &&
+			(triggered->query->commandType == CMD_UPDATE && !moves &&
 			 attr->attnum == triggered->target->key))
 			continue;
 		tlist = lappend(
@@ -372,8 +374,9 @@ conflict_of(const Query *query)
 	return conflict;
 }
 
+/* Of an UPDATE: does the row move to where another value of its key belongs? */
 static Query *
-change_of_row(const Triggered *triggered)
+change_of_row(const Triggered *triggered, bool moves)
 {
 	TupleDesc desc = RelationGetDescr(triggered->relation);
 	const Query *query = triggered->query;
@@ -385,7 +388,7 @@ change_of_row(const Triggered *triggered)
 	change->resultRelation = 1;
 	change->rtable = list_make1(rte);
 	if (query->commandType != CMD_DELETE)
-		change->targetList = new_values(triggered, desc);
+		change->targetList = new_values(triggered, desc, moves);
 	if (query->commandType == CMD_INSERT)
 		change->onConflict = conflict_of(query);
 	else
@@ -394,22 +397,29 @@ change_of_row(const Triggered *triggered)
 	return change;
 }
 
-static PlannedStmt *
-plan_change_of_row(const Triggered *triggered)
+PlannedStmt *
+plan_firing_nothing(Query *query, int cursor_options, ParamListInfo params)
 {
+	bool before = fires_nothing;
 	PlannedStmt *stmt;
 
-	is_for_one_row = true;
+	fires_nothing = true;
 	PG_TRY();
 	{
-		stmt = plan_any_query(change_of_row(triggered), 0, NULL);
+		stmt = plan_any_query(query, cursor_options, params);
 	}
 	PG_FINALLY();
 	{
-		is_for_one_row = false;
+		fires_nothing = before;
 	}
 	PG_END_TRY();
 	return stmt;
+}
+
+static PlannedStmt *
+plan_change_of_row(Query *change)
+{
+	return plan_firing_nothing(change, 0, NULL);
 }
 
 /* What is done where a row that is in the way is updated instead. */
@@ -425,7 +435,8 @@ plan_conflict(Triggered *triggered)
 	find_rows_to_change(&change, copyObject(update));
 	triggered->change.find = plan_any_query(change.rows, 0, NULL);
 	triggered->change.found_ctid = change.change.ctid;
-	triggered->change.update = plan_change_of_row(&change);
+	triggered->change.update = plan_change_of_row(change_of_row(&change, false));
+	triggered->change.move = change_of_row(&change, true);
 }
 
 /* ------------------------------------------------------------------------------------
@@ -649,15 +660,15 @@ plan_triggered(Query *given, Query *query, const DistTable *target, int cursor_o
 	Index position;
 	bool reads;
 
-	if (query->commandType == CMD_UPDATE)
-		refuse_key_change(query, target, NIL);
 	check(&triggered);
 	triggered.relation = table_open(target->relid, NoLock);
 	find_rows(&triggered, given);
 	reads = query->commandType != CMD_INSERT || query_dist_relations(triggered.rows).any;
 	stmt =
 		plan_any_query(triggered.rows, cursor_options & ~CURSOR_OPT_PARALLEL_OK, params);
-	triggered.change.plan = plan_change_of_row(&triggered);
+	triggered.change.plan = plan_change_of_row(change_of_row(&triggered, false));
+	if (query->commandType == CMD_UPDATE)
+		triggered.change.move = change_of_row(&triggered, true);
 	if (conflict_updates(query))
 		plan_conflict(&triggered);
 	name_columns(&triggered, stmt->planTree);
@@ -692,4 +703,10 @@ plan_triggered(Query *given, Query *query, const DistTable *target, int cursor_o
 	stmt->stmt_location = query->stmt_location;
 	stmt->stmt_len = query->stmt_len;
 	return stmt;
+}
+
+void
+triggered_init(void)
+{
+	triggered_change_planner = plan_change_of_row;
 }

@@ -1,5 +1,6 @@
 /*
- * triggered_conflict.c: ON CONFLICT DO UPDATE of tables whose triggers fire here.
+ * triggered_conflict.c: ON CONFLICT DO UPDATE of tables whose triggers fire here, or that
+ * gives rows another value of the distribution column.
  *
  * A row is inserted with ON CONFLICT DO NOTHING, once its BEFORE INSERT triggers have
  * been fired. If nothing was inserted, the row that it conflicts with is found and
@@ -46,7 +47,7 @@ refuse(Relation table, const char *detail)
 	ereport(ERROR,
 			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 			 errmsg("this ON CONFLICT DO UPDATE is not supported yet for table \"%s\", "
-					"whose triggers fire for each row",
+					"whose rows are changed one by one",
 					RelationGetRelationName(table)),
 			 errdetail("%s.", detail)));
 }
