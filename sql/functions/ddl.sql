@@ -30,3 +30,8 @@ CREATE OR REPLACE FUNCTION pando.object_create(probe text, commands text[], chan
 	LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'object_create';
 CREATE OR REPLACE FUNCTION pando.tables_drop(names text) RETURNS void
 	LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'tables_drop';
+CREATE OR REPLACE FUNCTION pando.object_kinds(OUT number integer, OUT kind text, OUT place text, OUT reason text)
+	RETURNS SETOF record
+	LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'object_kinds';
+CREATE OR REPLACE FUNCTION pando.matview_fill(rel regclass, rows text[], stage text) RETURNS void
+	LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'matview_fill';

@@ -8,6 +8,7 @@ CREATE OR REPLACE FUNCTION pando.object_probe(class oid, obj oid) RETURNS text
 	WHEN 'pg_namespace'::regclass THEN format('to_regnamespace(%L)', obj::regnamespace)
 	WHEN 'pg_type'::regclass THEN format('to_regtype(%L)', obj::regtype)
 	WHEN 'pg_proc'::regclass THEN format('to_regprocedure(%L)', obj::regprocedure)
+	WHEN 'pg_class'::regclass THEN format('to_regclass(%L)', obj::regclass)
 	WHEN 'pg_authid'::regclass THEN format('to_regrole(%L)', obj::regrole)
 	WHEN 'pg_collation'::regclass THEN format('to_regcollation(%L)', obj::regcollation)
 	WHEN 'pg_extension'::regclass THEN (SELECT
@@ -175,6 +176,8 @@ CREATE OR REPLACE FUNCTION pando.object_definition(class oid, obj oid) RETURNS S
 		n.nspname, e.extversion)
 	FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace
 	WHERE class = 'pg_extension'::regclass AND e.oid = obj
+	UNION ALL
+	SELECT c FROM pando.view_commands(obj) c WHERE class = 'pg_class'::regclass
 	UNION ALL
 	SELECT c FROM pando.type_commands(obj) c WHERE class = 'pg_type'::regclass
 	UNION ALL

@@ -77,6 +77,26 @@ foreach my $statement (
 	'CREATE TEXT SEARCH CONFIGURATION one.search (COPY = english)',
 	'ALTER TEXT SEARCH CONFIGURATION one.search ALTER MAPPING FOR asciiword WITH one.words, english_stem',
 	'CREATE EXTENSION hstore SCHEMA one',
+	'CREATE TABLE one.base (k int, v text)',
+	q{SELECT create_distributed_table('one.base', 'k')},
+	'CREATE VIEW one.bottom AS SELECT k, upper(v) AS v FROM one.base',
+	'CREATE VIEW one.top WITH (security_barrier) AS SELECT * FROM one.bottom WHERE k > 0',
+	'CREATE OR REPLACE VIEW one.bottom AS SELECT k, lower(v) AS v, v AS was FROM one.base',
+	'ALTER VIEW one.bottom RENAME COLUMN was TO raw',
+	'ALTER VIEW one.bottom RENAME TO lowest',
+	'GRANT SELECT ON one.top TO crew',
+	'GRANT UPDATE (v) ON one.top TO crew',
+	'CREATE RULE change AS ON UPDATE TO one.top DO INSTEAD DELETE FROM one.base WHERE k = old.k',
+	'ALTER RULE change ON one.top RENAME TO changes',
+	q{CREATE FUNCTION one.refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NULL; END $$},
+	'CREATE TRIGGER refuse INSTEAD OF DELETE ON one.top FOR EACH ROW EXECUTE FUNCTION one.refuse()',
+	q{ALTER VIEW one.top ALTER COLUMN v SET DEFAULT one.plus(1)::text},
+	'CREATE MATERIALIZED VIEW one.kept AS SELECT count(*), max(v) FROM one.top',
+	'CREATE UNIQUE INDEX kept_once ON one.kept (count)',
+	'ALTER INDEX one.kept_once RENAME TO kept_one',
+	'ALTER MATERIALIZED VIEW one.kept RENAME COLUMN max TO most',
+	'REFRESH MATERIALIZED VIEW one.kept',
+	q{CREATE FUNCTION one.rows() RETURNS bigint LANGUAGE sql BEGIN ATOMIC SELECT count(*) FROM one.top; END},
 	'DROP PROCEDURE one.nothing()',
 	'ALTER SCHEMA one RENAME TO two',
 	'ALTER TYPE two.mood SET SCHEMA public',
@@ -107,11 +127,16 @@ $cluster->sql(q{
 check_objects('what a table needs');
 $cluster->sql("INSERT INTO late.items (id, note) VALUES (1, 'a'), (2, 'b')");
 
+$cluster->sql(q{INSERT INTO two.base SELECT i, 'V' || i FROM generate_series(1, 9) i; REFRESH MATERIALIZED VIEW two.kept});
+
 $cluster->join_worker(2);
 push @members, $cluster->worker(2);
 check_objects('a node that joins later');
 is($_->safe_psql('postgres', 'SELECT count(*), min(m), max(note) FROM late.items'), '2|x|b',
 	'the table through ' . $_->name) foreach @members;
+
+is($_->safe_psql('postgres', 'SELECT * FROM two.kept'), '9|v9', 'a materialized view on ' . $_->name) foreach @members;
+is($_->safe_psql('postgres', 'SELECT two.rows()'), '9', 'a view in a function on ' . $_->name) foreach @members;
 
 $cluster->sql('DROP SCHEMA late, two CASCADE; DROP TYPE mood; DROP OWNED BY app, late; DROP ROLE app, crew, late');
 is($_->safe_psql('postgres', 'SELECT count(*) FROM pg_dist_object'), '0', 'nothing is recorded on ' . $_->name)

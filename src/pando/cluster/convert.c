@@ -55,6 +55,7 @@
 #include "pando/ddl/statements.h"
 #include "pando/ddl/table_def.h"
 #include "pando/ddl/truncate_triggers.h"
+#include "pando/ddl/view.h"
 #include "pando/metadata/node.h"
 #include "pando/transaction/xact.h"
 
@@ -231,6 +232,7 @@ convert_foreign_keys(const TableSpec *spec, bool make_shells)
 	}
 	shards_create_on_nodes(spec->relid, "foreign_keys");
 	trigger_check_keys(spec->relid);
+	view_follow_table(spec->relid);
 }
 
 /* ------------------------------------------------------------------------------------
@@ -380,6 +382,7 @@ convert_drop_shells(List *relids)
 	initStringInfo(&names);
 	foreach (cell, relids)
 	{
+		view_leave_table(lfirst_oid(cell));
 		appendStringInfo(&names, "%s%s", separator,
 						 quote_literal_cstr(name_qualified(lfirst_oid(cell))));
 		separator = ", ";

@@ -21,6 +21,7 @@
 #include "pando/ddl/local_key.h"
 #include "pando/ddl/local_shell.h"
 #include "pando/ddl/table_def.h"
+#include "pando/ddl/view.h"
 #include "pando/metadata/table.h"
 
 bool
@@ -39,6 +40,7 @@ local_table_manage(Oid relid)
 	convert_make_shells(relid, table_def_local_shell(relid));
 	shards_register_table(&spec);
 	local_keys_follow(relid);
+	view_follow_table(relid);
 }
 
 void

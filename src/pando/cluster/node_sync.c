@@ -38,6 +38,8 @@
 #include "pando/cluster/node_sync.h"
 #include "pando/cluster/row_stream.h"
 #include "pando/ddl/dependency.h"
+#include "pando/ddl/view.h"
+#include "pando/catalog/object.h"
 #include "pando/ddl/settings.h"
 #include "pando/ddl/shard_ddl.h"
 #include "pando/ddl/table_def.h"
@@ -315,6 +317,24 @@ reference_tables_missing(const DistNode *node, List *relids)
 	return missing;
 }
 
+static void
+tell_node(const char *sql, void *node)
+{
+	tell(node, sql);
+}
+
+/* What materialized views show on all other nodes. */
+static void
+send_view_rows(const DistNode *node)
+{
+	foreach_ptr (ObjectRow, row, catalog_object_all())
+	{
+		if (row->classid == RelationRelationId &&
+			get_rel_relkind(row->objid) == RELKIND_MATVIEW)
+			view_rows_each(row->objid, tell_node, (void *) node);
+	}
+}
+
 void
 node_sync(const DistNode *node, bool first_time)
 {
@@ -325,9 +345,11 @@ node_sync(const DistNode *node, bool first_time)
 	list_sort(relids, table_depth_cmp);
 	list_sort(missing, table_depth_cmp);
 	send_identity(node);
-	tell(node, sql_join(dependency_all_commands()));
+	tell(node, sql_join(dependency_all_commands(false)));
 	send_public_privileges(node);
 	send_shell_tables(node, relids, first_time);
 	send_metadata(node);
 	copy_reference_tables(node, missing);
+	tell(node, sql_join(dependency_all_commands(true)));
+	send_view_rows(node);
 }

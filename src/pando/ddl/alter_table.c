@@ -28,12 +28,14 @@
 #include "pando/ddl/column_default.h"
 #include "pando/ddl/constraint.h"
 #include "pando/ddl/dependency.h"
+#include "pando/ddl/kind.h"
 #include "pando/ddl/local_key.h"
 #include "pando/ddl/local_shell.h"
 #include "pando/ddl/sequence.h"
 #include "pando/ddl/partition.h"
 #include "pando/ddl/shard_ddl.h"
 #include "pando/ddl/statements.h"
+#include "pando/ddl/view.h"
 #include "pando/metadata/node.h"
 #include "pando/metadata/table.h"
 
@@ -129,7 +131,7 @@ alter_keep_own_positions(DdlJob *job, AlterTableStmt *stmt)
 
 /* The relation is no distributed table: a sequence of one, or a type all nodes have? */
 static void
-prepare_other_relation(DdlJob *job, const RangeVar *relation)
+prepare_other_relation(DdlJob *job, RangeVar *relation)
 {
 	Oid relid = RangeVarGetRelid(relation, NoLock, true);
 
@@ -137,6 +139,10 @@ prepare_other_relation(DdlJob *job, const RangeVar *relation)
 		return;
 	if (get_rel_relkind(relid) == RELKIND_SEQUENCE)
 		job->concerned |= OidIsValid(sequence_distributed_table(relid));
+	else if (kind_is_view(relid))
+		view_prepare(job, relation);
+	else if (partition_relkind_is_index(get_rel_relkind(relid)))
+		job->concerned |= view_is_everywhere(IndexGetRelation(relid, true));
 	else if (get_rel_relkind(relid) == RELKIND_COMPOSITE_TYPE)
 		object_prepare(job);
 }
@@ -310,6 +316,8 @@ set_schema_prepare(DdlJob *job)
 		job->concerned = OidIsValid(sequence_distributed_table(relid));
 	else if (OidIsValid(relid) && get_rel_relkind(relid) == RELKIND_COMPOSITE_TYPE)
 		object_prepare(job);
+	else if (OidIsValid(relid) && kind_is_view(relid))
+		view_prepare(job, stmt->relation);
 	else
 		job_one_table(job, stmt->relation);
 }

@@ -37,6 +37,7 @@
 #include "pando/ddl/sequence.h"
 #include "pando/ddl/settings.h"
 #include "pando/ddl/statements.h"
+#include "pando/ddl/view.h"
 #include "pando/metadata/table.h"
 
 void
@@ -71,7 +72,10 @@ trigger_create_prepare(DdlJob *job)
 	bool on_shards = ddl_unsafe_triggers;
 
 	if (!OidIsValid(relid))
+	{
+		view_prepare(job, stmt->relation);
 		return;
+	}
 	/* One that is replaced stays where it is. */
 	if (stmt->replace && OidIsValid(get_trigger_oid(relid, stmt->trigname, true)))
 		on_shards = trigger_is_on_shards(relid, stmt->trigname);
@@ -211,8 +215,11 @@ trigger_commands_for_shards(Oid relid, AlterTableStmt *stmt)
 void
 rule_create_prepare(DdlJob *job)
 {
-	if (OidIsValid(job_distributed_table(((RuleStmt *) job->stmt)->relation)))
+	RangeVar *relation = ((RuleStmt *) job->stmt)->relation;
+
+	if (OidIsValid(job_distributed_table(relation)))
 		job_refuse(job, "CREATE RULE", NULL);
+	view_prepare(job, relation);
 }
 
 /* schema.table of schema.table.name */
@@ -243,6 +250,7 @@ attached_drop_prepare(DdlJob *job)
 			job_add_table(job, relid);
 		else
 			job_one_table(job, relation);
+		view_prepare(job, relation);
 	}
 	if (stmt->removeType == OBJECT_RULE)
 		job->shard_statements = NIL;
@@ -332,7 +340,7 @@ statistics_named_prepare(DdlJob *job)
 
 /* The distributed table that an object of these kinds is or belongs to. */
 static Oid
-attached_table(ObjectType type, List *names)
+attached_table(DdlJob *job, ObjectType type, List *names)
 {
 	RangeVar *relation;
 	Oid relid;
@@ -351,10 +359,14 @@ attached_table(ObjectType type, List *names)
 			break;
 	}
 	relid = RangeVarGetRelid(relation, NoLock, true);
+	view_prepare(job, relation);
 	if (OidIsValid(relid) && get_rel_relkind(relid) == RELKIND_SEQUENCE)
 		return sequence_distributed_table(relid);
 	if (OidIsValid(relid) && partition_relkind_is_index(get_rel_relkind(relid)))
+	{
 		relid = IndexGetRelation(relid, true);
+		job->concerned |= view_is_everywhere(relid);
+	}
 	return job_table_has_shards(relid) ? relid : InvalidOid;
 }
 
@@ -384,7 +396,7 @@ attached_text_prepare(DdlJob *job, ObjectType type, Node *object)
 		object_prepare(job);
 		return;
 	}
-	relid = attached_table(type, (List *) object);
+	relid = attached_table(job, type, (List *) object);
 	if (OidIsValid(relid))
 		job_add_table(job, relid);
 }

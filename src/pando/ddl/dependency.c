@@ -45,7 +45,9 @@
 #include "pando/catalog/object.h"
 #include "pando/ddl/dependency.h"
 #include "pando/ddl/object.h"
+#include "pando/ddl/kind.h"
 #include "pando/ddl/role.h"
+#include "pando/ddl/sequence.h"
 #include "pando/ddl/settings.h"
 #include "pando/metadata/node.h"
 #include "pando/metadata/table.h"
@@ -53,68 +55,34 @@
 
 PG_FUNCTION_INFO_V1(object_create);
 
-typedef enum ClassAction
+/* An object that the walk has come to. */
+typedef struct Seen
 {
-	CLASS_MADE,	 /* created on other nodes and recorded */
-	CLASS_PART,	 /* part of something else: only what it needs counts */
-	CLASS_TABLE, /* relations: see walk_relation() */
-	CLASS_REFUSED
-} ClassAction;
-
-static const struct
-{
-	Oid class_id;
-	ClassAction action;
-} classes[] = {
-	{NamespaceRelationId, CLASS_MADE},	  {ExtensionRelationId, CLASS_MADE},
-	{TypeRelationId, CLASS_MADE},		  {ProcedureRelationId, CLASS_MADE},
-	{CollationRelationId, CLASS_MADE},	  {TSDictionaryRelationId, CLASS_MADE},
-	{TSConfigRelationId, CLASS_MADE},	  {AuthIdRelationId, CLASS_MADE},
-	{RelationRelationId, CLASS_TABLE},	  {AttrDefaultRelationId, CLASS_PART},
-	{ConstraintRelationId, CLASS_PART},	  {PolicyRelationId, CLASS_PART},
-	{StatisticExtRelationId, CLASS_PART}, {TriggerRelationId, CLASS_PART},
-	{RewriteRelationId, CLASS_PART},
-};
+	ObjectAddress object;
+	bool on_table; /* a distributed table must be there before it */
+} Seen;
 
 typedef struct Walk
 {
-	List *seen;	  /* ObjectAddress *, in order of arrival */
-	List *made;	  /* ObjectAddress *, dependencies first */
-	char *reason; /* why it can't be done; NULL: it can */
+	List *seen;		/* Seen *, in order of arrival */
+	List *made;		/* Seen *, dependencies first */
+	bool making;	/* what needs it is made elsewhere, not a table's part */
+	bool met_table; /* a distributed table has been met */
+	char *reason;	/* why it can't be done; NULL: it can */
 } Walk;
 
-static void walk_object(Walk *walk, Oid class_id, Oid object_id, Oid from_class);
+static void walk_object(Walk *walk, Oid class_id, Oid object_id);
 
-static ClassAction
-class_action(Oid class_id)
+static Seen *
+seen_find(List *list, const ObjectAddress *wanted)
 {
-	for (int i = 0; i < lengthof(classes); i++)
+	foreach_ptr (Seen, seen, list)
 	{
-		if (classes[i].class_id == class_id)
-			return classes[i].action;
+		if (seen->object.classId == wanted->classId &&
+			seen->object.objectId == wanted->objectId)
+			return seen;
 	}
-	return CLASS_REFUSED;
-}
-
-static bool
-address_list_has(List *addresses, const ObjectAddress *wanted)
-{
-	foreach_ptr (ObjectAddress, address, addresses)
-	{
-		if (address->classId == wanted->classId && address->objectId == wanted->objectId)
-			return true;
-	}
-	return false;
-}
-
-static ObjectAddress *
-address_copy(const ObjectAddress *address)
-{
-	ObjectAddress *copy = palloc(sizeof(ObjectAddress));
-
-	*copy = *address;
-	copy->objectSubId = 0;
-	return copy;
+	return NULL;
 }
 
 /* ------------------------------------------------------------------------------------
@@ -123,14 +91,14 @@ address_copy(const ObjectAddress *address)
 
 /* Walks to each object of a query's rows "class object". */
 static void
-walk_rows(Walk *walk, List *rows, Oid from_class)
+walk_rows(Walk *walk, List *rows)
 {
 	foreach_ptr (char, row, rows)
 	{
 		char *end;
 		Oid class_id = strtoul(row, &end, 10);
 
-		walk_object(walk, class_id, strtoul(end, NULL, 10), from_class);
+		walk_object(walk, class_id, strtoul(end, NULL, 10));
 	}
 }
 
@@ -149,28 +117,28 @@ walk_dependencies(Walk *walk, const ObjectAddress *object)
 				  "pg_catalog.pg_database WHERE datname = pg_catalog.current_database()) "
 				  "GROUP BY refclassid, refobjid",
 				  object->classId, object->objectId, FirstNormalObjectId, object->classId,
-				  object->objectId, AuthIdRelationId, FirstNormalObjectId),
-			  object->classId);
+				  object->objectId, AuthIdRelationId, FirstNormalObjectId));
 }
 
-/* Defaults, constraints, indexes, policies ... that are parts of a table or constraint.
- */
+/* Defaults, constraints, indexes, policies, rules ... that are parts of something. */
 static void
 walk_parts(Walk *walk, const ObjectAddress *object)
 {
-	walk_rows(
-		walk,
-		sql_column(
-			"SELECT pg_catalog.concat(d.classid, ' ', d.objid) "
-			"FROM pg_catalog.pg_depend d WHERE d.refclassid = %u AND d.refobjid = %u "
-			"AND d.deptype IN ('a', 'i') AND (d.classid IN (%u, %u, %u, %u, %u) OR "
-			"(d.classid = %u AND EXISTS (SELECT FROM pg_catalog.pg_class c "
-			"WHERE c.oid = d.objid AND c.relkind IN ('i', 'S')))) "
-			"GROUP BY d.classid, d.objid",
-			object->classId, object->objectId, AttrDefaultRelationId,
-			ConstraintRelationId, PolicyRelationId, StatisticExtRelationId,
-			TriggerRelationId, RelationRelationId),
-		object->classId);
+	foreach_ptr (char, row,
+				 sql_column("SELECT pg_catalog.concat(d.classid, ' ', d.objid) "
+							"FROM pg_catalog.pg_depend d WHERE d.refclassid = %u AND "
+							"d.refobjid = %u AND d.deptype IN ('a', 'i') AND (d.classid "
+							"<> %u OR EXISTS (SELECT FROM pg_catalog.pg_class c "
+							"WHERE c.oid = d.objid AND c.relkind IN ('i', 'S'))) "
+							"GROUP BY d.classid, d.objid",
+							object->classId, object->objectId, RelationRelationId))
+	{
+		char *end;
+		Oid class_id = strtoul(row, &end, 10);
+
+		if (kind_class_is_part(class_id))
+			walk_object(walk, class_id, strtoul(end, NULL, 10));
+	}
 }
 
 /* Needs of a type that its catalog entry does not show. */
@@ -190,8 +158,7 @@ walk_type(Walk *walk, Oid type)
 		walk,
 		sql_column("SELECT pg_catalog.concat(%u, ' ', oid) FROM pg_catalog.pg_constraint "
 				   "WHERE contypid = %u",
-				   ConstraintRelationId, type),
-		TypeRelationId);
+				   ConstraintRelationId, type));
 }
 
 /* What an object stands for: its extension, or the object that it is an inner part of. */
@@ -226,32 +193,44 @@ object_owner(const ObjectAddress *object, ObjectAddress *owner)
  * are the tables' own matter. Anything else that needs a relation needs it on all nodes.
  */
 static void
-walk_relation(Walk *walk, const ObjectAddress *object, Oid from_class)
+walk_relation(Walk *walk, const ObjectAddress *object)
 {
 	char relkind = get_rel_relkind(object->objectId);
-	bool distributed = dist_table(object->objectId) != NULL;
+	bool is_root = list_length(walk->seen) == 1;
+	bool is_table = relkind == RELKIND_RELATION || relkind == RELKIND_PARTITIONED_TABLE;
 
-	if (relkind == RELKIND_SEQUENCE || relkind == RELKIND_INDEX ||
-		relkind == RELKIND_PARTITIONED_INDEX || relkind == RELKIND_COMPOSITE_TYPE ||
-		!OidIsValid(from_class))
+	if (relkind == RELKIND_INDEX || relkind == RELKIND_PARTITIONED_INDEX ||
+		relkind == RELKIND_COMPOSITE_TYPE || is_root)
 	{
-		if (relkind == RELKIND_RELATION || relkind == RELKIND_PARTITIONED_TABLE)
+		if (is_table)
 			walk_parts(walk, object);
 		walk_dependencies(walk, object);
 		return;
 	}
-	if (class_action(from_class) != CLASS_MADE || distributed)
+	if (relkind == RELKIND_SEQUENCE)
+	{
+		Oid table = sequence_distributed_table(object->objectId);
+
+		walk->met_table |= OidIsValid(table);
+		if (!walk->making || OidIsValid(table))
+			walk_dependencies(walk, object);
+		else
+			walk->reason =
+				psprintf("It needs sequence \"%s\", which is on this node only.",
+						 get_rel_name(object->objectId));
 		return;
-	walk->reason = psprintf("It needs relation \"%s\", which is on this node only.",
-							get_rel_name(object->objectId));
+	}
+	if (dist_table(object->objectId) != NULL)
+		walk->met_table = true;
+	else if (walk->making)
+		walk->reason = psprintf("It needs relation \"%s\", which is on this node only.",
+								get_rel_name(object->objectId));
 }
 
 static bool
 object_is_temporary(const ObjectAddress *object)
 {
-	Oid schema = get_object_namensp_unique(object->classId) ||
-						 object->classId == ProcedureRelationId ||
-						 object->classId == TypeRelationId
+	Oid schema = get_object_attnum_namespace(object->classId) != InvalidAttrNumber
 					 ? get_object_namespace(object)
 					 : InvalidOid;
 
@@ -259,63 +238,71 @@ object_is_temporary(const ObjectAddress *object)
 }
 
 static void
-walk_made(Walk *walk, const ObjectAddress *object)
+walk_made(Walk *walk, Seen *seen)
 {
+	const ObjectAddress *object = &seen->object;
+	bool making = walk->making;
+	bool met_table = walk->met_table;
+
 	if (object->classId != AuthIdRelationId && object_is_temporary(object))
 	{
 		walk->reason = pstrdup("It is temporary.");
 		return;
 	}
+	walk->making = true;
+	walk->met_table = false;
+	walk_parts(walk, object);
 	walk_dependencies(walk, object);
 	if (object->classId == TypeRelationId)
 		walk_type(walk, object->objectId);
 	if (object->classId == AuthIdRelationId)
 	{
-		ListCell *cell;
-
-		foreach (cell, role_memberships(object->objectId))
-			walk_object(walk, AuthIdRelationId, lfirst_oid(cell), AuthIdRelationId);
+		foreach_oid(role, role_memberships(object->objectId))
+			walk_object(walk, AuthIdRelationId, role);
 	}
-	walk->made = lappend(walk->made, address_copy(object));
+	walk->made = lappend(walk->made, seen);
+	seen->on_table = walk->met_table;
+	walk->making = making;
+	walk->met_table |= met_table;
 }
 
 static void
-walk_object(Walk *walk, Oid class_id, Oid object_id, Oid from_class)
+walk_object(Walk *walk, Oid class_id, Oid object_id)
 {
 	ObjectAddress object;
 	ObjectAddress owner;
+	Seen *seen;
 
 	ObjectAddressSet(object, class_id, object_id);
-	if (walk->reason != NULL || object_id < FirstNormalObjectId ||
-		address_list_has(walk->seen, &object))
+	if (walk->reason != NULL || object_id < FirstNormalObjectId)
 		return;
-	walk->seen = lappend(walk->seen, address_copy(&object));
+	seen = seen_find(walk->seen, &object);
+	if (seen != NULL)
+	{
+		walk->met_table |= seen->on_table;
+		return;
+	}
+	seen = palloc0(sizeof(Seen));
+	seen->object = object;
+	walk->seen = lappend(walk->seen, seen);
 
 	if (class_id == ExtensionRelationId && object_id == get_extension_oid("pando", true))
 		return;
 	if (object_owner(&object, &owner))
+		walk_object(walk, owner.classId, owner.objectId);
+	else if (class_id == RelationRelationId && !kind_is_view(object_id))
+		walk_relation(walk, &object);
+	else if (kind_class_is_everywhere(class_id))
+		walk_made(walk, seen);
+	else if (kind_class_is_part(class_id))
 	{
-		walk_object(walk, owner.classId, owner.objectId, from_class);
-		return;
+		walk_parts(walk, &object);
+		walk_dependencies(walk, &object);
 	}
-	switch (class_action(class_id))
-	{
-		case CLASS_MADE:
-			walk_made(walk, &object);
-			break;
-		case CLASS_PART:
-			walk_parts(walk, &object);
-			walk_dependencies(walk, &object);
-			break;
-		case CLASS_TABLE:
-			walk_relation(walk, &object, from_class);
-			break;
-		case CLASS_REFUSED:
-			walk->reason =
-				psprintf("It needs %s, which Pando does not create on other nodes.",
-						 getObjectDescription(&object, false));
-			break;
-	}
+	else
+		walk->reason =
+			psprintf("It needs %s, which Pando does not create on other nodes.",
+					 getObjectDescription(&object, false));
 }
 
 /* ------------------------------------------------------------------------------------
@@ -326,6 +313,9 @@ static List *
 object_commands(const ObjectAddress *object, bool exists)
 {
 	List *commands = NIL;
+
+	if (object->classId == RelationRelationId && exists)
+		return sql_column("SELECT pando.view_create_command(%u)", object->objectId);
 
 	if (object->classId == AuthIdRelationId)
 		return role_commands(object->objectId, exists);
@@ -343,7 +333,10 @@ object_commands(const ObjectAddress *object, bool exists)
 static bool
 object_is_replaceable(const ObjectAddress *object)
 {
-	return object->classId == AuthIdRelationId || object->classId == ProcedureRelationId;
+	return object->classId == AuthIdRelationId ||
+		   object->classId == ProcedureRelationId ||
+		   (object->classId == RelationRelationId &&
+			get_rel_relkind(object->objectId) == RELKIND_VIEW);
 }
 
 /*
@@ -392,8 +385,9 @@ made_publish(List *made, const ObjectAddress *published)
 	List *records = NIL;
 
 	initStringInfo(&sql);
-	foreach_ptr (ObjectAddress, object, made)
+	foreach_ptr (Seen, seen, made)
 	{
+		const ObjectAddress *object = &seen->object;
 		bool recorded = catalog_object_find(object) != NULL;
 		bool is_published = published != NULL && published->classId == object->classId &&
 							published->objectId == object->objectId;
@@ -407,14 +401,14 @@ made_publish(List *made, const ObjectAddress *published)
 							getObjectDescription(object, false));
 		appendStringInfo(&sql, "%s%s", sql.len > 0 ? "; " : "", command);
 		if (!recorded)
-			records = lappend(records, object);
+			records = lappend(records, seen);
 	}
 	if (sql.len == 0)
 		return NULL;
 	if (nodes != NIL)
 		xact_tell_nodes(nodes, sql.data);
-	foreach_ptr (ObjectAddress, object, records)
-		catalog_object_insert(catalog_object_new(object));
+	foreach_ptr (Seen, seen, records)
+		catalog_object_insert(catalog_object_new(&seen->object));
 	CommandCounterIncrement();
 	xact_wrote_locally();
 	return NULL;
@@ -426,7 +420,7 @@ dependency_ensure(const ObjectAddress *object)
 	Walk walk = {0};
 	char *reason;
 
-	walk_object(&walk, object->classId, object->objectId, InvalidOid);
+	walk_object(&walk, object->classId, object->objectId);
 	reason = walk.reason != NULL ? walk.reason : made_publish(walk.made, NULL);
 	if (reason != NULL)
 		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
@@ -440,12 +434,12 @@ dependency_publish(const ObjectAddress *object)
 {
 	Walk walk = {0};
 
-	walk_object(&walk, object->classId, object->objectId, InvalidOid);
+	walk_object(&walk, object->classId, object->objectId);
 	return walk.reason != NULL ? walk.reason : made_publish(walk.made, object);
 }
 
 List *
-dependency_all_commands(void)
+dependency_all_commands(bool on_tables)
 {
 	Walk walk = {0};
 	List *commands = NIL;
@@ -454,7 +448,7 @@ dependency_all_commands(void)
 	if (ddl_role_propagation)
 	{
 		foreach (cell, role_all())
-			walk_object(&walk, AuthIdRelationId, lfirst_oid(cell), InvalidOid);
+			walk_object(&walk, AuthIdRelationId, lfirst_oid(cell));
 	}
 	foreach_ptr (ObjectRow, row, catalog_object_all())
 	{
@@ -465,16 +459,19 @@ dependency_all_commands(void)
 		if (getObjectDescription(&address, true) == NULL)
 			continue;
 		walk.reason = NULL;
-		walk_object(&walk, row->classid, row->objid, InvalidOid);
-		if (walk.reason != NULL)
+		walk.making = false;
+		walk_object(&walk, row->classid, row->objid);
+		if (walk.reason != NULL && !on_tables)
 			ereport(WARNING, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 							  errmsg("%s is not created on the node", row->type),
 							  errdetail("%s", walk.reason)));
 	}
-	foreach_ptr (ObjectAddress, object, walk.made)
+	foreach_ptr (Seen, seen, walk.made)
 	{
-		char *command =
-			role_is_skipped(object) ? NULL : object_make_command(object, false);
+		const ObjectAddress *object = &seen->object;
+		char *command = role_is_skipped(object) || seen->on_table != on_tables
+							? NULL
+							: object_make_command(object, false);
 
 		if (command == NULL)
 			continue;

@@ -23,8 +23,11 @@ extern void dependency_ensure(const ObjectAddress *object);
  */
 extern char *dependency_publish(const ObjectAddress *object);
 
-/* Commands (List of char *) that create all recorded objects on a fresh node, in order;
- * includes those which record them there, and all roles. */
-extern List *dependency_all_commands(void);
+/*
+ * Commands (List of char *) that create all recorded objects on a fresh node, in order;
+ * includes those which record them there, and all roles. First those that need no
+ * distributed table, then, with `on_tables`, those that do.
+ */
+extern List *dependency_all_commands(bool on_tables);
 
 #endif

@@ -32,6 +32,7 @@
 #include "pando/catalog/partition.h"
 #include "pando/ddl/drop.h"
 #include "pando/ddl/handler.h"
+#include "pando/ddl/kind.h"
 #include "pando/ddl/utility.h"
 #include "pando/metadata/node.h"
 #include "pando/metadata/table.h"
@@ -189,28 +190,14 @@ drop_hook(ObjectAccessType access, Oid class_id, Oid object_id, int sub_id, void
 			return;
 	}
 
-	switch (class_id)
+	if (class_id == RelationRelationId && !kind_is_view(object_id))
+		drop_note_relation(object_id, sub_id);
+	else if (sub_id == 0 && kind_class_is_everywhere(class_id))
 	{
-		case RelationRelationId:
-			drop_note_relation(object_id, sub_id);
-			break;
-		case NamespaceRelationId:
-		case ExtensionRelationId:
-		case TypeRelationId:
-		case ProcedureRelationId:
-		case CollationRelationId:
-		case TSDictionaryRelationId:
-		case TSConfigRelationId:
-		case AuthIdRelationId:
-		{
-			ObjectAddress address;
+		ObjectAddress address;
 
-			ObjectAddressSubSet(address, class_id, object_id, sub_id);
-			catalog_forget_object(&address);
-			break;
-		}
-		default:
-			break;
+		ObjectAddressSet(address, class_id, object_id);
+		catalog_forget_object(&address);
 	}
 }
 

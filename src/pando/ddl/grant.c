@@ -18,6 +18,7 @@
 #include "pando/ddl/sequence.h"
 #include "pando/ddl/settings.h"
 #include "pando/ddl/statements.h"
+#include "pando/ddl/view.h"
 #include "pando/metadata/table.h"
 
 /* A copy of the statement for one of its relations. */
@@ -48,6 +49,8 @@ grant_on_relations(DdlJob *job)
 				continue;
 			job->concerned = true;
 		}
+		else if (view_is_everywhere(relid))
+			view_prepare(job, relation);
 		else
 		{
 			if (!OidIsValid(job_distributed_table(relation)))

@@ -31,13 +31,14 @@ typedef struct DdlCall
 
 typedef struct DdlJob
 {
-	Node *stmt;			/* raw tree, the job's own copy */
-	const char *source; /* the text that its locations point into */
-	bool applying;		/* another node sent it */
-	bool concerned;		/* is it about distributed objects at all? */
-	bool outside;		/* nodes change shards outside the transaction, one by one */
-	bool only_objects;	/* not about tables: no shards, objects are skipped if absent */
-	List *tables;		/* Oids of the distributed tables it is about */
+	Node *stmt;				/* raw tree, the job's own copy */
+	const char *source;		/* the text that its locations point into */
+	bool applying;			/* another node sent it */
+	bool concerned;			/* is it about distributed objects at all? */
+	bool on_rows;			/* its queries see the rows of distributed tables */
+	bool outside;			/* nodes change shards outside the transaction, one by one */
+	List *tables;			/* Oids of the distributed tables it is about */
+	List *views;			/* and of the views that all nodes have */
 	List *shard_statements; /* raw trees for this node's shards */
 	List *names;			/* names fixed so far, in order (char *) */
 	List *names_given;		/* when applying: the sender's, in the same order */

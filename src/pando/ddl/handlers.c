@@ -7,6 +7,7 @@
 #include "pando/compat/compat.h"
 
 #include "catalog/pg_authid.h"
+#include "catalog/pg_class.h"
 #include "catalog/pg_collation.h"
 #include "catalog/pg_extension.h"
 #include "catalog/pg_namespace.h"
@@ -68,10 +69,14 @@ static const DdlHandler handlers[] = {
 	{T_RenameStmt, OBJECT_POLICY, rename_prepare},
 	{T_RenameStmt, OBJECT_TRIGGER, rename_prepare},
 	{T_RenameStmt, OBJECT_RULE, rename_prepare},
+	{T_RenameStmt, OBJECT_VIEW, rename_prepare},
+	{T_RenameStmt, OBJECT_MATVIEW, rename_prepare},
 	{T_RenameStmt, OBJECT_STATISTIC_EXT, statistics_named_prepare},
 	{T_RenameStmt, ANY_OBJECT, object_prepare},
 	{T_AlterObjectSchemaStmt, OBJECT_TABLE, set_schema_prepare, .managed_local = true},
 	{T_AlterObjectSchemaStmt, OBJECT_SEQUENCE, set_schema_prepare},
+	{T_AlterObjectSchemaStmt, OBJECT_VIEW, set_schema_prepare},
+	{T_AlterObjectSchemaStmt, OBJECT_MATVIEW, set_schema_prepare},
 	{T_AlterObjectSchemaStmt, OBJECT_STATISTIC_EXT, statistics_named_prepare},
 	{T_AlterObjectSchemaStmt, ANY_OBJECT, object_prepare},
 	{T_AlterOwnerStmt, OBJECT_STATISTIC_EXT, statistics_named_prepare},
@@ -80,6 +85,8 @@ static const DdlHandler handlers[] = {
 
 	/* other objects: made */
 	OBJECT_CREATED(T_CreateSchemaStmt, ANY_OBJECT, NamespaceRelationId),
+	OBJECT_CREATED(T_ViewStmt, ANY_OBJECT, RelationRelationId),
+	OBJECT_CREATED(T_CreateTableAsStmt, OBJECT_MATVIEW, RelationRelationId),
 	OBJECT_CREATED(T_CreateExtensionStmt, ANY_OBJECT, ExtensionRelationId),
 	OBJECT_CREATED(T_CompositeTypeStmt, ANY_OBJECT, TypeRelationId),
 	OBJECT_CREATED(T_CreateEnumStmt, ANY_OBJECT, TypeRelationId),
@@ -94,6 +101,8 @@ static const DdlHandler handlers[] = {
 	OBJECT_CREATED(T_AlterRoleStmt, ANY_OBJECT, AuthIdRelationId),
 
 	/* and changed */
+	{T_RefreshMatViewStmt, ANY_OBJECT, matview_refresh_prepare, NULL, NULL,
+	 matview_refresh_run},
 	{T_AlterEnumStmt, ANY_OBJECT, object_prepare},
 	{T_AlterTypeStmt, ANY_OBJECT, object_prepare},
 	{T_AlterDomainStmt, ANY_OBJECT, object_prepare},
@@ -124,6 +133,8 @@ statement_object_type(Node *stmt)
 			return ((AlterObjectSchemaStmt *) stmt)->objectType;
 		case T_AlterOwnerStmt:
 			return ((AlterOwnerStmt *) stmt)->objectType;
+		case T_CreateTableAsStmt:
+			return ((CreateTableAsStmt *) stmt)->objtype;
 		case T_DefineStmt:
 			return ((DefineStmt *) stmt)->kind;
 		default:

@@ -28,6 +28,7 @@
 #include "pando/ddl/outside.h"
 #include "pando/ddl/partition.h"
 #include "pando/ddl/statements.h"
+#include "pando/ddl/view.h"
 #include "pando/metadata/node.h"
 #include "pando/metadata/table.h"
 
@@ -42,7 +43,11 @@ index_create_prepare(DdlJob *job)
 	Oid relid = job_distributed_table(stmt->relation);
 
 	if (!OidIsValid(relid))
+	{
+		if (!stmt->concurrent)
+			view_prepare(job, stmt->relation);
 		return;
+	}
 	job_add_table(job, relid);
 	partition_indexes_note(job, relid);
 	constraint_prepare_index(job, relid, stmt);
@@ -74,13 +79,15 @@ bool
 index_create_run(DdlJob *job)
 {
 	IndexStmt *stmt = (IndexStmt *) job->stmt;
-	Oid relid = linitial_oid(job->tables);
+	Oid relid;
 	OutsideWork *work;
 	Oid indexid;
-	char *name = pstrdup(stmt->idxname);
+	char *name;
 
 	if (!stmt->concurrent)
 		return false;
+	relid = linitial_oid(job->tables);
+	name = pstrdup(stmt->idxname);
 	job_run_shell(job); /* commits and begins again */
 	indexid = get_relname_relid(name, get_rel_namespace(relid));
 	if (!OidIsValid(indexid))
@@ -143,6 +150,12 @@ index_drop_prepare(DdlJob *job)
 		Oid indexid;
 		Oid relid = index_table(names, &indexid);
 
+		if (!OidIsValid(relid) && OidIsValid(indexid) && !stmt->concurrent &&
+			view_is_everywhere(IndexGetRelation(indexid, true)))
+		{
+			ours = lappend(ours, names);
+			job->concerned = true;
+		}
 		if (!OidIsValid(relid))
 			continue;
 		ours = lappend(ours, names);
@@ -165,7 +178,7 @@ bool
 index_drop_run(DdlJob *job)
 {
 	DropStmt *stmt = (DropStmt *) job->stmt;
-	Oid relid = linitial_oid(job->tables);
+	Oid relid;
 	OutsideWork *work;
 	Oid indexid;
 	char *name;
@@ -173,6 +186,7 @@ index_drop_run(DdlJob *job)
 
 	if (!stmt->concurrent)
 		return false;
+	relid = linitial_oid(job->tables);
 	index_table(linitial(stmt->objects), &indexid); /* PostgreSQL allows only one */
 	name = get_rel_name(indexid);
 	schema = get_namespace_name(get_rel_namespace(indexid));

@@ -9,6 +9,7 @@
  */
 #include "pando/compat/compat.h"
 
+#include "access/relation.h"
 #include "access/xact.h"
 #include "catalog/namespace.h"
 #include "catalog/objectaddress.h"
@@ -25,11 +26,13 @@
 #include "pando/catalog/object.h"
 #include "pando/ddl/dependency.h"
 #include "pando/ddl/drop.h"
+#include "pando/ddl/kind.h"
 #include "pando/ddl/local_shell.h"
 #include "pando/ddl/object.h"
 #include "pando/ddl/sequence.h"
 #include "pando/ddl/settings.h"
 #include "pando/ddl/statements.h"
+#include "pando/ddl/view.h"
 #include "pando/metadata/node.h"
 
 /* ------------------------------------------------------------------------------------
@@ -133,23 +136,24 @@ named_by_rename(RenameStmt *stmt)
 			return named(NIL, stmt->renameType, makeString(stmt->subname));
 		case OBJECT_DOMCONSTRAINT:
 			return named(NIL, OBJECT_DOMAIN, stmt->object);
-		case OBJECT_ATTRIBUTE:
-			return named(NIL, OBJECT_TYPE,
-						 list_make2(makeString(stmt->relation->schemaname),
-									makeString(stmt->relation->relname)));
 		default:
 			return named(NIL, stmt->renameType, stmt->object);
 	}
 }
 
-/* A table's name as a composite type's. */
+/* A relation's name as a view's or a composite type's. */
 static List *
 named_by_relation(RangeVar *relation)
 {
 	List *names = list_make1(makeString(relation->relname));
+	Oid relid = RangeVarGetRelid(relation, NoLock, true);
 
 	if (relation->schemaname != NULL)
 		names = lcons(makeString(relation->schemaname), names);
+	if (kind_is_view(relid))
+		return named(
+			NIL, get_rel_relkind(relid) == RELKIND_VIEW ? OBJECT_VIEW : OBJECT_MATVIEW,
+			names);
 	return named(NIL, OBJECT_TYPE, names);
 }
 
@@ -170,7 +174,7 @@ statement_objects(Node *stmt)
 	switch (nodeTag(stmt))
 	{
 		case T_RenameStmt:
-			if (((RenameStmt *) stmt)->renameType == OBJECT_ATTRIBUTE)
+			if (((RenameStmt *) stmt)->relation != NULL)
 				return named_by_relation(((RenameStmt *) stmt)->relation);
 			return named_by_rename((RenameStmt *) stmt);
 		case T_AlterObjectSchemaStmt:
@@ -229,36 +233,21 @@ statement_objects(Node *stmt)
 	}
 }
 
-/* Kinds that can be recorded. */
-static bool
-type_is_recordable(ObjectType type)
-{
-	static const ObjectType types[] = {
-		OBJECT_SCHEMA,		 OBJECT_EXTENSION,		 OBJECT_TYPE,
-		OBJECT_DOMAIN,		 OBJECT_FUNCTION,		 OBJECT_PROCEDURE,
-		OBJECT_ROUTINE,		 OBJECT_AGGREGATE,		 OBJECT_COLLATION,
-		OBJECT_TSDICTIONARY, OBJECT_TSCONFIGURATION, OBJECT_ROLE};
-
-	for (int i = 0; i < lengthof(types); i++)
-	{
-		if (types[i] == type)
-			return true;
-	}
-	return false;
-}
-
 /* The address of a named object; false when there is none. */
 static bool
 named_resolve(NamedObject *named, ObjectAddress *address)
 {
+	const ObjectKind *kind = kind_of_type(named->type);
 	Relation rel = NULL;
 	Node *object = named->object;
 
-	if (!type_is_recordable(named->type))
+	if (kind == NULL || kind->place != KIND_EVERYWHERE)
 		return false;
 	if ((named->type == OBJECT_TYPE || named->type == OBJECT_DOMAIN) && IsA(object, List))
 		object = (Node *) makeTypeNameFromNameList((List *) object);
 	*address = get_object_address(named->type, object, &rel, AccessShareLock, true);
+	if (rel != NULL)
+		relation_close(rel, AccessShareLock);
 	return OidIsValid(address->objectId);
 }
 
@@ -269,7 +258,6 @@ named_resolve(NamedObject *named, ObjectAddress *address)
 void
 object_prepare(DdlJob *job)
 {
-	job->only_objects = true;
 	if (job->applying)
 	{
 		job->concerned = true;
@@ -334,17 +322,47 @@ object_create_prepare(DdlJob *job)
 	job->concerned = true;
 }
 
-/* ALTER ROLE makes no row: the role it names. */
+/* What makes no row: the role of ALTER ROLE, the view of CREATE OR REPLACE. */
 static List *
-role_altered(Node *stmt)
+object_altered(Node *stmt)
 {
 	Oid roleid;
 
+	if (IsA(stmt, ViewStmt))
+		return list_make1_oid(RangeVarGetRelid(((ViewStmt *) stmt)->view, NoLock, false));
 	if (!IsA(stmt, AlterRoleStmt))
 		return NIL;
 	roleid = get_rolespec_oid(((AlterRoleStmt *) stmt)->role, true);
 	return OidIsValid(roleid) && roleid >= FirstNormalObjectId ? list_make1_oid(roleid)
 															   : NIL;
+}
+
+/*
+ * Makes an object on the other nodes, if it can be there. One that they have can't become
+ * this node's alone: theirs would be another.
+ */
+static void
+publish(Oid class_id, Oid object_id)
+{
+	ObjectAddress address;
+	char *reason;
+
+	if (class_id == RelationRelationId && !kind_is_view(object_id))
+		return;
+	ObjectAddressSet(address, class_id, object_id);
+	reason = dependency_publish(&address);
+	if (reason != NULL && catalog_object_find(&address) != NULL)
+		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+						errmsg("%s cannot be changed on the other nodes",
+							   getObjectDescription(&address, false)),
+						errdetail("%s", reason)));
+	if (reason != NULL)
+		ereport(DEBUG1, (errmsg_internal("%s stays on this node",
+										 getObjectDescription(&address, false)),
+						 errdetail_internal("%s", reason)));
+	else if (class_id == RelationRelationId &&
+			 get_rel_relkind(object_id) == RELKIND_MATVIEW)
+		view_rows_send(object_id);
 }
 
 bool
@@ -354,21 +372,18 @@ object_create_run(DdlJob *job)
 	List *made;
 	ListCell *cell;
 
+	job->on_rows = IsA(job->stmt, CreateTableAsStmt);
 	drop_scope_capture(class_id);
 	job_run_shell(job);
 	CommandCounterIncrement();
-	made = list_concat_copy(drop_scope_captured(), role_altered(job->stmt));
+	made = list_concat_unique_oid(list_copy(drop_scope_captured()),
+								  object_altered(job->stmt));
 	foreach (cell, made)
+		publish(class_id, lfirst_oid(cell));
+	if (IsA(job->stmt, CreateSchemaStmt) && made != NIL)
 	{
-		ObjectAddress address;
-		char *reason;
-
-		ObjectAddressSet(address, class_id, lfirst_oid(cell));
-		reason = dependency_publish(&address);
-		if (reason != NULL)
-			ereport(DEBUG1, (errmsg_internal("%s stays on this node",
-											 getObjectDescription(&address, false)),
-							 errdetail_internal("%s", reason)));
+		foreach_oid(view, view_in_schema(linitial_oid(made)))
+			publish(RelationRelationId, view);
 	}
 	return true;
 }

@@ -114,7 +114,7 @@ fix_index_name(DdlJob *job, Oid indexid)
 void
 partition_indexes_changed(DdlJob *job)
 {
-	Oid relid = linitial_oid(job->tables);
+	Oid relid = job->tables != NIL ? linitial_oid(job->tables) : InvalidOid;
 	List *statements = NIL;
 	List *added;
 

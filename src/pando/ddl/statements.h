@@ -80,6 +80,10 @@ extern bool vacuum_run(DdlJob *job);
 extern void grant_prepare(DdlJob *job);
 extern void grant_role_prepare(DdlJob *job);
 
+/* view.c */
+extern void matview_refresh_prepare(DdlJob *job);
+extern bool matview_refresh_run(DdlJob *job);
+
 /* object.c */
 extern void object_create_prepare(DdlJob *job);
 extern bool object_create_run(DdlJob *job);

@@ -290,12 +290,13 @@ run_next_hook(DdlCall *call)
 					  call->context, call->params, call->query_env, call->dest, call->qc);
 }
 
-/* Is it about a managed local table, whose rows are where they seem to be? */
+/* Do its queries see rows? Those of a managed local table are where they seem to be. */
 static bool
 job_is_on_rows(const DdlJob *job)
 {
-	return job->tables != NIL &&
-		   dist_table_require(linitial_oid(job->tables))->kind == TABLE_MANAGED_LOCAL;
+	return job->on_rows ||
+		   (job->tables != NIL &&
+			dist_table_require(linitial_oid(job->tables))->kind == TABLE_MANAGED_LOCAL);
 }
 
 void
@@ -369,6 +370,14 @@ job_ensure_dependencies(DdlJob *job)
 
 		ObjectAddressSet(address, RelationRelationId, lfirst_oid(cell));
 		if (get_rel_relkind(address.objectId) != '\0')
+			dependency_ensure(&address);
+	}
+	foreach_oid(view, job->views)
+	{
+		ObjectAddress address;
+
+		ObjectAddressSet(address, RelationRelationId, view);
+		if (get_rel_relkind(view) != '\0')
 			dependency_ensure(&address);
 	}
 }

@@ -53,6 +53,7 @@ SELECT tried, doors.attempt(tried) AS here FROM (VALUES
 	($$SELECT pando.object_create('NULL', '{COPY doors.mine TO STDOUT}', '{}')$$),
 	($$SELECT pando.object_create('(SELECT count(*) FROM doors.shared)', '{}', '{}')$$),
 	($$SELECT pando.object_register('schema', '{doors}', '{}')$$),
+	($$SELECT pando.matview_fill('doors.shared', '{}', 'empty')$$),
 	-- tables, sequences, shards
 	($$SELECT pando.tables_drop('doors.shared')$$),
 	($$SELECT pando.tables_drop('doors.nothing; ALTER ROLE doors_guest SUPERUSER; --')$$),
