@@ -53,6 +53,13 @@ CREATE OR REPLACE FUNCTION pando.shard_ctid(ctids tid[], shards int) RETURNS tid
 	LANGUAGE sql IMMUTABLE PARALLEL SAFE
 	AS 'SELECT pg_catalog.array_agg(pando.shard_ctid(t, shards)) FROM pg_catalog.unnest(ctids) t';
 
+-- Of the row of a table that a cursor of this session is at: a column, or where it is now, for WHERE CURRENT OF; it locks that row.
+CREATE OR REPLACE FUNCTION pando.cursor_row(cursor text, "table" oid, "column" int, lock int, kind anyelement) RETURNS anyelement
+	LANGUAGE c STABLE AS 'MODULE_PATHNAME', 'cursor_row';
+-- Where the version is, of the row that this transaction had written there, that is seen now. Called on the shard's node.
+CREATE OR REPLACE FUNCTION pando.row_version("table" regclass, ctid tid, xmin xid) RETURNS tid
+	LANGUAGE c STABLE STRICT AS 'MODULE_PATHNAME', 'row_version';
+
 -- The Oid of the partition that a shard's row is of, on the node that asks: which of them is for its table, by the ids of
 -- the tables' first shards.
 CREATE OR REPLACE FUNCTION pando.row_tableoid(tableoid oid, tables bigint[], oids oid[]) RETURNS oid

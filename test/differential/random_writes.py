@@ -2,7 +2,7 @@
 """Random INSERT, UPDATE, DELETE, MERGE, COPY over the tables of test/regress/sql/compare_setup.sql, which
 have lost columns and have triggers, over partitioned tables of all kinds, where rows move between partitions, and partitions alone,
 with rows that move between shards,
-over views of them, also behind barriers, and several in a block with subtransactions and loops, as calls of
+over views of them, also behind barriers, of rows that cursors are at, and several in a block with subtransactions and loops, as calls of
 public.compare_writes() of compare_write.sql: it compares what each returns and all tables after it
 with plain tables, and undoes it.
 
@@ -351,6 +351,21 @@ def copy():
     return f"COPY {table} ({', '.join(columns)}) FROM PROGRAM $program$printf '{lines}'$program$ WITH (FORMAT csv){filters}"
 
 
+def by_cursor():
+    """WHERE CURRENT OF: the rows of a cursor, one after the other, some of them twice."""
+    table, columns = random.choice([('a', 'k, id'), ('b', 'k, id'), ('c', 'k, ak, x'), ('e', 'k, x, name'), ('r', 'id'), ('s1', 'id, x'), ('loc', 'id, x, name'),
+                                    ('pk', 'k, id'), ('ps', 'id, x'), ('pl', 'id, x')])
+    scope = [('t', TABLES[table][0])]
+    filters = f' WHERE {where(scope)}' if table not in PARTITIONED and random.random() < 0.6 else ''
+    change = random.choice(['x = x + 1', 'x = row.x % 5', 'x = x - length(row.x::text)', 'x = public.later(row.x)'])
+    steps = [f'UPDATE {table} SET {change} WHERE CURRENT OF c',
+             f'IF row.x % {random.randint(2, 4)} = 0 THEN DELETE FROM {table} WHERE CURRENT OF c; END IF',
+             f'UPDATE {table} SET x = {random.randint(0, 9)} WHERE CURRENT OF c']
+    steps = random.sample(steps, random.randint(1, 3))
+    return (f'DO $do$DECLARE c CURSOR FOR SELECT t.* FROM {table} t{filters} ORDER BY {columns} FOR UPDATE; '
+            f'BEGIN FOR row IN c LOOP {"; ".join(steps)}; END LOOP; END$do$')
+
+
 def in_with(text):
     name = alias()
     if ' RETURNING ' not in text:
@@ -369,7 +384,7 @@ def statements(seed, count):
         if random.random() < 0.12:
             texts.append(block())
             continue
-        text = random.choice([insert, update, update, delete, merge, insert, update, update, delete, merge, copy])()
+        text = random.choice([insert, update, update, delete, merge, insert, update, update, delete, merge, copy, by_cursor])()
         texts.append(in_with(text) if random.random() < 0.1 else text)
     return texts
 

@@ -208,8 +208,8 @@ value_from_here(const char *sql, List *roles)
 	return value;
 }
 
-static char *
-value_from_node(const DistNode *node, const char *sql, List *roles)
+char *
+value_with_locks(const DistNode *node, const char *sql, List *roles)
 {
 	Session *session;
 	PGresult *result;
@@ -261,11 +261,12 @@ lock_batches(LockRowsScan *scan, List *batches)
 		if (next != NULL &&
 			((ShardBatch *) lfirst(next))->node->group == batch->node->group)
 			continue;
-		take_locked(scan, value_from_node(batch->node,
-										  psprintf("SELECT pg_catalog.string_agg(p, ';') "
-												   "FROM (%s) u",
-												   sql.data),
-										  roles));
+		take_locked(scan,
+					value_with_locks(batch->node,
+									 psprintf("SELECT pg_catalog.string_agg(p, ';') "
+											  "FROM (%s) u",
+											  sql.data),
+									 roles));
 		resetStringInfo(&sql);
 		roles = NIL;
 	}

@@ -6,9 +6,12 @@
 #include "access/htup_details.h"
 #include "access/relation.h"
 #include "access/sysattr.h"
+#include "access/table.h"
+#include "access/tableam.h"
 #include "access/transam.h"
 #include "access/xact.h"
 #include "catalog/namespace.h"
+#include "catalog/objectaddress.h"
 #include "catalog/pg_am.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_class.h"
@@ -17,17 +20,20 @@
 #include "catalog/pg_type.h"
 #include "common/string.h"
 #include "fmgr.h"
+#include "miscadmin.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "parser/parse_func.h"
 #include "storage/bufmgr.h"
 #include "storage/itemptr.h"
 #include "storage/lmgr.h"
+#include "utils/acl.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
+#include "utils/snapmgr.h"
 
 #include "pando/metadata/shard_relation.h"
 #include "pando/plan/row_place.h"
@@ -39,6 +45,7 @@ PG_FUNCTION_INFO_V1(row_place);
 PG_FUNCTION_INFO_V1(row_ctid);
 PG_FUNCTION_INFO_V1(row_moved);
 PG_FUNCTION_INFO_V1(row_tableoid);
+PG_FUNCTION_INFO_V1(row_version);
 PG_FUNCTION_INFO_V1(shard_ctid);
 
 static Oid
@@ -214,6 +221,19 @@ row_place_tid(const char *place)
 	return psprintf("(%u,%u)", block, offset);
 }
 
+TransactionId
+row_place_version(const char *place)
+{
+	const char *end = strchr(place, ')');
+	char *rest;
+	unsigned long version = end == NULL ? 0 : strtoul(end + 1, &rest, 10);
+
+	if (end == NULL || rest == end + 1 || version > PG_UINT32_MAX)
+		ereport(ERROR, (errcode(ERRCODE_PROTOCOL_VIOLATION),
+						errmsg("not a row's place: \"%s\"", place)));
+	return (TransactionId) version;
+}
+
 bool
 row_place_is_own(const char *place)
 {
@@ -282,6 +302,26 @@ tid_datum(BlockNumber block, OffsetNumber offset)
 	return PointerGetDatum(tid);
 }
 
+static Datum
+ctid_in_shard(int64 id, int index, int nshards, ItemPointer tid)
+{
+	BlockNumber block = ItemPointerGetBlockNumberNoCheck(tid);
+
+	if (block > (MaxBlockNumber - index) / nshards)
+		ereport(
+			ERROR,
+			(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+			 errmsg("a row of shard " INT64_FORMAT " has no ctid of its own", id),
+			 errdetail("Its block is %u, and the table has %d shards.", block, nshards)));
+	return tid_datum(block * nshards + index, ItemPointerGetOffsetNumberNoCheck(tid));
+}
+
+Datum
+row_ctid_in_shard(const Shard *shard, int nshards, ItemPointer tid)
+{
+	return ctid_in_shard(shard->id, shard->index, nshards, tid);
+}
+
 /*
  * pando.row_ctid(tableoid, ctid): the ctid among the rows of all shards of the table.
  * Raises program_limit_exceeded when the shard is larger than that can say.
@@ -290,17 +330,9 @@ Datum
 row_ctid(PG_FUNCTION_ARGS)
 {
 	const LastShard *shard = shard_of_row(fcinfo, PG_GETARG_OID(0));
-	ItemPointer tid = (ItemPointer) PG_GETARG_POINTER(1);
-	BlockNumber block = ItemPointerGetBlockNumberNoCheck(tid);
 
-	if (block > (MaxBlockNumber - shard->index) / shard->nshards)
-		ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
-						errmsg("a row of shard " INT64_FORMAT " has no ctid of its own",
-							   shard->id),
-						errdetail("Its block is %u, and the table has %d shards.", block,
-								  shard->nshards)));
-	return tid_datum(block * shard->nshards + shard->index,
-					 ItemPointerGetOffsetNumberNoCheck(tid));
+	return ctid_in_shard(shard->id, shard->index, shard->nshards,
+						 (ItemPointer) PG_GETARG_POINTER(1));
 }
 
 /* The elements of an array without NULLs. */
@@ -429,4 +461,110 @@ row_moved(PG_FUNCTION_ARGS)
 							   "transaction",
 							   relid)));
 	PG_RETURN_BOOL(true);
+}
+
+/* ------------------------------------------------------------------------------------
+ * Rows that were read a while ago.
+ */
+
+/* Is it still the version that this transaction wrote? */
+static bool
+is_version(Buffer buffer, ItemPointer tid, TransactionId xmin)
+{
+	OffsetNumber offset = ItemPointerGetOffsetNumberNoCheck(tid);
+	Page page;
+	bool result = false;
+
+	LockBuffer(buffer, BUFFER_LOCK_SHARE);
+	page = BufferGetPage(buffer);
+	if (offset >= FirstOffsetNumber && offset <= PageGetMaxOffsetNumber(page))
+	{
+		ItemId item = PageGetItemId(page, offset);
+
+		result =
+			ItemIdIsNormal(item) &&
+			HeapTupleHeaderGetRawXmin((HeapTupleHeader) PageGetItem(page, item)) == xmin;
+	}
+	LockBuffer(buffer, BUFFER_LOCK_UNLOCK);
+	return result;
+}
+
+/* The last version that was in this shard, when the row went to another. */
+static void
+refuse_moved(Relation relation, ItemPointer tid)
+{
+	Buffer buffer = ReadBuffer(relation, ItemPointerGetBlockNumberNoCheck(tid));
+	Page page = BufferGetPage(buffer);
+	ItemId item;
+	bool moved;
+
+	LockBuffer(buffer, BUFFER_LOCK_SHARE);
+	item = PageGetItemId(page, ItemPointerGetOffsetNumberNoCheck(tid));
+	moved = ItemIdIsNormal(item) && HeapTupleHeaderIndicatesMovedPartitions(
+										(HeapTupleHeader) PageGetItem(page, item));
+	UnlockReleaseBuffer(buffer);
+	if (moved)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("WHERE CURRENT OF a row that was moved to another shard is "
+						"not supported yet"),
+				 errdetail("Its distribution column was changed after the cursor "
+						   "had read it.")));
+}
+
+/* Follows the row to the version that is seen now; false: it isn't where it was. */
+static bool
+follow_row(Relation relation, ItemPointer tid, TransactionId xmin)
+{
+	Buffer buffer;
+	bool found;
+
+	if (ItemPointerGetBlockNumberNoCheck(tid) >= RelationGetNumberOfBlocks(relation))
+		return false;
+	/* While it is pinned nothing is removed from it. */
+	buffer = ReadBuffer(relation, ItemPointerGetBlockNumberNoCheck(tid));
+	found = is_version(buffer, tid, xmin);
+	if (found)
+	{
+		TableScanDesc scan = table_beginscan_tid(relation, GetActiveSnapshot());
+
+		table_tuple_get_latest_tid(scan, tid);
+		table_endscan(scan);
+		refuse_moved(relation, tid);
+	}
+	ReleaseBuffer(buffer);
+	return found;
+}
+
+/*
+ * pando.row_version(table, ctid, xmin): the ctid of the version, of the row that was
+ * there, which the statement sees. The caller may read the table. Raises a serialization
+ * failure when the row was changed and what was there is removed.
+ */
+Datum
+row_version(PG_FUNCTION_ARGS)
+{
+	Oid relid = PG_GETARG_OID(0);
+	ItemPointer given = (ItemPointer) PG_GETARG_POINTER(1);
+	Datum tid = tid_datum(ItemPointerGetBlockNumberNoCheck(given),
+						  ItemPointerGetOffsetNumberNoCheck(given));
+	Relation relation = table_open(relid, AccessShareLock);
+	AclResult may = pg_class_aclcheck(relid, GetUserId(), ACL_SELECT);
+
+	if (may != ACLCHECK_OK)
+		aclcheck_error(may, get_relkind_objtype(relation->rd_rel->relkind),
+					   RelationGetRelationName(relation));
+	if (!RELKIND_HAS_TABLE_AM(relation->rd_rel->relkind) ||
+		relation->rd_rel->relam != HEAP_TABLE_AM_OID || RELATION_IS_OTHER_TEMP(relation))
+		ereport(ERROR, (errcode(ERRCODE_WRONG_OBJECT_TYPE),
+						errmsg("\"%s\" has no versions of rows",
+							   RelationGetRelationName(relation))));
+	if (!follow_row(relation, (ItemPointer) DatumGetPointer(tid),
+					PG_GETARG_TRANSACTIONID(2)))
+		ereport(ERROR, (errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+						errmsg("a row of a cursor was changed by another transaction and "
+							   "can't be found any more"),
+						errhint("Have the cursor lock its rows with FOR UPDATE.")));
+	table_close(relation, AccessShareLock);
+	PG_RETURN_DATUM(tid);
 }

@@ -11,7 +11,10 @@
 #define PANDO_PLAN_ROW_PLACE_H
 
 #include "pando/compat/compat.h"
+#include "fmgr.h"
 #include "nodes/primnodes.h"
+#include "storage/itemptr.h"
+#include "pando/metadata/table.h"
 
 /* The call for the relation at a position of a level's range table. */
 extern Node *row_place_call(Index varno);
@@ -53,6 +56,16 @@ extern int64 row_place_shard(const char *place);
 
 /* The position in the shard's table, `(block,offset)`. */
 extern char *row_place_tid(const char *place);
+
+/* The transaction that wrote the version. */
+extern TransactionId row_place_version(const char *place);
+
+/* What row_ctid() makes of a ctid in the shard. */
+extern Datum row_ctid_in_shard(const Shard *shard, int nshards, ItemPointer tid);
+
+/* pando.row_version(table, ctid, xmin): where the row that was there is now, as the
+ * active snapshot sees it. */
+extern Datum row_version(PG_FUNCTION_ARGS);
 
 /* Did the transaction that read the row write this version of it? */
 extern bool row_place_is_own(const char *place);

@@ -20,6 +20,7 @@
 #include "pando/planner/local/local_start.h"
 #include "pando/planner/query/inline_functions.h"
 #include "pando/planner/write/view_check.h"
+#include "pando/planner/write/cursor_row.h"
 #include "pando/planner/write/target_policy.h"
 #include "pando/planner/write/insert.h"
 #include "pando/planner/query/cte_use.h"
@@ -67,7 +68,7 @@ plan_one_fragment(Query *query, const Distribution *distribution, int cursor_opt
 	if (estimate_tasks(distribution) > 1)
 		fragment_take_estimate(fragment, estimate_query(query));
 	if (distribution->kind == DIST_SINGLE && list_length(distribution->keys) <= 1 &&
-		!query->hasForUpdate)
+		!query->hasForUpdate && !query_has_cursor_rows(query))
 	{
 		Node *key = distribution->keys != NIL ? linitial(distribution->keys) : NULL;
 
@@ -274,6 +275,7 @@ plan_statement(Query *query, const char *source, int cursor_options, ParamListIn
 {
 	PlannedStmt *call =
 		found.any ? NULL : plan_call(query, source, cursor_options, params);
+	Query *cursor = NULL;
 
 	if (call != NULL)
 		return call;
@@ -281,6 +283,18 @@ plan_statement(Query *query, const char *source, int cursor_options, ParamListIn
 		query = query_without_samples_of_rows(query);
 	if (found.places)
 		query = query_with_row_places(query);
+	if (query->commandType == CMD_UPDATE || query->commandType == CMD_DELETE)
+		query = query_with_cursor_conditions(query);
+	if (found.any && (cursor_options & CURSOR_OPT_FAST_PLAN))
+		cursor = query_with_cursor_rows(query);
+	if (cursor != NULL)
+	{
+		PlannedStmt *stmt =
+			plan_query(cursor, source, cursor_options, params, found, true);
+
+		plan_hide_cursor_rows(stmt, query);
+		return stmt;
+	}
 	return plan_found(query, source, cursor_options, params, found, true);
 }
 

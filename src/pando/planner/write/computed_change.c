@@ -329,13 +329,6 @@ find_subselects(Computing *computing)
 	}
 }
 
-static bool
-current_of_walker(Node *node, void *context)
-{
-	return node != NULL && (IsA(node, CurrentOfExpr) ||
-							expression_tree_walker(node, current_of_walker, context));
-}
-
 List *
 repeatable_quals(Query *query)
 {
@@ -358,8 +351,6 @@ why_not(Query *query, const DistTable *target)
 {
 	const RangeTblEntry *rte = rt_fetch(query->resultRelation, query->rtable);
 
-	if (current_of_walker(query->jointree->quals, NULL))
-		return "WHERE CURRENT OF";
 	if (table_has_copies(target) && primary_key(target->relid) == NIL)
 		return "The table has several copies and no primary key";
 	/* The client may have read them from another copy than the one that is locked. */

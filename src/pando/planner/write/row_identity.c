@@ -69,8 +69,8 @@ row_identity(const DistTable *table, Index varno)
 	return exprs;
 }
 
-static Node *
-is_same(Node *a, Node *b)
+Node *
+same_value(Node *a, Node *b)
 {
 	Oid equal = lookup_type_cache(exprType(a), TYPECACHE_EQ_OPR)->eq_opr;
 	OpExpr *test = (OpExpr *) make_opclause(equal, BOOLOID, false, (Expr *) a, (Expr *) b,
@@ -88,11 +88,11 @@ row_is(const DistTable *table, Index varno, List *values)
 	ListCell *value;
 
 	forboth(expr, row_identity(table, varno), value, values) quals =
-		lappend(quals, is_same(lfirst(expr), lfirst(value)));
+		lappend(quals, same_value(lfirst(expr), lfirst(value)));
 	/* PostgreSQL can look for this one in each shard. */
 	if (!table_has_copies(table))
-		quals =
-			lappend(quals, is_same((Node *) makeVar(varno, SelfItemPointerAttributeNumber,
+		quals = lappend(quals,
+						same_value((Node *) makeVar(varno, SelfItemPointerAttributeNumber,
 													TIDOID, -1, InvalidOid, 0),
 								   shard_ctid_call(linitial(values), table->nshards)));
 	return quals;

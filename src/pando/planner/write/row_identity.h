@@ -25,6 +25,9 @@ extern Var *var_of_attribute(Index varno, Oid relid, AttrNumber number);
  * have no identity. */
 extern List *row_identity(const DistTable *table, Index varno);
 
+/* a = b, by the type's own equality. */
+extern Node *same_value(Node *a, Node *b);
+
 /* Conditions: the row of the table is the one that these values name, in that order. */
 extern List *row_is(const DistTable *table, Index varno, List *values);
 
