@@ -186,11 +186,16 @@ row_tableoid_column(Node *node)
 }
 
 bool
+is_row_moved(Node *node)
+{
+	return calls(node, "row_moved", 2, system_types);
+}
+
+bool
 is_shard_call(Node *node)
 {
 	return is_row_place(node) || calls(node, "row_ctid", 2, system_types) ||
-		   calls(node, "row_moved", 2, system_types) ||
-		   calls(node, "row_tableoid", 3, tableoid_types);
+		   is_row_moved(node) || calls(node, "row_tableoid", 3, tableoid_types);
 }
 
 const Var *

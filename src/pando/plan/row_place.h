@@ -38,6 +38,7 @@ extern Node *row_tableoid_column(Node *node);
 /* pando.row_moved(tableoid, ctid), for RETURNING of a DELETE: who waits for the row
  * learns that it went elsewhere. */
 extern Node *row_moved_call(Index varno);
+extern bool is_row_moved(Node *node);
 
 /* pando.shard_ctid(): back to the ctid in the shard, of a ctid or an array of them. */
 extern Node *shard_ctid_call(Node *value, int nshards);

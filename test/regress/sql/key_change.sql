@@ -2,6 +2,7 @@
 -- in plain tables.
 \setenv PGDATABASE :DBNAME
 \! sh "$PG_ABS_SRCDIR/twice.sh" key_change_triggers
+\! sh "$PG_ABS_SRCDIR/twice.sh" key_change_policies
 \! sh "$PG_ABS_SRCDIR/twice.sh" key_change
 
 SET search_path = twice;
@@ -42,6 +43,21 @@ RESET ROLE;
 SELECT k, id, v FROM a WHERE id = 70;
 DROP OWNED BY mover;
 DROP ROLE mover;
+
+-- Each copy of a row moves.
+SET citus.shard_replication_factor = 2;
+CREATE TABLE copies (k int, id int, v text, PRIMARY KEY (k, id));
+SELECT create_distributed_table('copies', 'k', shard_count => 4, colocate_with => 'none');
+RESET citus.shard_replication_factor;
+INSERT INTO copies SELECT i, i, 'v' || i FROM generate_series(1, 8) i;
+UPDATE copies SET k = k + 1 WHERE id < 5;
+CREATE FUNCTION further() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN NEW.k := NEW.k + 100; RETURN NEW; END $$;
+CREATE TRIGGER further BEFORE UPDATE ON copies FOR EACH ROW EXECUTE FUNCTION further();
+UPDATE copies SET v = 'new' WHERE id > 6;
+SELECT * FROM copies ORDER BY id;
+SELECT count(*) AS shards, sum(result::int) AS rows FROM (SELECT shardid, min(result) AS result, count(DISTINCT result) AS versions
+	FROM run_command_on_placements('copies', 'SELECT count(*) FROM %s') GROUP BY shardid) s WHERE versions = 1;
+DROP TABLE copies;
 
 -- What is refused.
 CREATE TABLE parent (k int, id int, PRIMARY KEY (k, id));

@@ -72,7 +72,7 @@ merge_source_become_subquery(Query *merge)
 	merge->mergeActionList =
 		(List *) carried_columns((Node *) merge->mergeActionList, &rows);
 	source->targetList = columns_of(rows.exprs);
-	source->hasSubLinks = checkExprHasSubLink((Node *) source->jointree);
+	source->hasSubLinks = checkExprHasSubLink((Node *) source);
 	cte_each_use(source, NULL, one_further, NULL);
 
 	for (int varno = 1; varno <= nitems; varno++)

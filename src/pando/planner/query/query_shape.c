@@ -8,6 +8,7 @@
 #include "nodes/nodeFuncs.h"
 #include "utils/lsyscache.h"
 
+#include "pando/plan/row_place.h"
 #include "pando/planner/query/query_shape.h"
 
 typedef struct Outside
@@ -116,6 +117,9 @@ varies_walker(Node *node, void *context)
 		return false;
 	if (IsA(node, NextValueExpr))
 		return true;
+	/* True for each copy of the row, as each is marked. */
+	if (is_row_moved(node))
+		return false;
 	if (check_functions_in_node(node, is_volatile, NULL))
 		return true;
 	if (IsA(node, Query))

@@ -126,7 +126,7 @@ rows_to_change(Computing *computing)
 	rows->targetList = columns_of(computing->rows.exprs);
 	rows->rowMarks = list_make1(mark);
 	rows->hasForUpdate = true;
-	rows->hasSubLinks = checkExprHasSubLink((Node *) rows->jointree);
+	rows->hasSubLinks = checkExprHasSubLink((Node *) rows);
 	rows->hasRecursive = false;
 	cte_each_use(rows, NULL, move_below, &by);
 	rows->cteList = NIL;

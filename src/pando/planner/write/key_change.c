@@ -17,13 +17,15 @@
  *
  * The client needs no right but to what the statement names. So the steps use the table
  * with its owner's rights (RangeTblEntry.checkAsUser), once the client's have been
- * checked.
+ * checked. Policies, which the owner doesn't know, are conditions of the rows and a
+ * column of theirs (policy_check.c).
  */
 #include "pando/compat/compat.h"
 
 #include "access/table.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_type.h"
+#include "miscadmin.h"
 #include "nodes/makefuncs.h"
 #include "commands/trigger.h"
 #include "nodes/nodeFuncs.h"
@@ -48,8 +50,10 @@
 #include "pando/planner/where/distribution.h"
 #include "pando/planner/write/computed_change.h"
 #include "pando/planner/write/key_change.h"
+#include "pando/planner/write/policy_check.h"
 #include "pando/planner/write/row_identity.h"
 #include "pando/planner/write/steps.h"
+#include "pando/planner/write/target_policy.h"
 
 typedef struct KeyChange
 {
@@ -61,9 +65,10 @@ typedef struct KeyChange
 				  */
 	List *identity; /* int list: which of them are the row's identity */
 	int old_key;
-	Query *found; /* the rows with these columns */
-	int stays;	  /* a column of `rows` */
-	int returned; /* columns of `rows` up to those of RETURNING */
+	Query *found;  /* the rows with these columns */
+	int stays;	   /* a column of `rows` */
+	Node *checked; /* what policies ask of the new row, or NULL */
+	int returned;  /* columns of `rows` up to those of RETURNING */
 	Step *rows;
 	List *steps;
 } KeyChange;
@@ -240,6 +245,8 @@ add_returning(KeyChange *change, Query *rows, List *returning)
 {
 	NewRow row = {.change = change, .varno = change->query->resultRelation};
 
+	if (change->checked != NULL)
+		steps_add_column(rows, new_row_mutator(change->checked, &row), "checked");
 	change->returned = list_length(rows->targetList);
 	foreach_ptr (TargetEntry, entry, returning)
 		steps_add_column(rows, new_row_mutator((Node *) entry->expr, &row), "returned");
@@ -452,12 +459,14 @@ refuse_actions(const KeyChange *change, const Trigger *trigger)
 }
 
 static void
-check(const KeyChange *change, const Query *given)
+check(const KeyChange *change)
 {
 	TriggerDesc *triggers = change->relation->trigdesc;
 
-	if (given->withCheckOptions != NIL)
-		refuse(change, "The table has row-level security");
+	/* The owner, as whom rows are moved. */
+	if (change->relation->rd_rel->relrowsecurity &&
+		change->relation->rd_rel->relforcerowsecurity && !superuser())
+		refuse(change, "Row-level security of the table is for its owner, too");
 	for (int i = 0; triggers != NULL && i < triggers->numtriggers; i++)
 	{
 		refuse_actions(change, &triggers->triggers[i]);
@@ -476,13 +485,15 @@ plan_key_change(Query *given, Query *query, const DistTable *target, int cursor_
 	KeyChange change = {.query = query_without_join_columns(copyObject(query)),
 						.target = target,
 						.relation = table_open(target->relid, NoLock)};
-	RangeTblEntry *rte = rt_fetch(query->resultRelation, change.query->rtable);
 	PlannedStmt *stmt;
 	Step *step;
 
-	check(&change, given);
-	rte->securityQuals =
-		copyObject(rt_fetch(given->resultRelation, given->rtable)->securityQuals);
+	check(&change);
+	change.checked =
+		policy_check(given->withCheckOptions,
+					 var_of_attribute(query->resultRelation, target->relid, target->key));
+	level_take_policies(change.query,
+						rt_fetch(given->resultRelation, given->rtable)->securityQuals);
 	read_rows(&change);
 	step = add_step(&change, "update",
 					change_where_they_are(&change, CMD_UPDATE, kept_rows(&change, true)));

@@ -262,7 +262,7 @@ found_rows(const Merge *merge, List *exprs)
 	found->jointree->fromlist =
 		list_concat(from_one(merge->target)->fromlist, from_one(merge->source)->fromlist);
 	found->targetList = columns_of(exprs);
-	found->hasSubLinks = checkExprHasSubLink((Node *) found->jointree);
+	found->hasSubLinks = checkExprHasSubLink((Node *) found);
 	rte->inFromCl = true;
 	rte->rellockmode = AccessShareLock;
 	if (changes_any(merge))

@@ -30,6 +30,7 @@
 #include "optimizer/clauses.h"
 #include "optimizer/optimizer.h"
 #include "parser/parsetree.h"
+#include "rewrite/rewriteManip.h"
 #include "rewrite/rowsecurity.h"
 #include "utils/rel.h"
 
@@ -107,17 +108,32 @@ quals_behind(Node *barrier, List *quals)
 	return list_concat(beside, behind);
 }
 
+/* Makes conditions of the target's securityQuals but the first ones. */
+static void
+take_barriers(Query *query, int kept)
+{
+	RangeTblEntry *rte = rt_fetch(query->resultRelation, query->rtable);
+	List *quals = quals_flat(query->jointree->quals);
+
+	for (int i = list_length(rte->securityQuals) - 1; i >= kept; i--)
+		quals = quals_behind(list_nth(rte->securityQuals, i), quals);
+	query->jointree->quals = quals_as_node(quals);
+	rte->securityQuals = list_truncate(rte->securityQuals, kept);
+}
+
 static void
 level_take_barriers(Query *query)
 {
-	RangeTblEntry *rte = rt_fetch(query->resultRelation, query->rtable);
-	int policies = count_policies(query, rte);
-	List *quals = quals_flat(query->jointree->quals);
+	take_barriers(query,
+				  count_policies(query, rt_fetch(query->resultRelation, query->rtable)));
+}
 
-	for (int i = list_length(rte->securityQuals) - 1; i >= policies; i--)
-		quals = quals_behind(list_nth(rte->securityQuals, i), quals);
-	query->jointree->quals = quals_as_node(quals);
-	rte->securityQuals = list_truncate(rte->securityQuals, policies);
+void
+level_take_policies(Query *query, List *policies)
+{
+	rt_fetch(query->resultRelation, query->rtable)->securityQuals = copyObject(policies);
+	take_barriers(query, 0);
+	query->hasSubLinks |= checkExprHasSubLink(query->jointree->quals);
 }
 
 static bool

@@ -23,4 +23,7 @@ extern Query *query_without_target_policies(Query *query);
  */
 extern Query *query_with_barriers_as_quals(Query *query);
 
+/* The statement with these conditions of its target, which nobody else will check. */
+extern void level_take_policies(Query *query, List *policies);
+
 #endif

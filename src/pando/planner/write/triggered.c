@@ -64,6 +64,7 @@
 #include "pando/planner/where/distribution.h"
 #include "pando/planner/where/relations.h"
 #include "pando/planner/write/computed_change.h"
+#include "pando/planner/write/policy_check.h"
 #include "pando/planner/write/row_identity.h"
 #include "pando/planner/write/triggered.h"
 #include "pando/planner/write/triggered_conflict.h"
@@ -668,7 +669,13 @@ plan_triggered(Query *given, Query *query, const DistTable *target, int cursor_o
 		plan_any_query(triggered.rows, cursor_options & ~CURSOR_OPT_PARALLEL_OK, params);
 	triggered.change.plan = plan_change_of_row(change_of_row(&triggered, false));
 	if (query->commandType == CMD_UPDATE)
+	{
 		triggered.change.move = change_of_row(&triggered, true);
+		triggered.change.move->withCheckOptions =
+			copyObject(policy_options(given->withCheckOptions));
+		ChangeVarNodes((Node *) triggered.change.move->withCheckOptions,
+					   query->resultRelation, 1, 0);
+	}
 	if (conflict_updates(query))
 		plan_conflict(&triggered);
 	name_columns(&triggered, stmt->planTree);

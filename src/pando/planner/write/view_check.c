@@ -12,7 +12,8 @@
  * END.
  *
  * A check that no shard can evaluate is RETURNING's, and so computed here (returning.c).
- * The checks of policies are the shards' own (target_policy.c).
+ * The checks of policies are the shards' own (target_policy.c), but of rows that move
+ * (policy_check.c).
  */
 #include "pando/compat/compat.h"
 

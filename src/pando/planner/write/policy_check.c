@@ -1,0 +1,101 @@
+/*
+ * policy_check.c: what policies ask of rows that move to another shard.
+ *
+ * A shard checks the policies of the change that it makes. To it a row that moves is one
+ * that is deleted, or inserted, of which other policies know; so that is done as the
+ * table's owner (key_change.c), and the checks of UPDATE are made here, before anything
+ * changes, by an expression that raises the error.
+ */
+#include "pando/compat/compat.h"
+
+#include "catalog/pg_collation.h"
+#include "catalog/pg_type.h"
+#include "fmgr.h"
+#include "nodes/makefuncs.h"
+#include "parser/parse_func.h"
+#include "utils/builtins.h"
+
+#include "pando/planner/write/policy_check.h"
+
+PG_FUNCTION_INFO_V1(refuse_secured_row);
+
+/* refuse_secured_row("table" text, policy text, "column" "any") returns boolean: 42501 */
+Datum
+refuse_secured_row(PG_FUNCTION_ARGS)
+{
+	char *table = PG_ARGISNULL(0) ? "" : text_to_cstring(PG_GETARG_TEXT_PP(0));
+
+	if (PG_ARGISNULL(1))
+		ereport(ERROR, (errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+						errmsg("new row violates row-level security policy for table "
+							   "\"%s\"",
+							   table)));
+	ereport(ERROR,
+			(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+			 errmsg("new row violates row-level security policy \"%s\" for table \"%s\"",
+					text_to_cstring(PG_GETARG_TEXT_PP(1)), table)));
+}
+
+static Const *
+text_const(const char *text)
+{
+	return makeConst(TEXTOID, -1, DEFAULT_COLLATION_OID, -1,
+					 text != NULL ? CStringGetTextDatum(text) : (Datum) 0, text == NULL,
+					 false);
+}
+
+/* Called with a column, so that it is no constant. */
+static Expr *
+refusal(const WithCheckOption *option, Var *column)
+{
+	Oid types[] = {TEXTOID, TEXTOID, ANYOID};
+	Oid function =
+		LookupFuncName(list_make2(makeString("pando"), makeString("refuse_secured_row")),
+					   3, types, false);
+
+	return (Expr *) makeFuncExpr(
+		function, BOOLOID,
+		list_make3(text_const(option->relname), text_const(option->polname), column),
+		InvalidOid, DEFAULT_COLLATION_OID, COERCE_EXPLICIT_CALL);
+}
+
+static CaseWhen *
+refused_unless(const WithCheckOption *option, Var *column)
+{
+	CaseWhen *when = makeNode(CaseWhen);
+	BooleanTest *test = makeNode(BooleanTest);
+
+	test->arg = copyObject((Expr *) option->qual);
+	test->booltesttype = IS_NOT_TRUE;
+	test->location = -1;
+	when->expr = (Expr *) test;
+	when->result = refusal(option, column);
+	when->location = -1;
+	return when;
+}
+
+List *
+policy_options(List *options)
+{
+	List *policies = NIL;
+
+	foreach_ptr (WithCheckOption, option, options)
+	{
+		if (option->kind == WCO_RLS_UPDATE_CHECK)
+			policies = lappend(policies, option);
+	}
+	return policies;
+}
+
+Node *
+policy_check(List *options, Var *column)
+{
+	CaseExpr *choice = makeNode(CaseExpr);
+
+	foreach_ptr (WithCheckOption, option, policy_options(options))
+		choice->args = lappend(choice->args, refused_unless(option, column));
+	choice->casetype = BOOLOID;
+	choice->defresult = (Expr *) makeBoolConst(true, false);
+	choice->location = -1;
+	return choice->args != NIL ? (Node *) choice : NULL;
+}
