@@ -1,14 +1,16 @@
 # Pando: built with PGXS. PG_CONFIG chooses the PostgreSQL to build against.
 MODULE_big = pando
 EXTENSION  = pando
-PANDO_VERSION = 1.0
+PANDO_VERSION = 1.1
 
 SRCS = $(sort $(shell find src/pando -name '*.c'))
 OBJS = $(SRCS:.c=.o)
-DATA_built = pando--$(PANDO_VERSION).sql
+DATA_built = pando--$(PANDO_VERSION).sql pando--1.0.sql pando--1.0--1.1.sql
 
-# Objects that an install script and every update script share come last.
-SQL_SRCS = sql/schema.sql $(sort $(wildcard sql/functions/*.sql)) $(sort $(wildcard sql/views/*.sql))
+# The catalogs of version 1.0, then what each version adds to them, then what is replaced by all of them. An update script
+# is the same from its version on; version 1.0 is installed as catalogs alone, to be updated.
+SQL_UPDATES = $(sort $(wildcard sql/updates/*.sql))
+SQL_REPLACED = $(sort $(wildcard sql/functions/*.sql)) $(sort $(wildcard sql/views/*.sql))
 
 PG_CONFIG ?= pg_config
 PG_CPPFLAGS = -DPANDO_VERSION=\"$(PANDO_VERSION)\" -I$(CURDIR)/src -I$(shell $(PG_CONFIG) --includedir) $(PANDO_CPPFLAGS)
@@ -16,7 +18,7 @@ PG_CFLAGS   = -std=gnu11 -Wall -Wextra -Werror -Wno-unused-parameter -Wno-sign-c
               -Wno-missing-field-initializers -Wno-declaration-after-statement \
               -Wno-cast-function-type -Wno-clobbered -MMD -MP
 SHLIB_LINK  = -L$(shell $(PG_CONFIG) --libdir) -lpq -Wl,--version-script=pando.exports
-EXTRA_CLEAN = $(OBJS:.o=.d) pando.exports pando--$(PANDO_VERSION).sql
+EXTRA_CLEAN = $(OBJS:.o=.d) pando.exports $(DATA_built)
 # LLVM bitcode of an extension brings nothing here and doubles the build.
 with_llvm = no
 
@@ -24,7 +26,13 @@ PGXS := $(shell $(PG_CONFIG) --pgxs)
 include $(PGXS)
 override with_llvm = no
 
-pando--$(PANDO_VERSION).sql: $(SQL_SRCS)
+pando--$(PANDO_VERSION).sql: sql/schema.sql $(SQL_UPDATES) $(SQL_REPLACED)
+	cat $^ > $@
+
+pando--1.0.sql: sql/schema.sql
+	cat $^ > $@
+
+pando--1.0--1.1.sql: sql/updates/1.0--1.1.sql $(SQL_REPLACED)
 	cat $^ > $@
 
 # What PostgreSQL looks up by name, and nothing else, leaves the library.

@@ -182,45 +182,6 @@ BEGIN
 	END LOOP;
 END $$;
 
--- A time of the cluster's clock: milliseconds since 1970 and a counter. Rows compare as such times do.
-CREATE TYPE citus.cluster_clock AS (logical bigint, counter integer);
-
-CREATE FUNCTION pando.cluster_clock_lt(citus.cluster_clock, citus.cluster_clock) RETURNS boolean
-	LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE BEGIN ATOMIC SELECT $1::record < $2::record; END;
-CREATE FUNCTION pando.cluster_clock_le(citus.cluster_clock, citus.cluster_clock) RETURNS boolean
-	LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE BEGIN ATOMIC SELECT $1::record <= $2::record; END;
-CREATE FUNCTION pando.cluster_clock_eq(citus.cluster_clock, citus.cluster_clock) RETURNS boolean
-	LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE BEGIN ATOMIC SELECT $1::record = $2::record; END;
-CREATE FUNCTION pando.cluster_clock_ne(citus.cluster_clock, citus.cluster_clock) RETURNS boolean
-	LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE BEGIN ATOMIC SELECT $1::record <> $2::record; END;
-CREATE FUNCTION pando.cluster_clock_ge(citus.cluster_clock, citus.cluster_clock) RETURNS boolean
-	LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE BEGIN ATOMIC SELECT $1::record >= $2::record; END;
-CREATE FUNCTION pando.cluster_clock_gt(citus.cluster_clock, citus.cluster_clock) RETURNS boolean
-	LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE BEGIN ATOMIC SELECT $1::record > $2::record; END;
-CREATE FUNCTION pando.cluster_clock_cmp(citus.cluster_clock, citus.cluster_clock) RETURNS integer
-	LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE BEGIN ATOMIC SELECT btrecordcmp($1, $2); END;
-CREATE OPERATOR pg_catalog.< (FUNCTION = pando.cluster_clock_lt, LEFTARG = citus.cluster_clock,
-	RIGHTARG = citus.cluster_clock, COMMUTATOR = OPERATOR(pg_catalog.>), NEGATOR = OPERATOR(pg_catalog.>=),
-	RESTRICT = scalarltsel, JOIN = scalarltjoinsel);
-CREATE OPERATOR pg_catalog.<= (FUNCTION = pando.cluster_clock_le, LEFTARG = citus.cluster_clock,
-	RIGHTARG = citus.cluster_clock, COMMUTATOR = OPERATOR(pg_catalog.>=), NEGATOR = OPERATOR(pg_catalog.>),
-	RESTRICT = scalarlesel, JOIN = scalarlejoinsel);
-CREATE OPERATOR pg_catalog.= (FUNCTION = pando.cluster_clock_eq, LEFTARG = citus.cluster_clock,
-	RIGHTARG = citus.cluster_clock, COMMUTATOR = OPERATOR(pg_catalog.=), NEGATOR = OPERATOR(pg_catalog.<>),
-	RESTRICT = eqsel, JOIN = eqjoinsel, MERGES);
-CREATE OPERATOR pg_catalog.<> (FUNCTION = pando.cluster_clock_ne, LEFTARG = citus.cluster_clock,
-	RIGHTARG = citus.cluster_clock, COMMUTATOR = OPERATOR(pg_catalog.<>), NEGATOR = OPERATOR(pg_catalog.=),
-	RESTRICT = neqsel, JOIN = neqjoinsel);
-CREATE OPERATOR pg_catalog.>= (FUNCTION = pando.cluster_clock_ge, LEFTARG = citus.cluster_clock,
-	RIGHTARG = citus.cluster_clock, COMMUTATOR = OPERATOR(pg_catalog.<=), NEGATOR = OPERATOR(pg_catalog.<),
-	RESTRICT = scalargesel, JOIN = scalargejoinsel);
-CREATE OPERATOR pg_catalog.> (FUNCTION = pando.cluster_clock_gt, LEFTARG = citus.cluster_clock,
-	RIGHTARG = citus.cluster_clock, COMMUTATOR = OPERATOR(pg_catalog.<), NEGATOR = OPERATOR(pg_catalog.<=),
-	RESTRICT = scalargtsel, JOIN = scalargtjoinsel);
-CREATE OPERATOR CLASS pg_catalog.cluster_clock_ops DEFAULT FOR TYPE citus.cluster_clock USING btree AS
-	OPERATOR 1 pg_catalog.<, OPERATOR 2 pg_catalog.<=, OPERATOR 3 pg_catalog.=,
-	OPERATOR 4 pg_catalog.>=, OPERATOR 5 pg_catalog.>, FUNCTION 1 pando.cluster_clock_cmp;
-
 -- A server refuses to create relations in pg_catalog but lets them move there.
 ALTER SEQUENCE citus.pg_dist_groupid_seq SET SCHEMA pg_catalog;
 ALTER SEQUENCE citus.pg_dist_node_nodeid_seq SET SCHEMA pg_catalog;
@@ -243,4 +204,3 @@ ALTER TABLE citus.pg_dist_schema SET SCHEMA pg_catalog;
 ALTER TABLE citus.pg_dist_transaction SET SCHEMA pg_catalog;
 ALTER TABLE citus.pg_dist_cleanup SET SCHEMA pg_catalog;
 ALTER TABLE citus.pg_dist_rebalance_strategy SET SCHEMA pg_catalog;
-ALTER TYPE citus.cluster_clock SET SCHEMA pg_catalog;

@@ -132,7 +132,7 @@ install_if_new() {
 	local lib
 	lib=$("$PG_CONFIG" --pkglibdir)
 	if cmp -s "$BUILD_DIR/pando.so" "$lib/pando.so" &&
-		cmp -s "$BUILD_DIR"/pando--1.0.sql "$("$PG_CONFIG" --sharedir)/extension/pando--1.0.sql" &&
+		cmp -s "$BUILD_DIR"/pando--1.1.sql "$("$PG_CONFIG" --sharedir)/extension/pando--1.1.sql" &&
 		cmp -s "$BUILD_DIR"/pando.control "$("$PG_CONFIG" --sharedir)/extension/pando.control"; then
 		return
 	fi

@@ -11,6 +11,7 @@
 #include "access/htup_details.h"
 #include "access/table.h"
 #include "catalog/indexing.h"
+#include "catalog/namespace.h"
 #include "catalog/pg_namespace.h"
 #include "catalog/pg_type.h"
 #include "commands/sequence.h"
@@ -33,6 +34,8 @@ catalog_oid(const char *name)
 {
 	Oid relid = get_relname_relid(name, PG_CATALOG_NAMESPACE);
 
+	if (!OidIsValid(relid))
+		relid = get_relname_relid(name, get_namespace_oid("pando", true));
 	if (!OidIsValid(relid))
 		ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 						errmsg("catalog relation \"%s\" of pando does not exist", name),

@@ -18,6 +18,7 @@ int setting_shard_count = 32;
 int setting_shard_replication_factor = 1;
 char *setting_local_hostname = NULL;
 char *setting_cluster_name = NULL;
+static char *restored_groups = NULL;
 
 void
 cluster_init(void)
@@ -33,6 +34,11 @@ cluster_init(void)
 		"citus.shard_replication_factor",
 		"Number of placements of each shard of a newly distributed table.", NULL,
 		&setting_shard_replication_factor, 1, 1, MAX_REPLICATION_FACTOR, PGC_USERSET, 0,
+		NULL, NULL, NULL);
+	DefineCustomStringVariable(
+		"pando.restored_groups",
+		"Which colocation groups of a dump have become which tables'; set by Pando.",
+		NULL, &restored_groups, "", PGC_USERSET, GUC_NO_SHOW_ALL | GUC_NOT_IN_SAMPLE,
 		NULL, NULL, NULL);
 	DefineCustomStringVariable(
 		"citus.local_hostname",

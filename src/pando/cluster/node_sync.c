@@ -115,6 +115,11 @@ static const char *const metadata_commands[] = {
 	", partmethod, partkey, colocationid, repmodel, autoconverted), ', ') "
 	"FROM pg_catalog.pg_dist_partition p",
 
+	"SELECT 'INSERT INTO pando.distribution VALUES ' || "
+	"pg_catalog.string_agg(pg_catalog.format('(%L::pg_catalog.regclass, %L, %L, %s, %s, %s, %L)', " TABLE_NAME_OF("d.relation")
+	", kind, distribution_column, colocation, shard_count, replication, apart), ', ') "
+	"FROM pando.distribution d",
+
 	"SELECT 'INSERT INTO pg_catalog.pg_dist_shard VALUES ' || "
 	"pg_catalog.string_agg(pg_catalog.format('(%L::pg_catalog.regclass, %s, %L, %L, %L)', " TABLE_NAME_OF("s.logicalrelid")
 	", shardid, shardstorage, shardminvalue, shardmaxvalue), ', ') FROM pg_catalog.pg_dist_shard s",

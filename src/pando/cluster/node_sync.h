@@ -20,7 +20,8 @@ extern void node_sync(const DistNode *node, bool first_time);
 #define NODE_METADATA_CLEAR                                                              \
 	"SELECT pando.metadata_changed(); "                                                  \
 	"DELETE FROM pg_catalog.pg_dist_placement; DELETE FROM pg_catalog.pg_dist_shard; "   \
-	"DELETE FROM pg_catalog.pg_dist_partition; DELETE FROM pg_catalog.pg_dist_schema; "  \
+	"DELETE FROM pg_catalog.pg_dist_partition; DELETE FROM pando.distribution; DELETE "  \
+	"FROM pg_catalog.pg_dist_schema; "                                                   \
 	"DELETE FROM pg_catalog.pg_dist_colocation; DELETE FROM pando.colocation_private; "  \
 	"DELETE FROM pg_catalog.pg_dist_authinfo; DELETE FROM pg_catalog.pg_dist_poolinfo"
 

@@ -12,7 +12,10 @@
  */
 #include "pando/compat/compat.h"
 
+#include "access/genam.h"
+#include "access/htup_details.h"
 #include "access/parallel.h"
+#include "access/table.h"
 #include "access/xact.h"
 #include "catalog/dependency.h"
 #include "catalog/pg_class.h"
@@ -20,9 +23,13 @@
 #include "catalog/pg_namespace.h"
 #include "commands/extension.h"
 #include "miscadmin.h"
+#include "utils/builtins.h"
+#include "utils/fmgroids.h"
+#include "utils/guc.h"
 #include "utils/inval.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
+#include "utils/rel.h"
 
 #include "pando/metadata/cache.h"
 #include "pando/metadata/init.h"
@@ -35,6 +42,8 @@ static enum {
 } extension_state = EXTENSION_UNKNOWN;
 static Oid extension_oid = InvalidOid;
 static Oid extension_catalog = InvalidOid;
+static bool version_is_ours = false;
+static bool metadata_check_versions = true;
 
 static MemoryContext cache_context = NULL;
 static MemoryContext retired_context = NULL;
@@ -79,6 +88,11 @@ metadata_xact_ended(XactEvent event, void *arg)
 void
 metadata_init(void)
 {
+	DefineCustomBoolVariable(
+		"citus.enable_version_checks",
+		"Distributed tables are refused to a library of another version than the "
+		"extension.",
+		NULL, &metadata_check_versions, true, PGC_USERSET, 0, NULL, NULL, NULL);
 	CacheRegisterRelcacheCallback(metadata_relation_invalidated, (Datum) 0);
 	RegisterXactCallback(metadata_xact_ended, NULL);
 }
@@ -102,6 +116,34 @@ metadata_cache_retire(MemoryContext context)
 	MemoryContextSetParent(context, retired_context);
 }
 
+/* What pg_extension says; it has no cache of the server's. */
+static char *
+extension_version(Oid extension)
+{
+	Relation rel = table_open(ExtensionRelationId, AccessShareLock);
+	ScanKeyData key;
+	SysScanDesc scan;
+	HeapTuple tuple;
+	char *version = pstrdup("");
+
+	ScanKeyInit(&key, Anum_pg_extension_oid, BTEqualStrategyNumber, F_OIDEQ,
+				ObjectIdGetDatum(extension));
+	scan = systable_beginscan(rel, ExtensionOidIndexId, true, NULL, 1, &key);
+	tuple = systable_getnext(scan);
+	if (HeapTupleIsValid(tuple))
+	{
+		bool isnull;
+		Datum value = heap_getattr(tuple, Anum_pg_extension_extversion,
+								   RelationGetDescr(rel), &isnull);
+
+		if (!isnull)
+			version = TextDatumGetCString(value);
+	}
+	systable_endscan(scan);
+	table_close(rel, AccessShareLock);
+	return version;
+}
+
 static void
 metadata_find_extension(void)
 {
@@ -113,6 +155,7 @@ metadata_find_extension(void)
 		extension = getExtensionOfObject(RelationRelationId, catalog);
 	name = OidIsValid(extension) ? get_extension_name(extension) : NULL;
 
+	version_is_ours = false;
 	extension_catalog = catalog;
 	extension_oid = extension;
 	extension_state =
@@ -130,6 +173,26 @@ metadata_active(void)
 	if (extension_state != EXTENSION_PRESENT)
 		return false;
 	return !(creating_extension && CurrentExtensionObject == extension_oid);
+}
+
+void
+metadata_require_version(void)
+{
+	char *version;
+
+	if (version_is_ours || !metadata_check_versions)
+		return;
+	version = extension_version(extension_oid);
+	if (strcmp(version, PANDO_VERSION) != 0)
+		ereport(
+			ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg("the loaded library is of another version than extension pando"),
+			 errdetail("The library is version %s, the extension version %s.",
+					   PANDO_VERSION, version),
+			 errhint("Run ALTER EXTENSION pando UPDATE, or restart the server with the "
+					 "library of that version.")));
+	version_is_ours = true;
 }
 
 Oid

@@ -40,4 +40,7 @@ extern void metadata_cache_retire(MemoryContext context);
 extern void table_cache_invalidated(Oid relid);
 extern void node_cache_invalidated(Oid relid);
 
+/* Raises unless the extension in the database is of the library's version. */
+extern void metadata_require_version(void);
+
 #endif

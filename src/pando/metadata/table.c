@@ -404,6 +404,7 @@ table_load(Oid relid)
 	if (row == NULL || get_rel_relkind(relid) == '\0')
 		return NULL;
 
+	metadata_require_version();
 	table = palloc0(sizeof(DistTable));
 	table->relid = relid;
 	table->kind = table_kind(row);

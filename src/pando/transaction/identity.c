@@ -61,6 +61,7 @@ typedef struct IdentityShared
 static IdentityShared *shared = NULL;
 static uint64 my_number = 0;
 static char *session_proof = "";
+static char *peer_version = "";
 static emit_log_hook_type next_log_hook = NULL;
 
 bool
@@ -402,6 +403,19 @@ proven_gpid(PG_FUNCTION_ARGS)
 	PG_RETURN_INT64((int64) identity_gpid(pid, name));
 }
 
+/* Nodes of different versions don't understand each other's commands. */
+static bool
+check_peer_version(char **value, void **extra, GucSource source)
+{
+	if (**value == '\0' || strcmp(*value, PANDO_VERSION) == 0)
+		return true;
+	GUC_check_errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE);
+	GUC_check_errmsg("a node of version %s cannot work with one of version %s", *value,
+					 PANDO_VERSION);
+	GUC_check_errhint("Install the same version on all nodes.");
+	return false;
+}
+
 void
 identity_init(void)
 {
@@ -413,6 +427,11 @@ identity_init(void)
 	emit_log_hook = report_error;
 	session_register_name(identity_session_name);
 	session_register_interrupt(raise_if_victim);
+	DefineCustomStringVariable(
+		"pando.peer_version", "Version of the node whose session this is; set by Pando.",
+		NULL, &peer_version, "", PGC_USERSET,
+		GUC_NO_SHOW_ALL | GUC_NO_RESET_ALL | GUC_NOT_IN_SAMPLE | GUC_DISALLOW_IN_FILE,
+		check_peer_version, NULL, NULL);
 	DefineCustomStringVariable(
 		"pando.session_proof",
 		"Proof of the global pid in a session's name; set by Pando.", NULL,

@@ -243,7 +243,9 @@ member_settings(Member *member)
 			appendStringInfoString(&session->preamble, settings_reset_text());
 		if (!session->pooled && (has == NULL || has[0] != '\0'))
 			appendStringInfoString(&session->preamble, settings_base_text());
-		appendStringInfo(&session->preamble, "SET pando.session_proof = '%s';", proof);
+		appendStringInfo(&session->preamble,
+						 "SET pando.session_proof = '%s';SET pando.peer_version = '%s';",
+						 proof, PANDO_VERSION);
 		appendStringInfoString(&session->preamble,
 							   session->pooled ? settings_local(wanted) : wanted);
 		set_settings(session, wanted);

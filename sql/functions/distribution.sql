@@ -1,0 +1,112 @@
+-- Restoring a dump: a row that says how a table was distributed distributes it, in this cluster's way.
+--
+-- Rows come with COPY or INSERT, after the tables are made and before or after they have rows; keys come later. Tables
+-- of one group are put together again; the session remembers which group has become which table's. A partition is
+-- distributed with the table it is of. Where metadata are brought to a node the table is there already.
+CREATE OR REPLACE FUNCTION pando.distribution_restore() RETURNS trigger
+	LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	groups jsonb := coalesce(nullif(current_setting('pando.restored_groups', true), ''), '{}')::jsonb;
+	colocated text := to_regclass(groups ->> NEW.colocation::text)::text;
+	factor text := current_setting('citus.shard_replication_factor');
+	nodes int8 := (SELECT count(*) FROM pg_catalog.pg_dist_node WHERE isactive AND shouldhaveshards
+		AND noderole = 'primary'::pg_catalog.noderole);
+BEGIN
+	IF EXISTS (SELECT FROM pando.distribution d WHERE d.relation = NEW.relation) THEN
+		RETURN NULL;
+	ELSIF EXISTS (SELECT FROM pg_catalog.pg_dist_partition p WHERE p.logicalrelid = NEW.relation) THEN
+		RETURN NEW;
+	ELSIF pg_partition_root(NEW.relation) <> NEW.relation THEN
+		RETURN NULL;
+	ELSIF NEW.kind = 'r' THEN
+		PERFORM pg_catalog.create_reference_table(NEW.relation);
+	ELSIF NEW.kind = 'l' THEN
+		PERFORM pg_catalog.citus_add_local_table_to_metadata(NEW.relation);
+	ELSE
+		PERFORM set_config('citus.shard_replication_factor',
+			greatest(least(NEW.replication, nodes), 1)::text, true);
+		PERFORM pg_catalog.create_distributed_table(NEW.relation, NEW.distribution_column,
+			colocate_with => coalesce(colocated, CASE WHEN NEW.apart THEN 'none' ELSE 'default' END),
+			shard_count => CASE WHEN colocated IS NULL AND NEW.kind = 'h' THEN NEW.shard_count END);
+		PERFORM set_config('citus.shard_replication_factor', factor, true);
+		PERFORM set_config('pando.restored_groups',
+			(groups || jsonb_build_object(NEW.colocation, NEW.relation::text))::text, false);
+	END IF;
+	RETURN NULL;
+END $$;
+CREATE OR REPLACE TRIGGER distribution_restore BEFORE INSERT ON pando.distribution
+	FOR EACH ROW EXECUTE FUNCTION pando.distribution_restore();
+
+-- pg_upgrade leaves the rows of tables in pg_catalog behind, and OIDs of functions change: they are put aside before it,
+-- and back afterwards, on each node for itself.
+CREATE OR REPLACE FUNCTION pando.upgrade_relations() RETURNS SETOF name
+	LANGUAGE sql STABLE BEGIN ATOMIC
+	SELECT c.relname FROM pg_catalog.pg_class c
+		JOIN pg_catalog.pg_depend d ON d.classid = 'pg_class'::regclass AND d.objid = c.oid
+		JOIN pg_catalog.pg_extension e ON d.refclassid = 'pg_extension'::regclass AND d.refobjid = e.oid
+	WHERE e.extname = 'pando' AND c.relkind = 'r' AND c.relnamespace = 'pg_catalog'::regnamespace
+		AND c.relname NOT IN ('pg_dist_object', 'pg_dist_rebalance_strategy')
+	ORDER BY 1;
+END;
+CREATE OR REPLACE FUNCTION pg_catalog.citus_prepare_pg_upgrade() RETURNS void
+	LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET citus.enable_ddl_propagation = off AS $$
+DECLARE
+	rel name;
+BEGIN
+	IF to_regnamespace('pando_upgrade') IS NOT NULL THEN
+		DROP SCHEMA pando_upgrade CASCADE;
+	END IF;
+	CREATE SCHEMA pando_upgrade;
+	REVOKE ALL ON SCHEMA pando_upgrade FROM public;
+	FOR rel IN SELECT pando.upgrade_relations() LOOP
+		EXECUTE format('CREATE TABLE pando_upgrade.%I AS SELECT * FROM pg_catalog.%I', rel, rel);
+	END LOOP;
+	CREATE TABLE pando_upgrade.object AS
+		SELECT a.type, a.object_names, a.object_args, o.distribution_argument_index, o.colocationid, o.force_delegation
+		FROM pg_catalog.pg_dist_object o,
+			pg_catalog.pg_identify_object_as_address(o.classid, o.objid, o.objsubid) a (type, object_names, object_args);
+	CREATE TABLE pando_upgrade.rebalance_strategy AS
+		SELECT name, default_strategy, shard_cost_function::regprocedure::text AS cost,
+			node_capacity_function::regprocedure::text AS capacity,
+			shard_allowed_on_node_function::regprocedure::text AS allowed,
+			default_threshold, minimum_threshold, improvement_threshold
+		FROM pg_catalog.pg_dist_rebalance_strategy;
+	DELETE FROM pg_catalog.pg_dist_rebalance_strategy;
+	CREATE TABLE pando_upgrade.sequence AS
+		SELECT sequencename, last_value FROM pg_catalog.pg_sequences
+		WHERE schemaname = 'pg_catalog' AND sequencename LIKE 'pg\_dist\_%';
+END $$;
+CREATE OR REPLACE FUNCTION pg_catalog.citus_finish_pg_upgrade() RETURNS void
+	LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET citus.enable_ddl_propagation = off AS $$
+DECLARE
+	rel name;
+	position int8;
+BEGIN
+	IF to_regnamespace('pando_upgrade') IS NULL THEN
+		RAISE EXCEPTION 'nothing was put aside' USING ERRCODE = 'object_not_in_prerequisite_state',
+			HINT = 'Run citus_prepare_pg_upgrade() before pg_upgrade.';
+	END IF;
+	FOR rel IN SELECT pando.upgrade_relations() LOOP
+		EXECUTE format('DELETE FROM pg_catalog.%I', rel);
+		EXECUTE format('INSERT INTO pg_catalog.%I SELECT * FROM pando_upgrade.%I', rel, rel);
+	END LOOP;
+	DELETE FROM pg_catalog.pg_dist_object;
+	INSERT INTO pg_catalog.pg_dist_object
+		SELECT a.classid, a.objid, a.objsubid, o.type, o.object_names, o.object_args,
+			o.distribution_argument_index, o.colocationid, o.force_delegation
+		FROM pando_upgrade.object o,
+			pg_catalog.pg_get_object_address(o.type, o.object_names, o.object_args) a;
+	DELETE FROM pg_catalog.pg_dist_rebalance_strategy;
+	INSERT INTO pg_catalog.pg_dist_rebalance_strategy
+		SELECT s.name, default_strategy, cost::regprocedure, capacity::regprocedure, allowed::regprocedure,
+			default_threshold, minimum_threshold, improvement_threshold
+		FROM pando_upgrade.rebalance_strategy s;
+	FOR rel, position IN SELECT sequencename, last_value FROM pando_upgrade.sequence LOOP
+		IF position IS NOT NULL THEN
+			PERFORM setval(format('pg_catalog.%I', rel)::regclass, position);
+		END IF;
+	END LOOP;
+	PERFORM pando.nodes_changed(), pando.metadata_changed();
+	DROP SCHEMA pando_upgrade CASCADE;
+END $$;
+REVOKE ALL ON FUNCTION pg_catalog.citus_prepare_pg_upgrade(), pg_catalog.citus_finish_pg_upgrade() FROM public;

@@ -1,0 +1,63 @@
+-- What version 1.1 adds to the catalogs of 1.0; an install script has it, too, so that both ways end in the same.
+
+-- A time of the cluster's clock: milliseconds since 1970 and a counter. Rows compare as such times do.
+CREATE TYPE pando.clock AS (logical bigint, counter integer);
+
+CREATE FUNCTION pando.clock_lt(pando.clock, pando.clock) RETURNS boolean
+	LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE BEGIN ATOMIC SELECT $1::record < $2::record; END;
+CREATE FUNCTION pando.clock_le(pando.clock, pando.clock) RETURNS boolean
+	LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE BEGIN ATOMIC SELECT $1::record <= $2::record; END;
+CREATE FUNCTION pando.clock_eq(pando.clock, pando.clock) RETURNS boolean
+	LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE BEGIN ATOMIC SELECT $1::record = $2::record; END;
+CREATE FUNCTION pando.clock_ne(pando.clock, pando.clock) RETURNS boolean
+	LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE BEGIN ATOMIC SELECT $1::record <> $2::record; END;
+CREATE FUNCTION pando.clock_ge(pando.clock, pando.clock) RETURNS boolean
+	LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE BEGIN ATOMIC SELECT $1::record >= $2::record; END;
+CREATE FUNCTION pando.clock_gt(pando.clock, pando.clock) RETURNS boolean
+	LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE BEGIN ATOMIC SELECT $1::record > $2::record; END;
+CREATE FUNCTION pando.clock_cmp(pando.clock, pando.clock) RETURNS integer
+	LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE BEGIN ATOMIC SELECT btrecordcmp($1, $2); END;
+CREATE OPERATOR pg_catalog.< (FUNCTION = pando.clock_lt, LEFTARG = pando.clock,
+	RIGHTARG = pando.clock, COMMUTATOR = OPERATOR(pg_catalog.>), NEGATOR = OPERATOR(pg_catalog.>=),
+	RESTRICT = scalarltsel, JOIN = scalarltjoinsel);
+CREATE OPERATOR pg_catalog.<= (FUNCTION = pando.clock_le, LEFTARG = pando.clock,
+	RIGHTARG = pando.clock, COMMUTATOR = OPERATOR(pg_catalog.>=), NEGATOR = OPERATOR(pg_catalog.>),
+	RESTRICT = scalarlesel, JOIN = scalarlejoinsel);
+CREATE OPERATOR pg_catalog.= (FUNCTION = pando.clock_eq, LEFTARG = pando.clock,
+	RIGHTARG = pando.clock, COMMUTATOR = OPERATOR(pg_catalog.=), NEGATOR = OPERATOR(pg_catalog.<>),
+	RESTRICT = eqsel, JOIN = eqjoinsel, MERGES);
+CREATE OPERATOR pg_catalog.<> (FUNCTION = pando.clock_ne, LEFTARG = pando.clock,
+	RIGHTARG = pando.clock, COMMUTATOR = OPERATOR(pg_catalog.<>), NEGATOR = OPERATOR(pg_catalog.=),
+	RESTRICT = neqsel, JOIN = neqjoinsel);
+CREATE OPERATOR pg_catalog.>= (FUNCTION = pando.clock_ge, LEFTARG = pando.clock,
+	RIGHTARG = pando.clock, COMMUTATOR = OPERATOR(pg_catalog.<=), NEGATOR = OPERATOR(pg_catalog.<),
+	RESTRICT = scalargesel, JOIN = scalargejoinsel);
+CREATE OPERATOR pg_catalog.> (FUNCTION = pando.clock_gt, LEFTARG = pando.clock,
+	RIGHTARG = pando.clock, COMMUTATOR = OPERATOR(pg_catalog.<), NEGATOR = OPERATOR(pg_catalog.<=),
+	RESTRICT = scalargtsel, JOIN = scalargtjoinsel);
+CREATE OPERATOR CLASS pg_catalog.clock_ops DEFAULT FOR TYPE pando.clock USING btree AS
+	OPERATOR 1 pg_catalog.<, OPERATOR 2 pg_catalog.<=, OPERATOR 3 pg_catalog.=,
+	OPERATOR 4 pg_catalog.>=, OPERATOR 5 pg_catalog.>, FUNCTION 1 pando.clock_cmp;
+-- A server lets a domain be made in pg_catalog, and no composite type.
+CREATE DOMAIN pg_catalog.cluster_clock AS pando.clock;
+
+-- How tables are distributed, in words that another cluster understands: what pg_dump keeps. The metadata of shards and
+-- nodes are this cluster's own and no part of a dump any more.
+CREATE TABLE pando.distribution (
+	relation regclass PRIMARY KEY,
+	kind "char" NOT NULL,		-- h: by hash, s: one shard, r: reference, l: managed local
+	distribution_column text,
+	colocation integer NOT NULL,
+	shard_count integer NOT NULL,
+	replication integer NOT NULL,
+	apart boolean NOT NULL		-- no table joins the group by default
+);
+GRANT SELECT ON pando.distribution TO public;
+INSERT INTO pando.distribution
+	SELECT p.logicalrelid, CASE WHEN p.partmethod = 'h' THEN 'h' WHEN p.repmodel = 't' THEN 'r'
+			WHEN p.colocationid = 0 THEN 'l' ELSE 's' END,
+		p.partkey, p.colocationid, coalesce(c.shardcount, 1), coalesce(c.replicationfactor, 1),
+		EXISTS (SELECT FROM pando.colocation_private a WHERE a.colocationid = p.colocationid)
+	FROM pg_catalog.pg_dist_partition p LEFT JOIN pg_catalog.pg_dist_colocation c USING (colocationid);
+UPDATE pg_catalog.pg_extension SET extconfig = NULL, extcondition = NULL WHERE extname = 'pando';
+SELECT pg_catalog.pg_extension_config_dump('pando.distribution', '');
