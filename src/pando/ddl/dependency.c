@@ -514,8 +514,9 @@ object_create(PG_FUNCTION_ARGS)
 					  GUC_ACTION_SAVE, true, 0, false);
 	set_config_option("check_function_bodies", "off", PGC_USERSET, PGC_S_SESSION,
 					  GUC_ACTION_SAVE, true, 0, false);
-	set_config_option("client_min_messages", "warning", PGC_USERSET, PGC_S_SESSION,
-					  GUC_ACTION_SAVE, true, 0, false);
+	if (client_min_messages < WARNING)
+		set_config_option("client_min_messages", "warning", PGC_USERSET, PGC_S_SESSION,
+						  GUC_ACTION_SAVE, true, 0, false);
 	if (sql_value("SELECT %s", probe) == NULL)
 		run_commands(PG_GETARG_ARRAYTYPE_P(1));
 	else

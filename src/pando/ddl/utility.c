@@ -574,8 +574,9 @@ ddl_apply(PG_FUNCTION_ARGS)
 
 	set_config_option("search_path", search_path, PGC_USERSET, PGC_S_SESSION,
 					  GUC_ACTION_SAVE, true, 0, false);
-	set_config_option("client_min_messages", "warning", PGC_USERSET, PGC_S_SESSION,
-					  GUC_ACTION_SAVE, true, 0, false);
+	if (client_min_messages < WARNING)
+		set_config_option("client_min_messages", "warning", PGC_USERSET, PGC_S_SESSION,
+						  GUC_ACTION_SAVE, true, 0, false);
 	set_config_option("check_function_bodies", "off", PGC_USERSET, PGC_S_SESSION,
 					  GUC_ACTION_SAVE, true, 0, false);
 	foreach_ptr (Node, stmt, shard_parse(source))

@@ -1,4 +1,6 @@
 -- Connected to a node as doors_guest: what is tried, and what comes of it. Nothing of it stays.
+-- How many tables of a schema are passed over with a warning before the first error is chance.
+SET client_min_messages TO error;
 SELECT tried, doors.attempt(tried) AS here FROM (VALUES
 	-- schema changes that the coordinator sends
 	($$SELECT pando.ddl_apply('DROP TABLE doors.shared', '{}', 'doors')$$),
