@@ -15,10 +15,34 @@
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
+#include "utils/typcache.h"
 
 #include "pando/executor/triggers_scan.h"
 
-/* A row is known by the columns that the conflict is about, as text. */
+/* Values that are equal have the same hash; those of a type without hashes are known by
+ * their text. */
+static uint64
+hash_of_value(Form_pg_attribute attr, Datum value)
+{
+	TypeCacheEntry *type =
+		lookup_type_cache(attr->atttypid, TYPECACHE_HASH_EXTENDED_PROC_FINFO);
+	Oid output;
+	bool varlena;
+	char *text;
+	uint64 hash;
+
+	if (OidIsValid(type->hash_extended_proc_finfo.fn_oid))
+		return DatumGetUInt64(FunctionCall2Coll(&type->hash_extended_proc_finfo,
+												attr->attcollation, value,
+												Int64GetDatum(0)));
+	getTypeOutputInfo(attr->atttypid, &output, &varlena);
+	text = OidOutputFunctionCall(output, value);
+	hash = DatumGetUInt64(hash_any_extended((unsigned char *) text, strlen(text), 0));
+	pfree(text);
+	return hash;
+}
+
+/* A row is known by the columns that the conflict is about. */
 bool
 triggers_conflict_noted(TriggersScan *scan, TupleTableSlot *row, HASHACTION action)
 {
@@ -30,17 +54,8 @@ triggers_conflict_noted(TriggersScan *scan, TupleTableSlot *row, HASHACTION acti
 		Form_pg_attribute attr = TupleDescAttr(row->tts_tupleDescriptor, number - 1);
 		bool isnull;
 		Datum value = slot_getattr(row, number, &isnull);
-		Oid output;
-		bool varlena;
-		char *text;
 
-		if (isnull)
-			continue;
-		getTypeOutputInfo(attr->atttypid, &output, &varlena);
-		text = OidOutputFunctionCall(output, value);
-		hash = hash_combine64(hash, DatumGetUInt64(hash_any_extended(
-										(unsigned char *) text, strlen(text), number)));
-		pfree(text);
+		hash = hash_combine64(hash, isnull ? 0 : hash_of_value(attr, value));
 	}
 	if (scan->made == NULL)
 	{

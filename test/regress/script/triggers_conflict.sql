@@ -88,3 +88,14 @@ SELECT what();
 SELECT * FROM r ORDER BY id;
 WITH x AS (INSERT INTO t VALUES (1, 1, 9) ON CONFLICT (k, id) DO UPDATE SET v = excluded.v RETURNING id) INSERT INTO q SELECT id, 'with' FROM x;
 SELECT line FROM log ORDER BY line;
+-- Keys that are equal and don't look the same.
+CREATE TABLE same (k numeric, f float8, v int, CONSTRAINT same_key UNIQUE (k, f));
+SELECT distribute('same', 'k', 'none');
+CREATE TRIGGER note AFTER INSERT OR UPDATE ON same FOR EACH ROW EXECUTE FUNCTION note();
+DELETE FROM log;
+INSERT INTO same VALUES (1.0, 0, 1), (1.00, '-0', 2) ON CONFLICT (k, f) DO UPDATE SET v = 3;
+INSERT INTO same VALUES (1.0, 0, 1), (1.0, 1, 2) ON CONFLICT (k, f) DO UPDATE SET v = 3;
+INSERT INTO same VALUES (1.000, '-0', 1) ON CONFLICT (k, f) DO UPDATE SET v = 3 RETURNING *;
+INSERT INTO same VALUES (1.000, '-0', 1), (1, 0, 1) ON CONFLICT (k, f) DO UPDATE SET v = 4;
+SELECT what();
+SELECT * FROM same ORDER BY k, f;
