@@ -153,3 +153,27 @@ REVOKE ALL ON PROCEDURE pg_catalog.citus_cleanup_orphaned_resources() FROM publi
 CREATE OR REPLACE FUNCTION pando.copies_lost(shardids bigint[], groupids int4[],
 		unreached int4[]) RETURNS void
 	LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'copies_lost';
+
+-- Online moves: what the nodes are asked to do.
+
+CREATE OR REPLACE FUNCTION pando.move_create(rel regclass, shardid bigint) RETURNS void
+	LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'move_create';
+CREATE OR REPLACE FUNCTION pando.move_capture(rel regclass, shardid bigint) RETURNS void
+	LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'move_capture';
+CREATE OR REPLACE FUNCTION pando.move_changes(rel regclass, shardid bigint) RETURNS text
+	LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'move_changes';
+CREATE OR REPLACE FUNCTION pando.move_receive(rel regclass, shardid bigint, columns text)
+	RETURNS void
+	LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'move_receive';
+CREATE OR REPLACE FUNCTION pando.move_end(shardids bigint[]) RETURNS void
+	LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'move_end';
+CREATE OR REPLACE FUNCTION pando.move_undo(shardids bigint[]) RETURNS void
+	LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'move_undo';
+CREATE OR REPLACE FUNCTION pando.move_record(operation bigint, shardids bigint[],
+		source_group integer, target_group integer) RETURNS void
+	LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'move_record';
+CREATE OR REPLACE FUNCTION pando.move_note() RETURNS trigger
+	LANGUAGE c AS 'MODULE_PATHNAME', 'move_note';
+CREATE OR REPLACE FUNCTION pando.move_row() RETURNS trigger
+	LANGUAGE c AS 'MODULE_PATHNAME', 'move_row';
+REVOKE ALL ON FUNCTION pando.move_undo(bigint[]), pando.move_note(), pando.move_row() FROM public;

@@ -24,6 +24,19 @@ catalog_cleanup_all(void)
 	return catalog_scan(&cleanup_catalog, cleanup_key_index, 0, NULL);
 }
 
+int64
+catalog_cleanup_next_operation(void)
+{
+	return catalog_nextval("pg_dist_operationid_seq");
+}
+
+void
+catalog_cleanup_add(CleanupRow *row)
+{
+	row->record_id = catalog_nextval("pg_dist_cleanup_recordid_seq");
+	catalog_insert(&cleanup_catalog, row);
+}
+
 bool
 catalog_cleanup_delete(int64 record_id)
 {

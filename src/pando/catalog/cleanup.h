@@ -19,6 +19,8 @@ typedef struct CleanupRow
 
 /* In order of record id. */
 extern List *catalog_cleanup_all(void);
+extern int64 catalog_cleanup_next_operation(void);
+extern void catalog_cleanup_add(CleanupRow *row); /* chooses its record_id */
 extern bool catalog_cleanup_delete(int64 record_id);
 
 #endif

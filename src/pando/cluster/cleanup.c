@@ -1,23 +1,221 @@
 /*
- * cleanup.c: dropping what pg_dist_cleanup says is no longer used.
+ * cleanup.c: what moves make outside of their transactions, and how it is taken away.
  *
- * Moves are transactions and leave nothing behind, so nothing here writes records: those
- * that are there come from administrators or their tools. A record goes away together
- * with its object, or with the node that had it; a node that can't be reached is an error
+ * An *operation* is a move. While it is under way its backend holds a lock on its id.
+ * Before it makes something on a node there is a row of pg_dist_cleanup, committed on its
+ * own; the transaction that switches placements deletes it. So a row whose operation
+ * nobody holds is of a move that ended in between: the maintenance worker, or
+ * citus_cleanup_orphaned_resources(), has the node take away what it says
+ * (move_part.c), and deletes the row with it. A node that fails keeps its rows.
+ *
+ * Rows of type CLEANUP_TABLE come from administrators or their tools and are obeyed by
+ * citus_cleanup_orphaned_resources() alone; a node that can't be reached is an error then
  * and all records stay.
  */
 #include "pando/compat/compat.h"
 
+#include "access/xact.h"
 #include "fmgr.h"
+#include "miscadmin.h"
+#include "pgstat.h"
+#include "storage/latch.h"
+#include "storage/lock.h"
+#include "utils/acl.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+#include "utils/guc.h"
+#include "utils/lsyscache.h"
+#include "utils/resowner.h"
+#include "utils/timestamp.h"
+#include "utils/wait_event.h"
 
+#include "pando/base/debug_point.h"
+#include "pando/base/name.h"
 #include "pando/catalog/cleanup.h"
-#include "pando/metadata/node.h"
+#include "pando/cluster/cleanup.h"
+#include "pando/metadata/shard_relation.h"
+#include "pando/metadata/table.h"
+#include "pando/transaction/maintenance.h"
 #include "pando/transaction/xact.h"
 
 PG_FUNCTION_INFO_V1(citus_cleanup_orphaned_resources);
+PG_FUNCTION_INFO_V1(move_record);
 
 /* pg_dist_cleanup.object_type */
 #define CLEANUP_TABLE 1
+#define CLEANUP_MOVE_PART 100 /* of the shard whose id ends the name */
+
+/* pg_dist_cleanup.policy_type */
+#define CLEANUP_ON_FAILURE 1
+
+#define CLEANUP_PATIENCE_MS 30000
+
+/* citus.defer_shard_delete_interval */
+static int cleanup_interval = 15000;
+
+/* This backend's transaction has an operation under way. */
+static bool operating = false;
+
+static bool
+operation_lock(int64 operation, bool wait)
+{
+	LOCKTAG tag;
+
+	SET_LOCKTAG_ADVISORY(tag, MyDatabaseId, (uint32) (operation >> 32),
+						 (uint32) operation, 0);
+	tag.locktag_type = LOCKTAG_USERLOCK;
+	return LockAcquire(&tag, ExclusiveLock, false, !wait) != LOCKACQUIRE_NOT_AVAIL;
+}
+
+/* ------------------------------------------------------------------------------------
+ * Recording.
+ */
+
+static void
+record_add(int64 operation, const char *name, int32 group)
+{
+	CleanupRow row = {.operation_id = operation,
+					  .object_type = CLEANUP_MOVE_PART,
+					  .object_name = (char *) name,
+					  .node_group_id = group,
+					  .policy_type = CLEANUP_ON_FAILURE};
+
+	catalog_cleanup_add(&row);
+}
+
+/*
+ * pando.move_record(operation, shards, source group, target group): the rows of one
+ * operation. The caller owns the tables. What a made-up row leads to is taken away by the
+ * node itself, which knows what moves have made there.
+ */
+Datum
+move_record(PG_FUNCTION_ARGS)
+{
+	ArrayType *array = PG_GETARG_ARRAYTYPE_P(1);
+	const int64 *ids = (int64 *) ARR_DATA_PTR(array);
+	int nids = ArrayGetNItems(ARR_NDIM(array), ARR_DIMS(array));
+
+	node_require_coordinator();
+	if (array_contains_nulls(array))
+		ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+						errmsg("shard ids must not be null")));
+	for (int i = 0; i < nids; i++)
+	{
+		const DistTable *table;
+		char *name;
+
+		if (shard_by_id(ids[i], &table) == NULL)
+			ereport(ERROR, (errcode(ERRCODE_UNDEFINED_OBJECT),
+							errmsg("shard " INT64_FORMAT " does not exist", ids[i])));
+		if (!pg_class_ownercheck(table->relid, GetUserId()))
+			aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_TABLE, get_rel_name(table->relid));
+		name = name_shard_qualified(table->relid, ids[i]);
+		record_add(PG_GETARG_INT64(0), name, PG_GETARG_INT32(2));
+		record_add(PG_GETARG_INT64(0), name, PG_GETARG_INT32(3));
+	}
+	PG_RETURN_VOID();
+}
+
+static char *
+shard_array(List *shards)
+{
+	StringInfoData ids;
+
+	initStringInfo(&ids);
+	foreach_ptr (int64, id, shards)
+		appendStringInfo(&ids, "%s" INT64_FORMAT, ids.len == 0 ? "" : ",", *id);
+	return psprintf("{%s}", ids.data);
+}
+
+int64
+cleanup_begin(List *shards, const DistNode *source, const DistNode *target)
+{
+	const DistNode *here = node_local();
+	NodeAddress address = {.node_id = here->id,
+						   .group = here->group,
+						   .host = here->host,
+						   .port = here->port};
+	int64 operation = catalog_cleanup_next_operation();
+	Session *session;
+
+	(void) operation_lock(operation, true);
+	operating = true;
+	session = session_claim_apart(&address, GetUserId());
+	PG_TRY();
+	{
+		session_result_free(session_run(
+			session,
+			psprintf("SELECT pando.move_record(" INT64_FORMAT ", '%s', %d, %d)",
+					 operation, shard_array(shards), source->group, target->group)));
+	}
+	PG_FINALLY();
+	{
+		session_close(session);
+	}
+	PG_END_TRY();
+	return operation;
+}
+
+void
+cleanup_end(int64 operation)
+{
+	foreach_ptr (CleanupRow, row, catalog_cleanup_all())
+	{
+		if (row->object_type == CLEANUP_MOVE_PART && row->operation_id == operation)
+			catalog_cleanup_delete(row->record_id);
+	}
+}
+
+static bool
+is_about(const CleanupRow *row, List *shards)
+{
+	if (row->object_type != CLEANUP_MOVE_PART)
+		return false;
+	foreach_ptr (int64, id, shards)
+	{
+		if (shard_id_of_name(row->object_name) == *id)
+			return true;
+	}
+	return false;
+}
+
+static bool
+any_about(List *shards)
+{
+	foreach_ptr (CleanupRow, row, catalog_cleanup_all())
+	{
+		if (is_about(row, shards))
+			return true;
+	}
+	return false;
+}
+
+void
+cleanup_await(List *shards)
+{
+	TimestampTz end =
+		TimestampTzPlusMilliseconds(GetCurrentTimestamp(), CLEANUP_PATIENCE_MS);
+
+	while (any_about(shards))
+	{
+		if (GetCurrentTimestamp() > end)
+			ereport(ERROR,
+					(errcode(ERRCODE_OBJECT_IN_USE),
+					 errmsg("an interrupted move has left something of shard " INT64_FORMAT
+							" that could not be taken away",
+							*(int64 *) linitial(shards)),
+					 errhint("CALL citus_cleanup_orphaned_resources() tells why.")));
+		maintenance_want(WISH_CLEANUP);
+		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, 100,
+						 WAIT_EVENT_PG_SLEEP);
+		ResetLatch(MyLatch);
+		CHECK_FOR_INTERRUPTS();
+	}
+}
+
+/* ------------------------------------------------------------------------------------
+ * Taking away.
+ */
 
 static const DistNode *
 node_of_group(int32 group)
@@ -30,12 +228,95 @@ node_of_group(int32 group)
 	return NULL;
 }
 
-Datum
-citus_cleanup_orphaned_resources(PG_FUNCTION_ARGS)
+/* The node takes away what is left there of the operations; false if it could not. */
+static bool
+undo_on(const DistNode *node, List *shards)
+{
+	MemoryContext context = CurrentMemoryContext;
+	ResourceOwner owner = CurrentResourceOwner;
+	volatile bool done = false;
+
+	BeginInternalSubTransaction(NULL);
+	PG_TRY();
+	{
+		xact_run_on_nodes(
+			list_make1((void *) node),
+			psprintf("SELECT pando.move_undo('%s')", shard_array(shards)));
+		ReleaseCurrentSubTransaction();
+		done = true;
+	}
+	PG_CATCH();
+	{
+		ErrorData *error;
+
+		MemoryContextSwitchTo(context);
+		error = CopyErrorData();
+		FlushErrorState();
+		RollbackAndReleaseCurrentSubTransaction();
+		if (error->sqlerrcode == ERRCODE_QUERY_CANCELED ||
+			error->sqlerrcode == ERRCODE_ADMIN_SHUTDOWN)
+			ReThrowError(error);
+		ereport(WARNING, (errcode(error->sqlerrcode),
+						  errmsg("could not take away what an interrupted move left "
+								 "on %s:%d",
+								 node->host, node->port),
+						  errdetail("%s", error->message)));
+	}
+	PG_END_TRY();
+	MemoryContextSwitchTo(context);
+	CurrentResourceOwner = owner;
+	return done;
+}
+
+/* Ends all that interrupted moves have left; returns how many records that were. */
+static int
+undo_moves(void)
+{
+	List *orphans = NIL;
+	int count = 0;
+
+	foreach_ptr (CleanupRow, row, catalog_cleanup_all())
+	{
+		if (row->object_type == CLEANUP_MOVE_PART &&
+			operation_lock(row->operation_id, false))
+			orphans = lappend(orphans, row);
+	}
+	while (orphans != NIL)
+	{
+		int32 group = ((CleanupRow *) linitial(orphans))->node_group_id;
+		const DistNode *node = node_of_group(group);
+		List *shards = NIL;
+		List *later = NIL;
+		List *records = NIL;
+
+		foreach_ptr (CleanupRow, row, orphans)
+		{
+			int64 *id;
+
+			if (row->node_group_id != group)
+			{
+				later = lappend(later, row);
+				continue;
+			}
+			id = palloc(sizeof(int64));
+			*id = shard_id_of_name(row->object_name);
+			shards = lappend(shards, id);
+			records = lappend(records, row);
+		}
+		orphans = later;
+		if (node != NULL && !undo_on(node, shards))
+			continue;
+		foreach_ptr (CleanupRow, row, records)
+			count += catalog_cleanup_delete(row->record_id) ? 1 : 0;
+	}
+	return count;
+}
+
+static int
+drop_tables(void)
 {
 	int dropped = 0;
 
-	node_require_coordinator();
 	foreach_ptr (CleanupRow, row, catalog_cleanup_all())
 	{
 		const DistNode *node = node_of_group(row->node_group_id);
@@ -49,7 +330,67 @@ citus_cleanup_orphaned_resources(PG_FUNCTION_ARGS)
 		catalog_cleanup_delete(row->record_id);
 		dropped++;
 	}
+	return dropped;
+}
+
+Datum
+citus_cleanup_orphaned_resources(PG_FUNCTION_ARGS)
+{
+	int dropped;
+
+	node_require_coordinator();
+	dropped = undo_moves() + drop_tables();
 	if (dropped > 0)
 		ereport(NOTICE, (errmsg("cleaned up %d orphaned resources", dropped)));
 	PG_RETURN_VOID();
+}
+
+/* ------------------------------------------------------------------------------------
+ * The maintenance job.
+ */
+
+static int
+job_interval(void)
+{
+	return cleanup_interval;
+}
+
+static void
+job_run(void)
+{
+	int count;
+
+	if (!metadata_active() || !node_is_coordinator())
+		return;
+	count = undo_moves();
+	if (count > 0)
+		ereport(LOG, (errmsg("took away %d things that interrupted moves left", count)));
+}
+
+/* A move that failed: what it left goes soon. */
+static void
+operation_ends(XactMoment moment, bool committed)
+{
+	if (moment != XACT_MOMENT_END || !operating)
+		return;
+	operating = false;
+	if (!committed)
+		maintenance_want(WISH_CLEANUP);
+}
+
+void
+cleanup_init(void)
+{
+	static const MaintenanceJob job = {.name = "cleanup after moves",
+									   .interval = job_interval,
+									   .run = job_run,
+									   .wish = WISH_CLEANUP};
+
+	DefineCustomIntVariable(
+		"citus.defer_shard_delete_interval",
+		"Time between attempts to take away what interrupted moves left.",
+		"-1 leaves that to citus_cleanup_orphaned_resources().", &cleanup_interval, 15000,
+		-1, 7 * 24 * 3600 * 1000, PGC_SIGHUP, GUC_UNIT_MS, NULL, NULL, NULL);
+	maintenance_register(&job);
+	xact_register(operation_ends);
 }

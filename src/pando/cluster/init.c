@@ -5,6 +5,7 @@
 
 #include "utils/guc.h"
 
+#include "pando/cluster/cleanup.h"
 #include "pando/cluster/init.h"
 #include "pando/cluster/lost_copy_mark.h"
 #include "pando/cluster/manage_new.h"
@@ -24,6 +25,7 @@ void
 cluster_init(void)
 {
 	move_progress_init();
+	cleanup_init();
 	lost_copy_mark_init();
 	manage_new_init();
 	partitions_init();

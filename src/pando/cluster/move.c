@@ -1,13 +1,15 @@
 /*
  * move.c: moving and copying shard groups between nodes.
  *
- * All shards of one shard group move together, in the caller's transaction, which changes
- * all nodes through two-phase commit: after a crash or an error nothing is left on any of
- * them.
+ * All shards of one shard group move together. The switch is the caller's transaction,
+ * which changes all nodes through two-phase commit.
  *
- *   1. EXCLUSIVE on the shell tables of the colocation group, on the coordinator first
- * and then on all nodes: writers wait from here on, readers go on.
+ *   1. A lock on the shell tables of the colocation group, on the coordinator first and
+ * then on all nodes: EXCLUSIVE, so that writers wait from here on; in an online move
+ * SHARE UPDATE EXCLUSIVE, which keeps out schema changes and other moves only.
  *   2. Bare tables on the target, rows, then indexes and constraints, then foreign keys.
+ * An online move does this outside of the transaction (online_move.c) and takes EXCLUSIVE
+ * when little is left to copy.
  *   3. ACCESS EXCLUSIVE on the same shell tables: statements that run end first, later
  * ones look the placements up anew.
  *   4. The metadata on all nodes; the source's tables are dropped.
@@ -17,6 +19,10 @@
  */
 #include "pando/compat/compat.h"
 
+#include "access/heapam.h"
+#include "access/table.h"
+#include "access/tableam.h"
+#include "access/xact.h"
 #include "catalog/partition.h"
 #include "catalog/pg_class.h"
 #include "commands/defrem.h"
@@ -33,9 +39,11 @@
 #include "pando/base/name.h"
 #include "pando/catalog/partition.h"
 #include "pando/catalog/placement.h"
+#include "pando/cluster/cleanup.h"
 #include "pando/cluster/move.h"
 #include "pando/cluster/move_progress.h"
 #include "pando/cluster/node_row.h"
+#include "pando/cluster/online_move.h"
 #include "pando/cluster/transfer.h"
 #include "pando/transaction/xact.h"
 
@@ -44,16 +52,6 @@ PG_FUNCTION_INFO_V1(citus_move_shard_placement_by_id);
 PG_FUNCTION_INFO_V1(citus_copy_shard_placement);
 PG_FUNCTION_INFO_V1(citus_copy_shard_placement_by_id);
 PG_FUNCTION_INFO_V1(replicate_reference_tables);
-
-/* One table of the shard group. */
-typedef struct Member
-{
-	Oid relid;
-	char *name; /* of the shell, qualified and quoted */
-	int64 shard_id;
-	int64 placement_id; /* on the source */
-	bool has_rows;		/* it is not partitioned */
-} Member;
 
 /* ------------------------------------------------------------------------------------
  * Which tables.
@@ -103,7 +101,9 @@ lock_tables(List *tables, LOCKMODE mode)
 		appendStringInfo(&sql, "%sONLY %s", cell == list_head(tables) ? "" : ", ",
 						 name_qualified(lfirst_oid(cell)));
 	appendStringInfo(&sql, " IN %s MODE",
-					 mode == ExclusiveLock ? "EXCLUSIVE" : "ACCESS EXCLUSIVE");
+					 mode == ExclusiveLock			? "EXCLUSIVE"
+					 : mode == AccessExclusiveLock	? "ACCESS EXCLUSIVE"
+													: "SHARE UPDATE EXCLUSIVE");
 	xact_run_on_nodes(node_list(NODES_OTHER), sql.data);
 }
 
@@ -118,6 +118,27 @@ placement_on(const Shard *shard, int32 group)
 	return NULL;
 }
 
+/* int64 * of the members' shards. */
+static List *
+member_shards(List *members)
+{
+	List *shards = NIL;
+
+	foreach_ptr (MoveMember, member, members)
+		shards = lappend(shards, &member->shard_id);
+	return shards;
+}
+
+static bool
+has_places(Oid relid)
+{
+	Relation rel = table_open(relid, AccessShareLock);
+	bool is_heap = rel->rd_tableam == GetHeapamTableAmRoutine();
+
+	table_close(rel, NoLock);
+	return is_heap;
+}
+
 /* The shard group's tables as they are now that they are locked. */
 static List *
 group_members(List *tables, int index, const DistNode *source, const DistNode *target)
@@ -130,7 +151,7 @@ group_members(List *tables, int index, const DistNode *source, const DistNode *t
 		const DistTable *table = dist_table_require(lfirst_oid(cell));
 		const Shard *shard = &table->shards[index];
 		const Placement *placement = placement_on(shard, source->group);
-		Member *member = palloc0(sizeof(Member));
+		MoveMember *member = palloc0(sizeof(MoveMember));
 
 		if (placement_on(shard, target->group) != NULL)
 			ereport(ERROR, (errcode(ERRCODE_DUPLICATE_OBJECT),
@@ -163,7 +184,7 @@ forget_lost_copies(List *members, const DistNode *target)
 
 	initStringInfo(&forget);
 	initStringInfo(&drop);
-	foreach_ptr (Member, member, members)
+	foreach_ptr (MoveMember, member, members)
 	{
 		foreach_ptr (PlacementRow, row, catalog_placement_by_shard(member->shard_id))
 		{
@@ -251,18 +272,62 @@ check_owner(List *tables)
 	}
 }
 
-void
-transfer_mode_check(Oid mode)
+TransferMode
+transfer_mode(Oid mode)
 {
 	char *label = DatumGetCString(OidFunctionCall1(F_ENUM_OUT, ObjectIdGetDatum(mode)));
 
 	if (strcmp(label, "force_logical") == 0)
-		ereport(
-			ERROR,
-			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-			 errmsg("shard transfer mode \"force_logical\" is not supported yet"),
-			 errhint("Use block_writes: readers go on, writers wait while the rows are "
-					 "copied.")));
+		return TRANSFER_ONLINE;
+	return strcmp(label, "auto") == 0 ? TRANSFER_AUTO : TRANSFER_BLOCKING;
+}
+
+TransferMode
+transfer_mode_of_many(Oid mode)
+{
+	if (transfer_mode(mode) == TRANSFER_ONLINE)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("shard transfer mode \"force_logical\" is not supported for "
+						"several moves in one transaction"),
+				 errhint("Move shards one by one with citus_move_shard_placement().")));
+	return TRANSFER_BLOCKING;
+}
+
+/* Copies on the target that are marked as lost, which give way to new ones. */
+static bool
+any_lost_copies(List *members, const DistNode *target)
+{
+	foreach_ptr (MoveMember, member, members)
+	{
+		foreach_ptr (PlacementRow, row, catalog_placement_by_shard(member->shard_id))
+		{
+			if (row->groupid == target->group)
+				return true;
+		}
+	}
+	return false;
+}
+
+/* Why the move can't be an online one; NULL if it can. */
+static const char *
+online_obstacle(List *members, const DistNode *target)
+{
+	if (any_lost_copies(members, target))
+		return "The node has copies that are marked as lost.";
+	foreach_ptr (MoveMember, member, members)
+	{
+		if (member->has_rows && !has_places(member->relid))
+			return "A table's access method does not keep rows at places.";
+	}
+	if (TransactionIdIsValid(GetTopTransactionIdIfAny()))
+		return "The transaction has written already, which others can't see yet.";
+	foreach_ptr (const DistNode, node, node_list(NODES_ALL))
+	{
+		if (xact_wrote_on(node->group))
+			return "The transaction has written already, which others can't see yet.";
+	}
+	return NULL;
 }
 
 /* ------------------------------------------------------------------------------------
@@ -277,7 +342,7 @@ run_for_members(List *members, const DistNode *node, const char *function,
 	StringInfoData sql;
 
 	initStringInfo(&sql);
-	foreach_ptr (Member, member, members)
+	foreach_ptr (MoveMember, member, members)
 		appendStringInfo(&sql, "%spando.%s(%s::regclass, ARRAY[%lld]::bigint[]%s)",
 						 sql.len == 0 ? "SELECT " : ", ", function,
 						 quote_literal_cstr(member->name), (long long) member->shard_id,
@@ -292,7 +357,7 @@ switch_placements(List *members, const DistNode *target, MoveKind kind)
 	StringInfoData sql;
 
 	initStringInfo(&sql);
-	foreach_ptr (Member, member, members)
+	foreach_ptr (MoveMember, member, members)
 	{
 		appendStringInfoString(&sql, sql.len == 0 ? "SELECT " : ", ");
 		if (kind == MOVE_PLACEMENT)
@@ -308,28 +373,16 @@ switch_placements(List *members, const DistNode *target, MoveKind kind)
 	xact_tell_nodes(node_list(NODES_ALL), sql.data);
 }
 
-/* Steps 1 to 4 for the shards with that index of these tables. */
+/* Writers wait from the start. */
 static void
-move_tables(List *tables, int index, int64 shard_id, const DistNode *source,
-			const DistNode *target, MoveKind kind)
+fill_blocking(List *members, int64 shard_id, const DistNode *source,
+			  const DistNode *target)
 {
-	List *members;
-
-	check_owner(tables);
-	check_node(source, "source");
-	check_node(target, "target");
-	move_progress_add(shard_id, source, target, kind);
-
-	node_rows_lock(RowShareLock);
-	lock_tables(tables, ExclusiveLock);
-	members = group_members(tables, index, source, target);
-	forget_lost_copies(members, target);
-
 	move_progress_set(shard_id, MOVE_SETTING_UP);
 	run_for_members(members, target, "shards_create", "table");
 	DEBUG_POINT("move-after-create");
 	move_progress_set(shard_id, MOVE_COPYING_DATA);
-	foreach_ptr (Member, member, members)
+	foreach_ptr (MoveMember, member, members)
 	{
 		if (member->has_rows)
 			shard_transfer(member->relid, member->shard_id, source, target);
@@ -338,28 +391,95 @@ move_tables(List *tables, int index, int64 shard_id, const DistNode *source,
 	move_progress_set(shard_id, MOVE_CREATING_CONSTRAINTS);
 	run_for_members(members, target, "shards_create", "indexes");
 	run_for_members(members, target, "shards_create", "foreign_keys");
+}
+
+/* Writers wait when the target has all but the last changes. */
+static OnlineMove *
+fill_online(List *tables, List *members, int64 shard_id, const DistNode *source,
+			const DistNode *target)
+{
+	OnlineMove *move = online_move_begin(members, shard_id, source, target);
+
+	PG_TRY();
+	{
+		online_move_fill(move);
+		online_move_catch_up(move);
+		DEBUG_POINT("online-before-lock");
+		lock_tables(tables, ExclusiveLock);
+		online_move_finish(move);
+	}
+	PG_FINALLY();
+	{
+		online_move_close(move);
+	}
+	PG_END_TRY();
+	move_progress_set(shard_id, MOVE_CREATING_CONSTRAINTS);
+	run_for_members(members, target, "shards_create", "foreign_keys_held");
+	return move;
+}
+
+/* Steps 1 to 4 for the shards with that index of these tables. */
+static void
+move_tables(List *tables, int index, int64 shard_id, const DistNode *source,
+			const DistNode *target, MoveKind kind, TransferMode mode)
+{
+	bool online = mode != TRANSFER_BLOCKING;
+	OnlineMove *move = NULL;
+	List *members;
+
+	check_owner(tables);
+	check_node(source, "source");
+	check_node(target, "target");
+	members = group_members(tables, index, source, target);
+	if (online)
+	{
+		const char *obstacle = online_obstacle(members, target);
+
+		if (obstacle != NULL && mode == TRANSFER_ONLINE)
+			ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+							errmsg("shard %lld can't be moved or copied online",
+								   (long long) shard_id),
+							errdetail("%s", obstacle),
+							errhint("Use shard_transfer_mode block_writes.")));
+		online = obstacle == NULL;
+	}
+	move_progress_add(shard_id, source, target, kind);
+
+	node_rows_lock(RowShareLock);
+	lock_tables(tables, online ? ShareUpdateExclusiveLock : ExclusiveLock);
+	members = group_members(tables, index, source, target);
+	cleanup_await(member_shards(members));
+	if (online)
+		move = fill_online(tables, members, shard_id, source, target);
+	else
+	{
+		forget_lost_copies(members, target);
+		fill_blocking(members, shard_id, source, target);
+	}
 
 	lock_tables(tables, AccessExclusiveLock);
 	DEBUG_POINT("move-before-switch");
 	switch_placements(members, target, kind);
 	if (kind == MOVE_PLACEMENT)
 		run_for_members(members, source, "shards_drop", NULL);
+	if (move != NULL)
+		online_move_settle(move);
 	move_progress_set(shard_id, MOVE_COMPLETED);
 }
 
 void
 shard_group_move(int64 shard_id, const DistNode *source, const DistNode *target,
-				 MoveKind kind)
+				 MoveKind kind, TransferMode mode)
 {
 	int index;
 	const DistTable *table = check_shard(shard_id, kind, &index);
 
-	move_tables(shard_group_tables(table), index, shard_id, source, target, kind);
+	move_tables(shard_group_tables(table), index, shard_id, source, target, kind, mode);
 }
 
 /* Gives the node a copy of each reference table that it has none of. */
 static void
-replicate_to(const DistNode *target)
+replicate_to(const DistNode *target, TransferMode mode)
 {
 	const DistNode *source = NULL;
 	List *missing = NIL;
@@ -379,7 +499,7 @@ replicate_to(const DistNode *target)
 	}
 	if (missing != NIL)
 		move_tables(missing, 0, dist_table_require(linitial_oid(missing))->shards[0].id,
-					source, target, COPY_PLACEMENT);
+					source, target, COPY_PLACEMENT, mode);
 }
 
 /* ------------------------------------------------------------------------------------
@@ -415,29 +535,30 @@ static void
 move_by_name(FunctionCallInfo fcinfo, MoveKind kind)
 {
 	node_require_coordinator();
-	transfer_mode_check(PG_GETARG_OID(5));
 	shard_group_move(PG_GETARG_INT64(0),
 					 named_node(PG_GETARG_TEXT_PP(1), PG_GETARG_INT32(2)),
-					 named_node(PG_GETARG_TEXT_PP(3), PG_GETARG_INT32(4)), kind);
+					 named_node(PG_GETARG_TEXT_PP(3), PG_GETARG_INT32(4)), kind,
+					 transfer_mode(PG_GETARG_OID(5)));
 }
 
 static void
 move_by_id(FunctionCallInfo fcinfo, MoveKind kind)
 {
 	node_require_coordinator();
-	transfer_mode_check(PG_GETARG_OID(3));
 	shard_group_move(PG_GETARG_INT64(0), numbered_node(PG_GETARG_INT32(1)),
-					 numbered_node(PG_GETARG_INT32(2)), kind);
+					 numbered_node(PG_GETARG_INT32(2)), kind,
+					 transfer_mode(PG_GETARG_OID(3)));
 }
 
 /* replicate_reference_tables(shard_transfer_mode) */
 Datum
 replicate_reference_tables(PG_FUNCTION_ARGS)
 {
+	TransferMode mode = transfer_mode_of_many(PG_GETARG_OID(0));
+
 	node_require_coordinator();
-	transfer_mode_check(PG_GETARG_OID(0));
 	foreach_ptr (const DistNode, node, node_list(NODES_ALL))
-		replicate_to(node);
+		replicate_to(node, mode);
 	PG_RETURN_VOID();
 }
 

@@ -16,13 +16,30 @@ typedef enum MoveKind
 	COPY_PLACEMENT	/* the target gets one more of each shard */
 } MoveKind;
 
+/* How (citus.shard_transfer_mode). */
+typedef enum TransferMode
+{
+	TRANSFER_AUTO,	 /* online if this transaction can do it */
+	TRANSFER_ONLINE, /* writers go on, but for a moment at the end; else an error */
+	TRANSFER_BLOCKING
+} TransferMode;
+
+/* One table of the shard group that moves. */
+typedef struct MoveMember
+{
+	Oid relid;
+	char *name; /* of the shell, qualified and quoted */
+	int64 shard_id;
+	int64 placement_id; /* on the source */
+	bool has_rows;		/* it is not partitioned */
+} MoveMember;
+
 /*
  * Moves or copies the placements on `source` of the shard and all those colocated with
- * it, in this transaction; readers go on until the switch, writers wait. Checks rights
- * and arguments.
+ * it; readers go on until the switch. Checks rights and arguments.
  */
 extern void shard_group_move(int64 shard_id, const DistNode *source,
-							 const DistNode *target, MoveKind kind);
+							 const DistNode *target, MoveKind kind, TransferMode mode);
 
 /* Tables whose shards move together with the table's, parents before partitions (Oid
  * list). */
@@ -31,8 +48,10 @@ extern List *shard_group_tables(const DistTable *table);
 /* Order of a list of tables' OIDs: parents before their partitions, then by OID. */
 extern int table_depth_cmp(const ListCell *a, const ListCell *b);
 
-/* Raises for transfer modes that there is no way for yet; the argument of the SQL
- * functions. */
-extern void transfer_mode_check(Oid mode);
+/* The argument of the SQL functions. */
+extern TransferMode transfer_mode(Oid mode);
+
+/* The same for moves that share a transaction: they block writers. */
+extern TransferMode transfer_mode_of_many(Oid mode);
 
 #endif

@@ -50,6 +50,7 @@ static const struct
 	[MOVE_SETTING_UP] = {"Setting Up", 1},
 	[MOVE_COPYING_DATA] = {"Copying Data", 1},
 	[MOVE_CREATING_CONSTRAINTS] = {"Creating Constraints", 1},
+	[MOVE_CATCHING_UP] = {"Catching Up", 1},
 	[MOVE_COMPLETED] = {"Completed", 2},
 };
 

@@ -273,12 +273,13 @@ Datum
 rebalance_table_shards(PG_FUNCTION_ARGS)
 {
 	RebalanceRequest request;
+	TransferMode mode;
 	List *moves;
 
 	node_require_coordinator();
 	require_argument(fcinfo, 4, "shard_transfer_mode");
 	require_argument(fcinfo, 5, "drain_only");
-	transfer_mode_check(PG_GETARG_OID(4));
+	mode = transfer_mode_of_many(PG_GETARG_OID(4));
 	request = request_from_arguments(fcinfo);
 	request.drain_only = PG_GETARG_BOOL(5);
 	lock_rebalance();
@@ -294,7 +295,8 @@ rebalance_table_shards(PG_FUNCTION_ARGS)
 				(errmsg("Moving shard %lld from %s:%d to %s:%d ...",
 						(long long) move->shard_id, move->source->host,
 						move->source->port, move->target->host, move->target->port)));
-		shard_group_move(move->shard_id, move->source, move->target, MOVE_PLACEMENT);
+		shard_group_move(move->shard_id, move->source, move->target, MOVE_PLACEMENT,
+						 mode);
 	}
 	PG_RETURN_VOID();
 }
@@ -337,7 +339,7 @@ replicate_shard(Oid relid, int index, int wanted, int limit)
 		ereport(NOTICE, (errmsg("Replicating shard %lld to %s:%d ...",
 								(long long) shard->id, target->host, target->port)));
 		shard_group_move(shard->id, node_by_group(shard->placements[0].group), target,
-						 COPY_PLACEMENT);
+						 COPY_PLACEMENT, TRANSFER_BLOCKING);
 		nplacements++;
 		made++;
 	}
@@ -356,7 +358,7 @@ replicate_table_shards(PG_FUNCTION_ARGS)
 	int nshards = dist_table_require(relid)->nshards;
 
 	node_require_coordinator();
-	transfer_mode_check(PG_GETARG_OID(4));
+	(void) transfer_mode_of_many(PG_GETARG_OID(4));
 	if (wanted > list_length(node_list(NODES_WITH_SHARDS)))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),

@@ -6,6 +6,9 @@
  * the bytes on as they are; no row is taken apart here. The format is binary, or text
  * under settings that lose nothing where a column's binary form would hold numbers of the
  * source node.
+ *
+ * An online move has sessions of its own, and rows travel with their places
+ * (shard_transfer_placed).
  */
 #include "pando/compat/compat.h"
 
@@ -22,6 +25,7 @@
 
 #include "pando/base/type.h"
 #include "pando/base/name.h"
+#include "pando/cluster/move_part.h"
 #include "pando/cluster/row_stream.h"
 #include "pando/cluster/transfer.h"
 #include "pando/copy/row_format.h"
@@ -79,20 +83,27 @@ transfer_describe(Oid relid, int64 shard_id)
 	return transfer;
 }
 
-/* Settings apply to the one statement: a savepoint takes them back. */
+/* COPY what TO STDOUT. Settings apply to the one statement: a savepoint takes them back.
+ */
 static char *
-copy_out_command(const Transfer *transfer)
+copy_out_command(const Transfer *transfer, const char *what)
 {
 	if (transfer->binary)
-		return psprintf("COPY %s %s TO STDOUT (FORMAT binary)", transfer->relation,
-						transfer->columns);
+		return psprintf("COPY %s TO STDOUT (FORMAT binary)", what);
 	return psprintf(
 		"SAVEPOINT pando_transfer; SET LOCAL extra_float_digits = 3; "
 		"SET LOCAL datestyle = 'ISO, MDY'; SET LOCAL intervalstyle = 'postgres'; "
 		"SET LOCAL bytea_output = 'hex'; SET LOCAL search_path = pg_catalog; "
-		"COPY %s %s TO STDOUT; "
+		"COPY %s TO STDOUT; "
 		"ROLLBACK TO SAVEPOINT pando_transfer; RELEASE SAVEPOINT pando_transfer",
-		transfer->relation, transfer->columns);
+		what);
+}
+
+/* The whole shard, as it is named in COPY. */
+static char *
+whole_shard(const Transfer *transfer)
+{
+	return psprintf("%s %s", transfer->relation, transfer->columns);
 }
 
 /*
@@ -152,17 +163,16 @@ finish(Session *session)
 		session_result_free(result);
 }
 
+/* Bytes of COPY from one session to another, until the end. */
 static void
-transfer_between(const Transfer *transfer, const DistNode *source, const DistNode *target)
+pump(const Transfer *transfer, Session *from, const char *what, Session *to,
+	 const char *into)
 {
-	Session *from = xact_session(source, XACT_READ);
-	Session *to = xact_session(target, XACT_WRITE);
 	const char *data;
 	int length;
 
-	session_send_simple(from, copy_out_command(transfer));
-	session_send_simple(to, psprintf("COPY %s %s FROM STDIN (FORMAT %s)",
-									 transfer->relation, transfer->columns,
+	session_send_simple(from, copy_out_command(transfer, what));
+	session_send_simple(to, psprintf("COPY %s FROM STDIN (FORMAT %s)", into,
 									 transfer->binary ? "binary" : "text"));
 	await_copy(to, SESSION_COPY_IN);
 	if (await_copy(from, SESSION_COPY_OUT))
@@ -173,6 +183,15 @@ transfer_between(const Transfer *transfer, const DistNode *source, const DistNod
 	finish(from);
 	session_copy_end(to, NULL);
 	finish(to);
+}
+
+static void
+transfer_between(const Transfer *transfer, const DistNode *source, const DistNode *target)
+{
+	char *shard = whole_shard(transfer);
+
+	pump(transfer, xact_session(source, XACT_READ), shard,
+		 xact_session(target, XACT_WRITE), shard);
 }
 
 /* A copy_data_source_cb. */
@@ -209,7 +228,8 @@ transfer_here(const Transfer *transfer, Oid relid, int64 shard_id, const DistNod
 	CopyFromState copy;
 
 	addRangeTableEntryForRelation(pstate, rel, RowExclusiveLock, NULL, false, false);
-	session_send_simple(bytes.session, copy_out_command(transfer));
+	session_send_simple(bytes.session,
+						copy_out_command(transfer, whole_shard(transfer)));
 	bytes.ended = !await_copy(bytes.session, SESSION_COPY_OUT);
 
 	byte_source = &bytes;
@@ -258,4 +278,53 @@ shard_transfer(Oid relid, int64 shard_id, const DistNode *source, const DistNode
 						   target, transfer.relation);
 	else
 		transfer_between(&transfer, source, target);
+}
+
+/* ", a, b": what follows the place. */
+static char *
+column_list(const Transfer *transfer)
+{
+	StringInfoData list;
+
+	initStringInfo(&list);
+	foreach_ptr (String, name, transfer->names)
+		appendStringInfo(&list, ", %s", quote_identifier(strVal(name)));
+	return list.data;
+}
+
+void
+shard_transfer_prepare(Oid relid, int64 shard_id, Session *to)
+{
+	Transfer transfer = transfer_describe(relid, shard_id);
+
+	session_result_free(session_run(
+		to, psprintf("SELECT pando.move_receive(%s::pg_catalog.regclass, " INT64_FORMAT
+					 ", %s)",
+					 quote_literal_cstr(name_qualified(relid)), shard_id,
+					 quote_literal_cstr(column_list(&transfer)))));
+}
+
+void
+shard_transfer_placed(Oid relid, int64 shard_id, Session *from, Session *to,
+					  const char *places)
+{
+	Transfer transfer = transfer_describe(relid, shard_id);
+	const char *received = move_places_name(shard_id);
+	const char *where = "";
+
+	if (places != NULL)
+	{
+		char *changed = psprintf("ANY (%s::tid[])", quote_literal_cstr(places));
+
+		session_result_free(session_run(
+			to, psprintf("WITH gone AS (DELETE FROM %s WHERE place = %s RETURNING here) "
+						 "DELETE FROM ONLY %s WHERE ctid = "
+						 "ANY (ARRAY(SELECT here FROM gone))",
+						 received, changed, transfer.relation)));
+		where = psprintf(" WHERE ctid = %s", changed);
+	}
+	pump(&transfer, from,
+		 psprintf("(SELECT ctid%s FROM ONLY %s%s)", column_list(&transfer),
+				  transfer.relation, where),
+		 to, move_rows_name(shard_id));
 }

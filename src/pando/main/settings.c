@@ -120,8 +120,6 @@ static const NumberSetting number_settings[] = {
 	 "rows go to the session that is free"},
 	{"citus.cpu_priority", 0, -20, 0,
 	 "priorities of processes are the operating system's"},
-	{"citus.defer_shard_delete_interval", 15000, -1, GUC_UNIT_MS,
-	 "nothing is left to be deleted later"},
 	{"citus.limit_clause_row_fetch_count", -1, -1, 0, "LIMIT gives PostgreSQL's answer"},
 	{"citus.local_shared_pool_size", 0, -1, 0, "a node makes no connection to itself"},
 	{"citus.logical_replication_timeout", 2 * 60 * 60 * 1000, 0, GUC_UNIT_MS,

@@ -16,7 +16,8 @@
 typedef enum MaintenanceWish
 {
 	WISH_RECOVERY = 1, /* settle what this node began */
-	WISH_DOUBTS = 2	   /* settle what others began and left prepared here */
+	WISH_DOUBTS = 2,   /* settle what others began and left prepared here */
+	WISH_CLEANUP = 4   /* take away what interrupted moves left */
 } MaintenanceWish;
 
 typedef struct MaintenanceJob

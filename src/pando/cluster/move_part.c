@@ -1,0 +1,337 @@
+/*
+ * move_part.c: what an online move makes on the nodes, and how it is taken away.
+ *
+ * On the source a trigger notes where rows change: the row's place (ctid) before and
+ * after, in pando.move_change. On the target there is the copy that is being filled. Each
+ * is a row of pando.move_part, written in the transaction that makes it, so that
+ * move_undo() knows by OID what to take away, whatever names say by then.
+ *
+ * These functions run in sessions of the table's owner, outside of the move's
+ * transaction, but for move_end(), which belongs to it. What they leave when called by
+ * hand harms nobody but the owner.
+ */
+#include "pando/compat/compat.h"
+
+#include "access/heapam.h"
+#include "access/table.h"
+#include "access/xact.h"
+#include "catalog/dependency.h"
+#include "catalog/namespace.h"
+#include "catalog/pg_class.h"
+#include "commands/trigger.h"
+#include "fmgr.h"
+#include "miscadmin.h"
+#include "nodes/makefuncs.h"
+#include "storage/lmgr.h"
+#include "utils/acl.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+#include "utils/guc.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+
+#include "pando/base/name.h"
+#include "pando/base/sql.h"
+#include "pando/cluster/move_part.h"
+#include "pando/ddl/shard_ddl.h"
+#include "pando/metadata/node.h"
+#include "pando/metadata/shard_relation.h"
+#include "pando/metadata/table.h"
+
+PG_FUNCTION_INFO_V1(move_create);
+PG_FUNCTION_INFO_V1(move_capture);
+PG_FUNCTION_INFO_V1(move_changes);
+PG_FUNCTION_INFO_V1(move_receive);
+PG_FUNCTION_INFO_V1(move_end);
+PG_FUNCTION_INFO_V1(move_undo);
+PG_FUNCTION_INFO_V1(move_note);
+
+#define CAPTURE_TRIGGER "pando_move"
+
+char *
+move_rows_name(int64 shard_id)
+{
+	return psprintf("pg_temp.pando_rows_" INT64_FORMAT, shard_id);
+}
+
+char *
+move_places_name(int64 shard_id)
+{
+	return psprintf("pg_temp.pando_places_" INT64_FORMAT, shard_id);
+}
+
+/* ------------------------------------------------------------------------------------
+ * The source.
+ */
+
+static Oid
+own_shard(Oid relid, int64 shard_id)
+{
+	shard_require_owner(relid);
+	return shard_relation_require(dist_table_require(relid), shard_id);
+}
+
+static void
+part_add(int64 shard_id, Oid relation, bool receives)
+{
+	OwnerScope scope;
+
+	owner_enter(&scope);
+	sql_run("INSERT INTO pando.move_part VALUES (" INT64_FORMAT ", %u, %s)", shard_id,
+			relation, receives ? "true" : "false");
+	owner_leave(&scope);
+}
+
+/*
+ * pando.move_capture(regclass, bigint): from its commit on, changes of this node's shard
+ * are noted. Waits for those who are writing to it. The trigger fires whatever
+ * session_replication_role is.
+ */
+Datum
+move_capture(PG_FUNCTION_ARGS)
+{
+	int64 shard_id = PG_GETARG_INT64(1);
+	Oid relation = own_shard(PG_GETARG_OID(0), shard_id);
+	char *name = name_qualified(relation);
+	OwnerScope scope;
+
+	part_add(shard_id, relation, false);
+	owner_enter(&scope);
+	sql_run("CREATE TRIGGER " CAPTURE_TRIGGER " AFTER INSERT OR UPDATE OR DELETE ON %s "
+			"FOR EACH ROW EXECUTE FUNCTION pando.move_note()",
+			name);
+	sql_run("ALTER TABLE %s ENABLE ALWAYS TRIGGER " CAPTURE_TRIGGER, name);
+	owner_leave(&scope);
+	PG_RETURN_VOID();
+}
+
+static void
+note_place(Relation changes, Oid relation, HeapTuple row)
+{
+	Datum values[2] = {ObjectIdGetDatum(relation), PointerGetDatum(&row->t_self)};
+	bool nulls[2] = {false, false};
+	HeapTuple note = heap_form_tuple(RelationGetDescr(changes), values, nulls);
+
+	simple_heap_insert(changes, note);
+	heap_freetuple(note);
+}
+
+/* The trigger: where the row was and where it is. What is there when the note is read is
+ * what counts, not the order of notes. */
+Datum
+move_note(PG_FUNCTION_ARGS)
+{
+	TriggerData *trigger = (TriggerData *) fcinfo->context;
+	Relation changes;
+
+	if (!CALLED_AS_TRIGGER(fcinfo) || !TRIGGER_FIRED_AFTER(trigger->tg_event) ||
+		!TRIGGER_FIRED_FOR_ROW(trigger->tg_event))
+		ereport(ERROR, (errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
+						errmsg("function must be called by AFTER ROW triggers")));
+	changes = table_open(
+		get_relname_relid("move_change", get_namespace_oid("pando", false)),
+		RowExclusiveLock);
+	note_place(changes, RelationGetRelid(trigger->tg_relation), trigger->tg_trigtuple);
+	if (TRIGGER_FIRED_BY_UPDATE(trigger->tg_event))
+		note_place(changes, RelationGetRelid(trigger->tg_relation), trigger->tg_newtuple);
+	table_close(changes, NoLock);
+	return PointerGetDatum(NULL);
+}
+
+/*
+ * pando.move_changes(regclass, bigint): places where the shard changed since the last
+ * call, as the text of a tid[], NULL for none; they are forgotten. In a REPEATABLE READ
+ * transaction they are those of what it sees.
+ */
+Datum
+move_changes(PG_FUNCTION_ARGS)
+{
+	Oid relation = own_shard(PG_GETARG_OID(0), PG_GETARG_INT64(1));
+	OwnerScope scope;
+	char *places;
+
+	owner_enter(&scope);
+	places = sql_value(
+		"WITH gone AS (DELETE FROM pando.move_change WHERE relation = %u RETURNING place) "
+		"SELECT pg_catalog.array_agg(DISTINCT place)::text FROM gone",
+		relation);
+	owner_leave(&scope);
+	if (places == NULL)
+		PG_RETURN_NULL();
+	PG_RETURN_TEXT_P(cstring_to_text(places));
+}
+
+/* ------------------------------------------------------------------------------------
+ * The target.
+ */
+
+/* pando.move_create(regclass, bigint): the bare table of a shard that this node is to
+ * get. */
+Datum
+move_create(PG_FUNCTION_ARGS)
+{
+	Oid relid = PG_GETARG_OID(0);
+	int64 shard_id = PG_GETARG_INT64(1);
+
+	shard_require_owner(relid);
+	(void) sql_run("SELECT pando.shards_create(%u::pg_catalog.oid::pg_catalog.regclass, "
+				   "'{" INT64_FORMAT "}', 'table')",
+				   relid, shard_id);
+	part_add(shard_id, own_shard(relid, shard_id), true);
+	PG_RETURN_VOID();
+}
+
+/*
+ * pando.move_receive(regclass, bigint, columns): makes this session able to receive rows
+ * of the shard: COPY to move_rows_name(), of the place on the source and the columns
+ * (text as in a SELECT list), puts them into the shard and their places, there and here,
+ * into move_places_name().
+ */
+Datum
+move_receive(PG_FUNCTION_ARGS)
+{
+	static const char *const moments[] = {"BEFORE", "BEFORE", "AFTER"};
+	static const char *const levels[] = {"STATEMENT", "ROW", "STATEMENT"};
+	int64 shard_id = PG_GETARG_INT64(1);
+	Oid relation = own_shard(PG_GETARG_OID(0), shard_id);
+	char *rows = move_rows_name(shard_id);
+	char *places = move_places_name(shard_id);
+	char *name = name_qualified(relation);
+	OwnerScope scope;
+
+	sql_run("CREATE TEMPORARY TABLE %s (place tid PRIMARY KEY, here tid NOT NULL)",
+			places);
+	sql_run("CREATE TEMPORARY TABLE %s AS SELECT NULL::tid AS \"pando place\"%s "
+			"FROM ONLY %s LIMIT 0",
+			rows, text_to_cstring(PG_GETARG_TEXT_PP(2)), name);
+	owner_enter(&scope);
+	for (int i = 0; i < lengthof(moments); i++)
+		sql_run("CREATE TRIGGER pando_move_%d %s INSERT ON %s FOR EACH %s "
+				"EXECUTE FUNCTION pando.move_row('%u', '%u')",
+				i, moments[i], rows, levels[i], relation,
+				RangeVarGetRelid(makeRangeVar("pg_temp", strchr(places, '.') + 1, -1),
+								 NoLock, false));
+	owner_leave(&scope);
+	PG_RETURN_VOID();
+}
+
+/* ------------------------------------------------------------------------------------
+ * The end.
+ */
+
+static Oid
+oid_of_text(const char *text)
+{
+	return DatumGetObjectId(DirectFunctionCall1(oidin, CStringGetDatum(text)));
+}
+
+/* Relations of pando.move_part for the shards (the text of an array); List of char *. */
+static List *
+part_relations(const char *shards, bool receives)
+{
+	return sql_column(
+		"SELECT relation FROM pando.move_part WHERE shardid = ANY (%s::bigint[]) "
+		"AND receives = %s ORDER BY relation",
+		quote_literal_cstr(shards), receives ? "true" : "false");
+}
+
+static void
+captures_drop(const char *shards)
+{
+	foreach_ptr (char, text, part_relations(shards, false))
+	{
+		Oid relation = oid_of_text(text);
+
+		if (get_rel_name(relation) != NULL)
+			sql_run("DROP TRIGGER IF EXISTS " CAPTURE_TRIGGER " ON %s",
+					name_qualified(relation));
+		sql_run("DELETE FROM pando.move_change WHERE relation = %u", relation);
+	}
+}
+
+static char *
+array_argument(FunctionCallInfo fcinfo)
+{
+	Oid output;
+	bool varlena;
+
+	getTypeOutputInfo(INT8ARRAYOID, &output, &varlena);
+	return OidOutputFunctionCall(output, PG_GETARG_DATUM(0));
+}
+
+/*
+ * pando.move_end(bigint[]): the shards have arrived, or are gone from here: what is left
+ * of their parts is no part of a move any more, and changes are no longer noted.
+ */
+Datum
+move_end(PG_FUNCTION_ARGS)
+{
+	char *shards = array_argument(fcinfo);
+	Oid user = GetUserId();
+	OwnerScope scope;
+
+	owner_enter(&scope);
+	foreach_ptr (char, text,
+				 list_concat(part_relations(shards, false), part_relations(shards, true)))
+	{
+		Oid relation = oid_of_text(text);
+
+		if (get_rel_name(relation) != NULL && !pg_class_ownercheck(relation, user))
+			aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_TABLE, get_rel_name(relation));
+	}
+	captures_drop(shards);
+	sql_run("DELETE FROM pando.move_part WHERE shardid = ANY (%s::bigint[])",
+			quote_literal_cstr(shards));
+	owner_leave(&scope);
+	PG_RETURN_VOID();
+}
+
+/* Is it the table of a shard that has a placement here? */
+static bool
+is_in_use(Oid relation)
+{
+	int64 shard_id;
+	Oid shell;
+	const DistTable *table;
+	const Shard *shard;
+
+	if (!relation_is_shard(relation, &shard_id, &shell))
+		return false;
+	shard = shard_by_id(shard_id, &table);
+	for (int i = 0; shard != NULL && i < shard->nplacements; i++)
+	{
+		if (shard->placements[i].group == node_local_group())
+			return true;
+	}
+	return false;
+}
+
+/* pando.move_undo(bigint[]): drops the copies that were to be, and stops capturing. */
+Datum
+move_undo(PG_FUNCTION_ARGS)
+{
+	char *shards = array_argument(fcinfo);
+	OwnerScope scope;
+
+	owner_enter(&scope);
+	/* What a crash left prepared is settled by who would wait here. */
+	(void) set_config_option("lock_timeout", "2s", PGC_USERSET, PGC_S_SESSION,
+							 GUC_ACTION_SAVE, true, 0, false);
+	captures_drop(shards);
+	foreach_ptr (char, text, part_relations(shards, true))
+	{
+		ObjectAddress address;
+
+		ObjectAddressSet(address, RelationRelationId, oid_of_text(text));
+		LockRelationOid(address.objectId, AccessExclusiveLock);
+		if (get_rel_name(address.objectId) != NULL && !is_in_use(address.objectId))
+		{
+			performDeletion(&address, DROP_CASCADE, PERFORM_DELETION_QUIETLY);
+			CommandCounterIncrement();
+		}
+	}
+	sql_run("DELETE FROM pando.move_part WHERE shardid = ANY (%s::bigint[])",
+			quote_literal_cstr(shards));
+	owner_leave(&scope);
+	PG_RETURN_VOID();
+}

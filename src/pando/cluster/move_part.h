@@ -1,0 +1,15 @@
+/*
+ * move_part.h: what an online move makes on the nodes: half-filled copies of shards, and
+ * triggers that capture changes.
+ */
+#ifndef PANDO_CLUSTER_MOVE_PART_H
+#define PANDO_CLUSTER_MOVE_PART_H
+
+#include "pando/compat/compat.h"
+
+/* Temporary tables of the session that receives the shard's rows: one takes them in, one
+ * says where each went. Names, qualified and quoted. */
+extern char *move_rows_name(int64 shard_id);
+extern char *move_places_name(int64 shard_id);
+
+#endif
