@@ -199,12 +199,13 @@ cleanup_await(List *shards)
 	while (any_about(shards))
 	{
 		if (GetCurrentTimestamp() > end)
-			ereport(ERROR,
-					(errcode(ERRCODE_OBJECT_IN_USE),
-					 errmsg("an interrupted move has left something of shard " INT64_FORMAT
-							" that could not be taken away",
-							*(int64 *) linitial(shards)),
-					 errhint("CALL citus_cleanup_orphaned_resources() tells why.")));
+			ereport(
+				ERROR,
+				(errcode(ERRCODE_OBJECT_IN_USE),
+				 errmsg("an interrupted move has left something of shard " INT64_FORMAT
+						" that could not be taken away",
+						*(int64 *) linitial(shards)),
+				 errhint("citus_cleanup_orphaned_resources() tells why.")));
 		maintenance_want(WISH_CLEANUP);
 		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, 100,
 						 WAIT_EVENT_PG_SLEEP);
@@ -239,9 +240,8 @@ undo_on(const DistNode *node, List *shards)
 	BeginInternalSubTransaction(NULL);
 	PG_TRY();
 	{
-		xact_run_on_nodes(
-			list_make1((void *) node),
-			psprintf("SELECT pando.move_undo('%s')", shard_array(shards)));
+		xact_run_on_nodes(list_make1((void *) node),
+						  psprintf("SELECT pando.move_undo('%s')", shard_array(shards)));
 		ReleaseCurrentSubTransaction();
 		done = true;
 	}

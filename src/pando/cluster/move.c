@@ -101,9 +101,9 @@ lock_tables(List *tables, LOCKMODE mode)
 		appendStringInfo(&sql, "%sONLY %s", cell == list_head(tables) ? "" : ", ",
 						 name_qualified(lfirst_oid(cell)));
 	appendStringInfo(&sql, " IN %s MODE",
-					 mode == ExclusiveLock			? "EXCLUSIVE"
-					 : mode == AccessExclusiveLock	? "ACCESS EXCLUSIVE"
-													: "SHARE UPDATE EXCLUSIVE");
+					 mode == ExclusiveLock		   ? "EXCLUSIVE"
+					 : mode == AccessExclusiveLock ? "ACCESS EXCLUSIVE"
+												   : "SHARE UPDATE EXCLUSIVE");
 	xact_run_on_nodes(node_list(NODES_OTHER), sql.data);
 }
 
@@ -272,7 +272,8 @@ check_owner(List *tables)
 	}
 }
 
-TransferMode
+/* The argument of the SQL functions. */
+static TransferMode
 transfer_mode(Oid mode)
 {
 	char *label = DatumGetCString(OidFunctionCall1(F_ENUM_OUT, ObjectIdGetDatum(mode)));
@@ -393,6 +394,25 @@ fill_blocking(List *members, int64 shard_id, const DistNode *source,
 	run_for_members(members, target, "shards_create", "foreign_keys");
 }
 
+/* Nobody may rewrite or empty a shard by its own name while places in it mean rows. */
+static void
+keep_places(List *members, const DistNode *source)
+{
+	StringInfoData sql;
+
+	initStringInfo(&sql);
+	foreach_ptr (MoveMember, member, members)
+	{
+		if (member->has_rows)
+			appendStringInfo(&sql, "%s%s", sql.len == 0 ? "LOCK TABLE ONLY " : ", ONLY ",
+							 name_shard_qualified(member->relid, member->shard_id));
+	}
+	if (sql.len == 0)
+		return;
+	appendStringInfoString(&sql, " IN ACCESS SHARE MODE");
+	xact_run_on_nodes(list_make1((void *) source), sql.data);
+}
+
 /* Writers wait when the target has all but the last changes. */
 static OnlineMove *
 fill_online(List *tables, List *members, int64 shard_id, const DistNode *source,
@@ -402,6 +422,7 @@ fill_online(List *tables, List *members, int64 shard_id, const DistNode *source,
 
 	PG_TRY();
 	{
+		keep_places(members, source);
 		online_move_fill(move);
 		online_move_catch_up(move);
 		DEBUG_POINT("online-before-lock");

@@ -48,10 +48,7 @@ extern List *shard_group_tables(const DistTable *table);
 /* Order of a list of tables' OIDs: parents before their partitions, then by OID. */
 extern int table_depth_cmp(const ListCell *a, const ListCell *b);
 
-/* The argument of the SQL functions. */
-extern TransferMode transfer_mode(Oid mode);
-
-/* The same for moves that share a transaction: they block writers. */
+/* A mode of the SQL functions, for moves that share a transaction: they block writers. */
 extern TransferMode transfer_mode_of_many(Oid mode);
 
 #endif

@@ -128,9 +128,9 @@ move_note(PG_FUNCTION_ARGS)
 		!TRIGGER_FIRED_FOR_ROW(trigger->tg_event))
 		ereport(ERROR, (errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
 						errmsg("function must be called by AFTER ROW triggers")));
-	changes = table_open(
-		get_relname_relid("move_change", get_namespace_oid("pando", false)),
-		RowExclusiveLock);
+	changes =
+		table_open(get_relname_relid("move_change", get_namespace_oid("pando", false)),
+				   RowExclusiveLock);
 	note_place(changes, RelationGetRelid(trigger->tg_relation), trigger->tg_trigtuple);
 	if (TRIGGER_FIRED_BY_UPDATE(trigger->tg_event))
 		note_place(changes, RelationGetRelid(trigger->tg_relation), trigger->tg_newtuple);
@@ -151,10 +151,10 @@ move_changes(PG_FUNCTION_ARGS)
 	char *places;
 
 	owner_enter(&scope);
-	places = sql_value(
-		"WITH gone AS (DELETE FROM pando.move_change WHERE relation = %u RETURNING place) "
-		"SELECT pg_catalog.array_agg(DISTINCT place)::text FROM gone",
-		relation);
+	places = sql_value("WITH gone AS (DELETE FROM pando.move_change WHERE relation = %u "
+					   "RETURNING place) "
+					   "SELECT pg_catalog.array_agg(DISTINCT place)::text FROM gone",
+					   relation);
 	owner_leave(&scope);
 	if (places == NULL)
 		PG_RETURN_NULL();

@@ -128,14 +128,12 @@ receiver_open(TriggerData *trigger)
 	opened->context = context;
 	opened->rows = RelationGetRelid(trigger->tg_relation);
 	opened->estate = CreateExecutorState();
-	sink_open(
-		&opened->shard, opened->estate,
-		DatumGetObjectId(DirectFunctionCall1(
-			oidin, CStringGetDatum(trigger->tg_trigger->tgargs[0]))));
-	sink_open(
-		&opened->places, opened->estate,
-		DatumGetObjectId(DirectFunctionCall1(
-			oidin, CStringGetDatum(trigger->tg_trigger->tgargs[1]))));
+	sink_open(&opened->shard, opened->estate,
+			  DatumGetObjectId(DirectFunctionCall1(
+				  oidin, CStringGetDatum(trigger->tg_trigger->tgargs[0]))));
+	sink_open(&opened->places, opened->estate,
+			  DatumGetObjectId(DirectFunctionCall1(
+				  oidin, CStringGetDatum(trigger->tg_trigger->tgargs[1]))));
 	desc = RelationGetDescr(opened->places.info->ri_RelationDesc);
 	if (desc->natts != 2 || TupleDescAttr(desc, 0)->atttypid != TIDOID ||
 		TupleDescAttr(desc, 1)->atttypid != TIDOID || rows->natts < 1 ||

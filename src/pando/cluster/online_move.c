@@ -275,7 +275,7 @@ online_move_settle(OnlineMove *move)
 	foreach_ptr (int64, id, move->shards)
 		appendStringInfo(&ids, "%s" INT64_FORMAT, ids.len == 0 ? "" : ",", *id);
 	sql = psprintf("SELECT pando.move_end('{%s}')", ids.data);
-	xact_run_on_nodes(
-		list_make2((void *) move->source_node, (void *) move->target_node), sql);
+	xact_run_on_nodes(list_make2((void *) move->source_node, (void *) move->target_node),
+					  sql);
 	cleanup_end(move->operation);
 }

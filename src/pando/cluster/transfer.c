@@ -228,8 +228,7 @@ transfer_here(const Transfer *transfer, Oid relid, int64 shard_id, const DistNod
 	CopyFromState copy;
 
 	addRangeTableEntryForRelation(pstate, rel, RowExclusiveLock, NULL, false, false);
-	session_send_simple(bytes.session,
-						copy_out_command(transfer, whole_shard(transfer)));
+	session_send_simple(bytes.session, copy_out_command(transfer, whole_shard(transfer)));
 	bytes.ended = !await_copy(bytes.session, SESSION_COPY_OUT);
 
 	byte_source = &bytes;

@@ -1,0 +1,245 @@
+# Shards that move while they are written to: nothing is lost or doubled, whether tables have keys or
+# not; writers wait for the switch alone; and whatever interrupts a move at whichever step, it leaves nothing behind.
+use strict;
+use warnings;
+use IPC::Run;
+use PostgreSQL::Test::Utils;
+use Test::More;
+use Time::HiRes qw(sleep time);
+use lib '.';
+use PandoCluster;
+
+my $cluster = PandoCluster->new('online_move', workers => 2, conf => <<'END');
+citus.defer_shard_delete_interval = '200ms'
+citus.recover_2pc_interval = '500ms'
+END
+my $coordinator = $cluster->coordinator;
+
+plan skip_all => 'built without debug points'
+  unless eval { $cluster->sql('SELECT pando.debug_point_clear()'); 1 };
+
+# A group of four tables: without any key and with values out of line; with a key that rows of another refer to; with
+# partitions. Each has a plain table of the same rows.
+my @tables = qw(bare parent child parts);
+$cluster->sql(<<'END');
+SET citus.shard_count TO 2;
+SET citus.next_shard_id TO 1000;
+CREATE TABLE bare (k int, v int, t text, twice int GENERATED ALWAYS AS (v * 2) STORED);
+CREATE TABLE parent (k int PRIMARY KEY, v int);
+CREATE TABLE child (k int REFERENCES parent ON DELETE CASCADE, v int);
+CREATE TABLE parts (k int, v int, PRIMARY KEY (k, v)) PARTITION BY RANGE (v);
+CREATE TABLE parts_low PARTITION OF parts FOR VALUES FROM (MINVALUE) TO (100);
+CREATE TABLE parts_high PARTITION OF parts FOR VALUES FROM (100) TO (MAXVALUE);
+SELECT create_distributed_table('bare', 'k', colocate_with => 'none');
+SELECT create_distributed_table('parent', 'k', colocate_with => 'bare');
+SELECT create_distributed_table('child', 'k', colocate_with => 'bare');
+SELECT create_distributed_table('parts', 'k', colocate_with => 'bare');
+INSERT INTO bare SELECT i % 100, i, repeat(md5(i::text), i % 400) FROM generate_series(1, 2000) i;
+INSERT INTO parent SELECT i, i FROM generate_series(1, 500) i;
+INSERT INTO child SELECT i, i FROM generate_series(1, 500) i;
+INSERT INTO parts SELECT i, i % 200 FROM generate_series(1, 500) i;
+END
+$cluster->sql("CREATE TABLE plain_$_ AS SELECT * FROM $_; SELECT citus_add_local_table_to_metadata('plain_$_')") foreach @tables;
+my $shard = $cluster->sql("SELECT shardid FROM pg_dist_shard WHERE logicalrelid = 'bare'::regclass ORDER BY 1 LIMIT 1");
+
+# Changes of every kind, made to both tables of each pair in one transaction.
+my $round = 0;
+
+sub change
+{
+	my ($node) = @_;
+	$round++;
+	my $sql = "SET lock_timeout = '5s'; BEGIN;";
+	foreach my $p ('', 'plain_')
+	{
+		my $twice = $p ? ', twice' : '';
+		my $value = $p ? ', v * 2' : '';
+		$sql .= <<"END";
+UPDATE ${p}bare SET v = v + 1@{[ $p ? ', twice = (v + 1) * 2' : '' ]} WHERE k % 7 = $round % 7;
+DELETE FROM ${p}bare WHERE k = $round % 100;
+INSERT INTO ${p}bare (k, v, t$twice) SELECT k, v, repeat('new', 5000)$value FROM (SELECT i k, $round v FROM generate_series(1, 100) i) s;
+@{[ $p ? "DELETE FROM plain_child c USING plain_parent p WHERE c.k = p.k AND p.k % 50 = $round % 50;" : '' ]}
+DELETE FROM ${p}parent WHERE k % 50 = $round % 50;
+INSERT INTO ${p}parent SELECT i, i + $round FROM generate_series(1, 500) i WHERE i % 50 = $round % 50;
+INSERT INTO ${p}child SELECT i, $round FROM generate_series(1, 500) i WHERE i % 50 = $round % 50;
+UPDATE ${p}parts SET v = 199 - v WHERE k % 5 = $round % 5;
+END
+	}
+	my ($ret, $out, $err) = ($node // $coordinator)->psql('postgres', "$sql COMMIT", on_error_stop => 1);
+	return $err;
+}
+
+sub same
+{
+	my ($what) = @_;
+	my $bad = '';
+	foreach my $t (@tables)
+	{
+		$bad .= "$t: $_\n" foreach split /\n/, $cluster->sql(
+			"(SELECT 'too much', s.k, s.v FROM (SELECT * FROM $t EXCEPT ALL SELECT * FROM plain_$t) s LIMIT 3) UNION ALL "
+			  . "(SELECT 'missing', s.k, s.v FROM (SELECT * FROM plain_$t EXCEPT ALL SELECT * FROM $t) s LIMIT 3)");
+	}
+	is($bad, '', "$what: all rows are there, once");
+	return;
+}
+
+sub place { return $cluster->sql("SELECT groupid FROM pg_dist_placement WHERE shardid = $shard"); }
+
+sub move_to
+{
+	my ($to, $mode) = @_;
+	my $from = place();
+	return "SELECT citus_move_shard_placement($shard, s.nodename, s.nodeport, t.nodename, t.nodeport, '"
+	  . ($mode // 'force_logical')
+	  . "') FROM pg_dist_node s, pg_dist_node t WHERE s.groupid = $from AND t.groupid = $to";
+}
+
+# What is left of moves on any node: records, parts, notes, triggers, tables of shards that have no placement there.
+sub leftovers
+{
+	my $left = $cluster->sql('SELECT count(*) FROM pg_dist_cleanup') . ' ';
+	$left .= $_->safe_psql('postgres', <<'END') foreach $cluster->nodes;
+SELECT (SELECT count(*) FROM pando.move_part) + (SELECT count(*) FROM pando.move_change)
+	+ (SELECT count(*) FROM pg_trigger WHERE tgname = 'pando_move')
+	+ (SELECT count(*) FROM pg_class c, pando.relation_shard_id(c.oid) s WHERE s IS NOT NULL AND relkind IN ('r', 'p')
+		AND NOT EXISTS (SELECT FROM pg_dist_placement WHERE shardid = s AND groupid = (SELECT groupid FROM pg_dist_local_group)))
+END
+	return $left;
+}
+
+sub clean
+{
+	my ($what) = @_;
+	my $left;
+	for (1 .. 300)
+	{
+		$left = leftovers();
+		last if $left eq '0 000';
+		sleep 0.1;
+	}
+	is($left, '0 000', "$what: nothing is left behind");
+	return;
+}
+
+# To and from every node, the coordinator among them, with changes at each step. At the last two writers wait.
+my @points = qw(online-after-create online-after-capture online-after-copy online-after-indexes online-after-rounds online-before-lock);
+foreach my $to (2, 0, 1)
+{
+	foreach my $point (@points)
+	{
+		my $psql = $cluster->start_at($coordinator, $point, move_to($to));
+		is(change($cluster->worker(1)), '', "to $to, $point: writers go on, on a worker");
+		is(change(), '', "to $to, $point: and on the coordinator");
+		$cluster->sql('SELECT pando.debug_point_clear()');
+		$psql->{handle}->finish;
+		is($psql->{err}, '', "to $to, $point: the move succeeds");
+		is(place(), $to, "to $to, $point: the shard is there");
+		same("to $to, $point");
+		clean("to $to, $point");
+		last if $to != 2;
+		$cluster->sql(move_to(1, 'block_writes'));
+	}
+	$cluster->sql(move_to($to)) if place() != $to;
+}
+$cluster->sql(move_to(1)) if place() != 1;
+
+my $psql = $cluster->start_at($coordinator, 'online-after-last-round', move_to(2));
+like(scalar(change()), qr/lock timeout/, 'writers wait for the switch');
+$cluster->sql('SELECT pando.debug_point_clear()');
+$psql->{handle}->finish;
+is($psql->{err}, '', 'the move succeeds');
+same('a writer that gave up');
+is($cluster->sql("SELECT count(*) FROM (SELECT * FROM run_command_on_placements('child', \$\$SELECT bool_and(convalidated) FROM pg_constraint WHERE conrelid = '%s'::regclass AND contype = 'f'\$\$)) s WHERE result <> 't'"), '0', 'foreign keys are there, and valid');
+isnt(scalar(($coordinator->psql('postgres', "INSERT INTO child SELECT -i, 0 FROM generate_series(1, 20) i"))[0]), 0, 'and hold');
+$cluster->sql(move_to(1));
+
+# Interrupted at each step.
+sub interrupt
+{
+	my ($point, $kind, $how) = @_;
+	my $what = "$kind, $point";
+	my $run = $cluster->start_at($coordinator, $point, move_to(2));
+	is(change(), '', "$what: a writer before it") unless $point =~ /last-round|before-switch/;
+	$how->($run);
+	eval { $run->{handle}->finish };
+	ok($cluster->settled, "$what: nothing stays prepared");
+	is(place(), 1, "$what: the shard is where it was");
+	clean($what);
+	is(change(), '', "$what: it can be written");
+	same($what);
+	return;
+}
+
+my @all = ('online-after-record', @points[ 0 .. 3 ], qw(online-after-last-round move-before-switch));
+foreach my $point (@all)
+{
+	interrupt($point, 'the coordinator crashes', sub { $cluster->kill_server(0); $coordinator->start; });
+	interrupt($point, 'a cancel', sub { $cluster->sql("SELECT pg_cancel_backend($_[0]{pid})"); $_[0]{handle}->finish; $cluster->sql('SELECT pando.debug_point_clear()'); });
+}
+foreach my $point (qw(online-after-capture online-after-copy online-after-last-round))
+{
+	foreach my $i (1, 2)
+	{
+		interrupt($point, $i == 1 ? 'the source crashes' : 'the target crashes', sub {
+			$cluster->kill_server($i);
+			$cluster->worker($i)->start;
+			$cluster->sql('SELECT pando.debug_point_clear()');
+		});
+	}
+}
+$cluster->sql(move_to(2));
+same('after all of them');
+
+# While writers never stop.
+my $script = PostgreSQL::Test::Utils::tempdir() . '/writer';
+append_to_file($script, <<'END');
+\set k random(1, 400)
+BEGIN;
+UPDATE bare SET v = v + 1 WHERE k = :k % 100;
+UPDATE plain_bare SET v = v + 1, twice = (v + 1) * 2 WHERE k = :k % 100;
+DELETE FROM parts WHERE k = :k;
+DELETE FROM plain_parts WHERE k = :k;
+INSERT INTO parts VALUES (:k, :k % 200);
+INSERT INTO plain_parts VALUES (:k, :k % 200);
+COMMIT;
+END
+$cluster->sql('CREATE INDEX ON plain_bare (k); CREATE INDEX ON plain_parts (k); CREATE INDEX ON bare (k)');
+my ($out, $err) = ('', '');
+my $writers = IPC::Run::start([ 'pgbench', '-n', '-h', '127.0.0.1', '-p', $coordinator->port, '-f', $script, '-c', 3, '-T', 12, 'postgres' ],
+	'<', \'', '>', \$out, '2>', \$err, IPC::Run::timeout(120));
+my $end = time + 9;
+my $moves = 0;
+while (time < $end)
+{
+	foreach my $to (1, 0, 2)
+	{
+		$cluster->sql(move_to($to, 'auto'));
+		$moves++;
+	}
+}
+$writers->finish;
+unlike($err, qr/aborted|ERROR/, "writers beside moves meet no error");
+like($out, qr/failed transactions: 0 /, 'and none fails');
+cmp_ok($moves, '>', 2, "shards moved beside them");
+same('beside writers');
+clean('beside writers');
+
+# The rights of an owner do.
+$cluster->sql(<<'END');
+CREATE ROLE mover LOGIN;
+CREATE SCHEMA AUTHORIZATION mover;
+SET SESSION AUTHORIZATION mover;
+SET citus.shard_count TO 1;
+SET citus.next_shard_id TO 9000;
+CREATE TABLE mover.own (k int, v int);
+SELECT create_distributed_table('mover.own', 'k', colocate_with => 'none');
+INSERT INTO mover.own SELECT i, i FROM generate_series(1, 100) i;
+END
+my $from = $cluster->sql('SELECT groupid FROM pg_dist_placement WHERE shardid = 9000');
+$cluster->sql("SET SESSION AUTHORIZATION mover; SELECT citus_move_shard_placement(9000, s.nodename, s.nodeport, t.nodename, t.nodeport, 'force_logical')
+	FROM pg_dist_node s, pg_dist_node t WHERE s.groupid = $from AND t.groupid = 3 - $from");
+is($cluster->sql('SELECT count(*) FROM mover.own'), '100', 'an owner moves his table');
+clean('an owner');
+
+$cluster->stop;
+done_testing();
