@@ -142,14 +142,6 @@ CREATE TABLE citus.pg_dist_cleanup (
 	policy_type int4 NOT NULL
 );
 
--- What moves under way have made on this node, for whatever ends them; see cluster/move_part.c.
-CREATE TABLE pando.move_part (shardid int8 NOT NULL, relation oid NOT NULL, receives boolean NOT NULL);
-REVOKE ALL ON pando.move_part FROM public;
-
--- Places of rows that changed while their shard is being moved away. A crash ends the move, too.
-CREATE UNLOGGED TABLE pando.move_change (relation oid NOT NULL, place tid NOT NULL);
-REVOKE ALL ON pando.move_change FROM public;
-
 -- How rebalance_table_shards() weighs shards and nodes; sql/functions/move.sql fills it.
 CREATE TABLE citus.pg_dist_rebalance_strategy (
 	name name NOT NULL PRIMARY KEY,

@@ -61,3 +61,11 @@ INSERT INTO pando.distribution
 	FROM pg_catalog.pg_dist_partition p LEFT JOIN pg_catalog.pg_dist_colocation c USING (colocationid);
 UPDATE pg_catalog.pg_extension SET extconfig = NULL, extcondition = NULL WHERE extname = 'pando';
 SELECT pg_catalog.pg_extension_config_dump('pando.distribution', '');
+
+-- What moves under way have made on this node, for whatever ends them; see cluster/move_part.c.
+CREATE TABLE pando.move_part (shardid int8 NOT NULL, relation oid NOT NULL, receives boolean NOT NULL);
+REVOKE ALL ON pando.move_part FROM public;
+
+-- Places of rows that changed while their shard is being moved away. A crash ends the move, too.
+CREATE UNLOGGED TABLE pando.move_change (relation oid NOT NULL, place tid NOT NULL);
+REVOKE ALL ON pando.move_change FROM public;

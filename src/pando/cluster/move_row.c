@@ -18,6 +18,8 @@
 #include "executor/executor.h"
 #include "executor/nodeModifyTable.h"
 #include "fmgr.h"
+#include "miscadmin.h"
+#include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
@@ -66,6 +68,8 @@ sink_open(Sink *sink, EState *estate, Oid relid)
 
 	if (rel->rd_rel->relkind != RELKIND_RELATION)
 		refuse("the target is not a table");
+	if (!pg_class_ownercheck(relid, GetUserId()))
+		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_TABLE, RelationGetRelationName(rel));
 	sink->info = makeNode(ResultRelInfo);
 	InitResultRelInfo(sink->info, rel, 1, NULL, 0);
 	ExecOpenIndices(sink->info, false);
