@@ -36,6 +36,10 @@ def prepare(system, size):
     system.sql(f"INSERT INTO item SELECT i, 0 FROM generate_series(1, {rows(size)}) i;"
                f"INSERT INTO item2 SELECT i, 0 FROM generate_series(1, {rows(size)}) i;"
                f"INSERT INTO usertable SELECT i, {fields} FROM generate_series(1, {rows(size)}) i")
+    system.sql("CREATE OR REPLACE PROCEDURE two_updates(key1 bigint, key2 bigint) LANGUAGE plpgsql AS $$ BEGIN "
+               "UPDATE item SET value = value + 1 WHERE key = key1; UPDATE item2 SET value = value - 1 WHERE key = key2; END $$")
+    if system.distributed:
+        system.sql("SELECT create_distributed_function('two_updates(bigint, bigint)', 'key1', 'item')")
     system.sql("".join(piece(i, size) for i in range(PIECES)))
     system.vacuum("item", "item2", "usertable", *(f"piece{i}" for i in range(PIECES)))
 
@@ -98,6 +102,9 @@ def two_updates():
         for protocol in ("prepared", "simple"):
             yield Workload("transactions", f"two updates, {keys}, {protocol}", "tps", pgbench(script(file), protocol, 16),
                            quick=protocol == "prepared", goal={"cluster": goal})
+    for keys, file in (("same key", "call_same"), ("different keys", "call_different")):
+        yield Workload("transactions", f"two updates as a procedure, {keys}", "tps", pgbench(script(file), "prepared", 16),
+                       quick=True, goal={"cluster": 0.45} if keys == "same key" else {})
     yield Workload("transactions", "select in a block", "tps", pgbench(script("select_block"), "prepared", 16))
 
 

@@ -186,11 +186,13 @@ explain(CustomScanState *node, List *ancestors, ExplainState *es)
 	ExplainPropertyText("Function", get_func_name(scan->function), es);
 	if (there == NULL)
 		there = node_local();
+	if (there == NULL)
+		return;
 	ExplainPropertyText("Node",
 						psprintf("host=%s port=%d dbname=%s", there->host, there->port,
 								 get_database_name(MyDatabaseId)),
 						es);
-	if (es->verbose)
+	if (es->verbose && scan->text[0] != '\0')
 		ExplainPropertyText("Query", scan->text, es);
 }
 

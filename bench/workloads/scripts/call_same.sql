@@ -1,0 +1,2 @@
+\set key random(1, :rows)
+CALL two_updates(:key, :key);
