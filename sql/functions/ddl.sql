@@ -35,3 +35,7 @@ CREATE OR REPLACE FUNCTION pando.object_kinds(OUT number integer, OUT kind text,
 	LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'object_kinds';
 CREATE OR REPLACE FUNCTION pando.matview_fill(rel regclass, rows text[], stage text) RETURNS void
 	LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'matview_fill';
+CREATE OR REPLACE FUNCTION pando.command_tags() RETURNS SETOF text
+	LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'command_tags';
+CREATE OR REPLACE FUNCTION pando.statement_reach(statement text, OUT tag text, OUT leaves boolean) RETURNS record
+	LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'statement_reach';

@@ -14,6 +14,43 @@ CREATE OR REPLACE FUNCTION pando.object_probe(class oid, obj oid) RETURNS text
 	WHEN 'pg_extension'::regclass THEN (SELECT
 		format('(SELECT oid FROM pg_catalog.pg_extension WHERE extname = %L)', extname)
 		FROM pg_extension WHERE oid = obj)
+	WHEN 'pg_operator'::regclass THEN format('(SELECT oid FROM pg_catalog.pg_operator WHERE oprcode <> 0 '
+		'AND oid = to_regoperator(%L))', obj::regoperator)
+	WHEN 'pg_cast'::regclass THEN (SELECT format('(SELECT oid FROM pg_catalog.pg_cast WHERE castsource = '
+		'to_regtype(%L) AND casttarget = to_regtype(%L))', castsource::regtype, casttarget::regtype)
+		FROM pg_cast WHERE oid = obj)
+	WHEN 'pg_transform'::regclass THEN (SELECT format('(SELECT t.oid FROM pg_catalog.pg_transform t '
+		'JOIN pg_catalog.pg_language l ON l.oid = trflang WHERE trftype = to_regtype(%L) AND lanname = %L)',
+		trftype::regtype, lanname) FROM pg_transform t JOIN pg_language l ON l.oid = trflang WHERE t.oid = obj)
+	WHEN 'pg_user_mapping'::regclass THEN (SELECT format('(SELECT umid FROM pg_catalog.pg_user_mappings '
+		'WHERE usename = %L AND srvname = %L)', usename, srvname) FROM pg_user_mappings WHERE umid = obj)
+	WHEN 'pg_opclass'::regclass THEN (SELECT format('(SELECT c.oid FROM pg_catalog.pg_opclass c '
+		'JOIN pg_catalog.pg_am m ON m.oid = opcmethod WHERE opcnamespace = to_regnamespace(%L) AND opcname = %L '
+		'AND amname = %L)', opcnamespace::regnamespace, opcname, amname)
+		FROM pg_opclass c JOIN pg_am m ON m.oid = opcmethod WHERE c.oid = obj)
+	WHEN 'pg_opfamily'::regclass THEN (SELECT format('(SELECT f.oid FROM pg_catalog.pg_opfamily f '
+		'JOIN pg_catalog.pg_am m ON m.oid = opfmethod WHERE opfnamespace = to_regnamespace(%L) AND opfname = %L '
+		'AND amname = %L)', opfnamespace::regnamespace, opfname, amname)
+		FROM pg_opfamily f JOIN pg_am m ON m.oid = opfmethod WHERE f.oid = obj)
+	WHEN 'pg_conversion'::regclass THEN (SELECT format('(SELECT oid FROM pg_catalog.pg_conversion '
+		'WHERE connamespace = to_regnamespace(%L) AND conname = %L)', connamespace::regnamespace, conname)
+		FROM pg_conversion WHERE oid = obj)
+	WHEN 'pg_ts_parser'::regclass THEN (SELECT format('(SELECT oid FROM pg_catalog.pg_ts_parser '
+		'WHERE prsnamespace = to_regnamespace(%L) AND prsname = %L)', prsnamespace::regnamespace, prsname)
+		FROM pg_ts_parser WHERE oid = obj)
+	WHEN 'pg_ts_template'::regclass THEN (SELECT format('(SELECT oid FROM pg_catalog.pg_ts_template '
+		'WHERE tmplnamespace = to_regnamespace(%L) AND tmplname = %L)', tmplnamespace::regnamespace, tmplname)
+		FROM pg_ts_template WHERE oid = obj)
+	WHEN 'pg_language'::regclass THEN (SELECT format('(SELECT oid FROM pg_catalog.pg_language WHERE lanname = %L)',
+		lanname) FROM pg_language WHERE oid = obj)
+	WHEN 'pg_am'::regclass THEN (SELECT format('(SELECT oid FROM pg_catalog.pg_am WHERE amname = %L)',
+		amname) FROM pg_am WHERE oid = obj)
+	WHEN 'pg_foreign_data_wrapper'::regclass THEN (SELECT format('(SELECT oid FROM '
+		'pg_catalog.pg_foreign_data_wrapper WHERE fdwname = %L)', fdwname) FROM pg_foreign_data_wrapper WHERE oid = obj)
+	WHEN 'pg_foreign_server'::regclass THEN (SELECT format('(SELECT oid FROM pg_catalog.pg_foreign_server '
+		'WHERE srvname = %L)', srvname) FROM pg_foreign_server WHERE oid = obj)
+	WHEN 'pg_publication'::regclass THEN (SELECT format('(SELECT oid FROM pg_catalog.pg_publication '
+		'WHERE pubname = %L)', pubname) FROM pg_publication WHERE oid = obj)
 	WHEN 'pg_ts_dict'::regclass THEN (SELECT format('(SELECT d.oid FROM pg_catalog.pg_ts_dict d
 		JOIN pg_catalog.pg_namespace n ON n.oid = d.dictnamespace
 		WHERE n.nspname = %L AND d.dictname = %L)', n.nspname, d.dictname)
@@ -187,4 +224,33 @@ CREATE OR REPLACE FUNCTION pando.object_definition(class oid, obj oid) RETURNS S
 	UNION ALL
 	SELECT c FROM pando.text_search_commands(class, obj) c
 	WHERE class IN ('pg_ts_dict'::regclass, 'pg_ts_config'::regclass)
+	UNION ALL
+	SELECT c FROM pando.operator_commands(obj) c WHERE class = 'pg_operator'::regclass
+	UNION ALL
+	SELECT c FROM pando.family_commands(obj) c WHERE class = 'pg_opfamily'::regclass
+	UNION ALL
+	SELECT c FROM pando.opclass_commands(obj) c WHERE class = 'pg_opclass'::regclass
+	UNION ALL
+	SELECT c FROM pando.cast_commands(obj) c WHERE class = 'pg_cast'::regclass
+	UNION ALL
+	SELECT c FROM pando.transform_commands(obj) c WHERE class = 'pg_transform'::regclass
+	UNION ALL
+	SELECT c FROM pando.language_commands(obj) c WHERE class = 'pg_language'::regclass
+	UNION ALL
+	SELECT c FROM pando.conversion_commands(obj) c WHERE class = 'pg_conversion'::regclass
+	UNION ALL
+	SELECT c FROM pando.access_method_commands(obj) c WHERE class = 'pg_am'::regclass
+	UNION ALL
+	SELECT c FROM pando.wrapper_commands(obj) c WHERE class = 'pg_foreign_data_wrapper'::regclass
+	UNION ALL
+	SELECT c FROM pando.server_commands(obj) c WHERE class = 'pg_foreign_server'::regclass
+	UNION ALL
+	SELECT c FROM pando.user_mapping_commands(obj) c WHERE class = 'pg_user_mapping'::regclass
+	UNION ALL
+	SELECT c FROM pando.publication_commands(obj) c WHERE class = 'pg_publication'::regclass
+	UNION ALL
+	SELECT c FROM pando.text_search_part_commands(class, obj) c
+	WHERE class IN ('pg_ts_parser'::regclass, 'pg_ts_template'::regclass)
+	UNION ALL
+	SELECT c FROM pando.note_commands(class, obj) c
 $$;

@@ -21,14 +21,18 @@ my $roles = q{
 	SELECT rolname, rolsuper, rolinherit, rolcreaterole, rolcreatedb, rolcanlogin, rolconnlimit,
 		rolvaliduntil, rolpassword, (SELECT array_agg(g.rolname ORDER BY 1) FROM pg_auth_members m
 			JOIN pg_roles g ON g.oid = m.roleid WHERE m.member = a.oid),
-		(SELECT setconfig FROM pg_db_role_setting s WHERE s.setrole = a.oid)
+		(SELECT array_agg(setconfig::text ORDER BY setdatabase) FROM pg_db_role_setting s WHERE s.setrole = a.oid),
+		shobj_description(oid, 'pg_authid')
 	FROM pg_authid a WHERE oid >= 16384 ORDER BY 1};
+
+my $privileges = q{
+	SELECT d FROM pg_default_acl a, LATERAL pando.default_privileges_commands(a.oid) d ORDER BY 1};
 
 sub check_objects
 {
 	my ($name) = @_;
 	my $bad = '';
-	foreach my $query ($definitions, $roles)
+	foreach my $query ($definitions, $roles, $privileges)
 	{
 		my $expected = $coordinator->safe_psql('postgres', $query);
 		foreach my $node (@members)
@@ -97,6 +101,42 @@ foreach my $statement (
 	'ALTER MATERIALIZED VIEW one.kept RENAME COLUMN max TO most',
 	'REFRESH MATERIALIZED VIEW one.kept',
 	q{CREATE FUNCTION one.rows() RETURNS bigint LANGUAGE sql BEGIN ATOMIC SELECT count(*) FROM one.top; END},
+	q{CREATE FUNCTION one.less(text, text) RETURNS bool LANGUAGE sql IMMUTABLE AS 'SELECT length($1) < length($2)'},
+	q{CREATE FUNCTION one.cmp(text, text) RETURNS int LANGUAGE sql IMMUTABLE AS 'SELECT length($1) - length($2)'},
+	'CREATE OPERATOR one.<<< (FUNCTION = one.less, LEFTARG = text, RIGHTARG = text, COMMUTATOR = OPERATOR(one.>>>))',
+	'CREATE OPERATOR one.>>> (FUNCTION = one.less, LEFTARG = text, RIGHTARG = text, COMMUTATOR = OPERATOR(one.<<<))',
+	'CREATE OPERATOR one.!! (FUNCTION = int4abs, RIGHTARG = int)',
+	'CREATE OPERATOR CLASS one.by_length FOR TYPE text USING btree AS OPERATOR 1 one.<<<, FUNCTION 1 one.cmp(text, text)',
+	'ALTER OPERATOR FAMILY one.by_length USING btree ADD FUNCTION 2 (text, text) bttextsortsupport(internal)',
+	'CREATE CAST (one.mood AS one.positive) WITH INOUT AS ASSIGNMENT',
+	"CREATE CONVERSION one.turned FOR 'LATIN1' TO 'UTF8' FROM iso8859_1_to_utf8",
+	'CREATE TEXT SEARCH TEMPLATE one.template (INIT = dsimple_init, LEXIZE = dsimple_lexize)',
+	'CREATE TEXT SEARCH PARSER one.parser (START = prsd_start, GETTOKEN = prsd_nexttoken, END = prsd_end, LEXTYPES = prsd_lextype)',
+	'CREATE LANGUAGE spoken HANDLER plpgsql_call_handler INLINE plpgsql_inline_handler VALIDATOR plpgsql_validator',
+	'CREATE TRANSFORM FOR one.mood LANGUAGE spoken (FROM SQL WITH FUNCTION prsd_lextype(internal))',
+	'CREATE ACCESS METHOD heaps TYPE TABLE HANDLER heap_tableam_handler',
+	'CREATE FOREIGN DATA WRAPPER far',
+	"CREATE SERVER there FOREIGN DATA WRAPPER far OPTIONS (host 'it''s')",
+	"CREATE USER MAPPING FOR app SERVER there OPTIONS (password 'secret')",
+	'CREATE USER MAPPING FOR PUBLIC SERVER there',
+	'GRANT USAGE ON FOREIGN SERVER there TO crew',
+	'CREATE PUBLICATION news FOR TABLE one.base',
+	'ALTER PUBLICATION news ADD TABLES IN SCHEMA one',
+	'DROP PUBLICATION news',
+	"CREATE PUBLICATION news FOR TABLE one.base (k) WHERE (k > 1) WITH (publish = 'insert')",
+	'ALTER DEFAULT PRIVILEGES IN SCHEMA one GRANT SELECT ON TABLES TO crew',
+	'ALTER DEFAULT PRIVILEGES FOR ROLE app REVOKE EXECUTE ON FUNCTIONS FROM PUBLIC',
+	"ALTER ROLE app IN DATABASE postgres SET work_mem = '6MB'",
+	"COMMENT ON VIEW one.top IS 'a view'",
+	"COMMENT ON COLUMN one.top.v IS 'it''s a column'",
+	"COMMENT ON RULE changes ON one.top IS 'a rule'",
+	"COMMENT ON OPERATOR one.<<< (text, text) IS 'shorter'",
+	"COMMENT ON OPERATOR one.!! (NONE, int) IS 'prefix'",
+	"COMMENT ON CONSTRAINT below ON DOMAIN one.positive IS 'a constraint'",
+	"COMMENT ON AGGREGATE one.total (int) IS 'a sum'",
+	"COMMENT ON COLLATION one.plain IS 'plain'",
+	"COMMENT ON SERVER there IS 'far'",
+	"COMMENT ON ROLE app IS 'a role'",
 	'DROP PROCEDURE one.nothing()',
 	'ALTER SCHEMA one RENAME TO two',
 	'ALTER TYPE two.mood SET SCHEMA public',
@@ -138,7 +178,8 @@ is($_->safe_psql('postgres', 'SELECT count(*), min(m), max(note) FROM late.items
 is($_->safe_psql('postgres', 'SELECT * FROM two.kept'), '9|v9', 'a materialized view on ' . $_->name) foreach @members;
 is($_->safe_psql('postgres', 'SELECT two.rows()'), '9', 'a view in a function on ' . $_->name) foreach @members;
 
-$cluster->sql('DROP SCHEMA late, two CASCADE; DROP TYPE mood; DROP OWNED BY app, late; DROP ROLE app, crew, late');
+$cluster->sql('DROP SCHEMA late, two CASCADE; DROP LANGUAGE spoken CASCADE; DROP FOREIGN DATA WRAPPER far CASCADE; DROP ACCESS METHOD heaps;
+	DROP PUBLICATION news; DROP TYPE mood; DROP OWNED BY app, late; DROP ROLE app, crew, late');
 is($_->safe_psql('postgres', 'SELECT count(*) FROM pg_dist_object'), '0', 'nothing is recorded on ' . $_->name)
   foreach @members;
 $cluster->stop;

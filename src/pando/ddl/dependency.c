@@ -60,6 +60,7 @@ typedef struct Seen
 {
 	ObjectAddress object;
 	bool on_table; /* a distributed table must be there before it */
+	bool is_local; /* a relation of this node */
 } Seen;
 
 typedef struct Walk
@@ -188,13 +189,24 @@ object_owner(const ObjectAddress *object, ObjectAddress *owner)
 	return true;
 }
 
+/* An object that the walk has been to is needed by something else as well. */
+static void
+walk_again(Walk *walk, const Seen *seen)
+{
+	walk->met_table |= seen->on_table;
+	if (seen->is_local && walk->making)
+		walk->reason = psprintf("It needs relation \"%s\", which is on this node only.",
+								get_rel_name(seen->object.objectId));
+}
+
 /*
  * A relation that something needs. A table refers to others through constraints: those
  * are the tables' own matter. Anything else that needs a relation needs it on all nodes.
  */
 static void
-walk_relation(Walk *walk, const ObjectAddress *object)
+walk_relation(Walk *walk, Seen *seen)
 {
+	const ObjectAddress *object = &seen->object;
 	char relkind = get_rel_relkind(object->objectId);
 	bool is_root = list_length(walk->seen) == 1;
 	bool is_table = relkind == RELKIND_RELATION || relkind == RELKIND_PARTITIONED_TABLE;
@@ -220,17 +232,16 @@ walk_relation(Walk *walk, const ObjectAddress *object)
 						 get_rel_name(object->objectId));
 		return;
 	}
-	if (dist_table(object->objectId) != NULL)
-		walk->met_table = true;
-	else if (walk->making)
-		walk->reason = psprintf("It needs relation \"%s\", which is on this node only.",
-								get_rel_name(object->objectId));
+	seen->on_table = dist_table(object->objectId) != NULL;
+	seen->is_local = !seen->on_table;
+	walk_again(walk, seen);
 }
 
 static bool
 object_is_temporary(const ObjectAddress *object)
 {
-	Oid schema = get_object_attnum_namespace(object->classId) != InvalidAttrNumber
+	Oid schema = is_objectclass_supported(object->classId) &&
+						 get_object_attnum_namespace(object->classId) != InvalidAttrNumber
 					 ? get_object_namespace(object)
 					 : InvalidOid;
 
@@ -242,7 +253,6 @@ walk_made(Walk *walk, Seen *seen)
 {
 	const ObjectAddress *object = &seen->object;
 	bool making = walk->making;
-	bool met_table = walk->met_table;
 
 	if (object->classId != AuthIdRelationId && object_is_temporary(object))
 	{
@@ -250,7 +260,6 @@ walk_made(Walk *walk, Seen *seen)
 		return;
 	}
 	walk->making = true;
-	walk->met_table = false;
 	walk_parts(walk, object);
 	walk_dependencies(walk, object);
 	if (object->classId == TypeRelationId)
@@ -261,9 +270,7 @@ walk_made(Walk *walk, Seen *seen)
 			walk_object(walk, AuthIdRelationId, role);
 	}
 	walk->made = lappend(walk->made, seen);
-	seen->on_table = walk->met_table;
 	walk->making = making;
-	walk->met_table |= met_table;
 }
 
 static void
@@ -272,26 +279,28 @@ walk_object(Walk *walk, Oid class_id, Oid object_id)
 	ObjectAddress object;
 	ObjectAddress owner;
 	Seen *seen;
+	bool met_table = walk->met_table;
 
 	ObjectAddressSet(object, class_id, object_id);
-	if (walk->reason != NULL || object_id < FirstNormalObjectId)
+	if (walk->reason != NULL || object_id < FirstNormalObjectId ||
+		(class_id == ExtensionRelationId &&
+		 object_id == get_extension_oid("pando", true)))
 		return;
 	seen = seen_find(walk->seen, &object);
 	if (seen != NULL)
 	{
-		walk->met_table |= seen->on_table;
+		walk_again(walk, seen);
 		return;
 	}
 	seen = palloc0(sizeof(Seen));
 	seen->object = object;
 	walk->seen = lappend(walk->seen, seen);
+	walk->met_table = false;
 
-	if (class_id == ExtensionRelationId && object_id == get_extension_oid("pando", true))
-		return;
 	if (object_owner(&object, &owner))
 		walk_object(walk, owner.classId, owner.objectId);
 	else if (class_id == RelationRelationId && !kind_is_view(object_id))
-		walk_relation(walk, &object);
+		walk_relation(walk, seen);
 	else if (kind_class_is_everywhere(class_id))
 		walk_made(walk, seen);
 	else if (kind_class_is_part(class_id))
@@ -303,6 +312,8 @@ walk_object(Walk *walk, Oid class_id, Oid object_id)
 		walk->reason =
 			psprintf("It needs %s, which Pando does not create on other nodes.",
 					 getObjectDescription(&object, false));
+	seen->on_table = walk->met_table;
+	walk->met_table |= met_table;
 }
 
 /* ------------------------------------------------------------------------------------
@@ -479,13 +490,19 @@ dependency_all_commands(bool on_tables)
 		if (catalog_object_find(object) == NULL)
 			catalog_object_insert(catalog_object_new(object));
 	}
+	if (!on_tables)
+		return commands;
 	foreach_ptr (ObjectRow, row, catalog_object_all())
 	{
 		if (row->colocationid >= 0 &&
 			SearchSysCacheExists1(PROCOID, ObjectIdGetDatum(row->objid)))
 			commands = lappend(commands, object_distribute_command(row));
 	}
-	return commands;
+	/* Last, for they are about what is made from then on. */
+	commands = list_concat(commands, role_setting_commands(InvalidOid));
+	return list_concat(commands,
+					   sql_column("SELECT pando.default_privileges_commands(oid) FROM "
+								  "pg_catalog.pg_default_acl"));
 }
 
 static void

@@ -31,14 +31,14 @@ typedef struct DdlCall
 
 typedef struct DdlJob
 {
-	Node *stmt;				/* raw tree, the job's own copy */
-	const char *source;		/* the text that its locations point into */
-	bool applying;			/* another node sent it */
-	bool concerned;			/* is it about distributed objects at all? */
-	bool on_rows;			/* its queries see the rows of distributed tables */
-	bool outside;			/* nodes change shards outside the transaction, one by one */
-	List *tables;			/* Oids of the distributed tables it is about */
-	List *views;			/* and of the views that all nodes have */
+	Node *stmt;			/* raw tree, the job's own copy */
+	const char *source; /* the text that its locations point into */
+	bool applying;		/* another node sent it */
+	bool concerned;		/* is it about distributed objects at all? */
+	bool on_rows;		/* its queries see the rows of distributed tables */
+	bool outside;		/* nodes change shards outside the transaction, one by one */
+	List *tables;		/* Oids of the distributed tables it is about */
+	List *objects;		/* ObjectAddress *: others that all nodes have and it is about */
 	List *shard_statements; /* raw trees for this node's shards */
 	List *names;			/* names fixed so far, in order (char *) */
 	List *names_given;		/* when applying: the sender's, in the same order */
@@ -66,6 +66,9 @@ typedef struct DdlHandler
 
 /* The row for a statement, NULL when no such statement can concern us. */
 extern const DdlHandler *handler_find(Node *stmt);
+
+/* The kind of object (ObjectType) that a statement says it is about, or ANY_OBJECT. */
+extern int handler_object_type(Node *stmt);
 
 /* ------------------------------------------------------------------------------------
  * For handlers

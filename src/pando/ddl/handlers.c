@@ -7,6 +7,20 @@
 #include "pando/compat/compat.h"
 
 #include "catalog/pg_authid.h"
+#include "catalog/pg_am.h"
+#include "catalog/pg_cast.h"
+#include "catalog/pg_conversion.h"
+#include "catalog/pg_foreign_data_wrapper.h"
+#include "catalog/pg_foreign_server.h"
+#include "catalog/pg_language.h"
+#include "catalog/pg_opclass.h"
+#include "catalog/pg_operator.h"
+#include "catalog/pg_opfamily.h"
+#include "catalog/pg_publication.h"
+#include "catalog/pg_transform.h"
+#include "catalog/pg_ts_parser.h"
+#include "catalog/pg_ts_template.h"
+#include "catalog/pg_user_mapping.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_collation.h"
 #include "catalog/pg_extension.h"
@@ -97,6 +111,20 @@ static const DdlHandler handlers[] = {
 	OBJECT_CREATED(T_DefineStmt, OBJECT_COLLATION, CollationRelationId),
 	OBJECT_CREATED(T_DefineStmt, OBJECT_TSDICTIONARY, TSDictionaryRelationId),
 	OBJECT_CREATED(T_DefineStmt, OBJECT_TSCONFIGURATION, TSConfigRelationId),
+	OBJECT_CREATED(T_DefineStmt, OBJECT_TSPARSER, TSParserRelationId),
+	OBJECT_CREATED(T_DefineStmt, OBJECT_TSTEMPLATE, TSTemplateRelationId),
+	OBJECT_CREATED(T_DefineStmt, OBJECT_OPERATOR, OperatorRelationId),
+	OBJECT_CREATED(T_CreateOpClassStmt, ANY_OBJECT, OperatorClassRelationId),
+	OBJECT_CREATED(T_CreateOpFamilyStmt, ANY_OBJECT, OperatorFamilyRelationId),
+	OBJECT_CREATED(T_CreateCastStmt, ANY_OBJECT, CastRelationId),
+	OBJECT_CREATED(T_CreateTransformStmt, ANY_OBJECT, TransformRelationId),
+	OBJECT_CREATED(T_CreatePLangStmt, ANY_OBJECT, LanguageRelationId),
+	OBJECT_CREATED(T_CreateConversionStmt, ANY_OBJECT, ConversionRelationId),
+	OBJECT_CREATED(T_CreateAmStmt, ANY_OBJECT, AccessMethodRelationId),
+	OBJECT_CREATED(T_CreateFdwStmt, ANY_OBJECT, ForeignDataWrapperRelationId),
+	OBJECT_CREATED(T_CreateForeignServerStmt, ANY_OBJECT, ForeignServerRelationId),
+	OBJECT_CREATED(T_CreateUserMappingStmt, ANY_OBJECT, UserMappingRelationId),
+	OBJECT_CREATED(T_CreatePublicationStmt, ANY_OBJECT, PublicationRelationId),
 	OBJECT_CREATED(T_CreateRoleStmt, ANY_OBJECT, AuthIdRelationId),
 	OBJECT_CREATED(T_AlterRoleStmt, ANY_OBJECT, AuthIdRelationId),
 
@@ -107,7 +135,15 @@ static const DdlHandler handlers[] = {
 	{T_AlterTypeStmt, ANY_OBJECT, object_prepare},
 	{T_AlterDomainStmt, ANY_OBJECT, object_prepare},
 	{T_AlterFunctionStmt, ANY_OBJECT, object_prepare},
-	{T_AlterRoleSetStmt, ANY_OBJECT, object_prepare},
+	{T_AlterOperatorStmt, ANY_OBJECT, object_prepare},
+	{T_AlterOpFamilyStmt, ANY_OBJECT, object_prepare},
+	{T_AlterFdwStmt, ANY_OBJECT, object_prepare},
+	{T_AlterForeignServerStmt, ANY_OBJECT, object_prepare},
+	{T_AlterUserMappingStmt, ANY_OBJECT, object_prepare},
+	{T_DropUserMappingStmt, ANY_OBJECT, object_prepare},
+	{T_AlterPublicationStmt, ANY_OBJECT, object_prepare},
+	{T_AlterDefaultPrivilegesStmt, ANY_OBJECT, default_privileges_prepare},
+	{T_AlterRoleSetStmt, ANY_OBJECT, role_set_prepare},
 	{T_AlterExtensionStmt, ANY_OBJECT, object_prepare},
 	{T_AlterExtensionContentsStmt, ANY_OBJECT, object_prepare},
 	{T_AlterCollationStmt, ANY_OBJECT, object_prepare},
@@ -119,9 +155,8 @@ static const DdlHandler handlers[] = {
 	{T_ReassignOwnedStmt, ANY_OBJECT, owned_prepare},
 };
 
-/* The kind of object that a statement says it is about. */
-static int
-statement_object_type(Node *stmt)
+int
+handler_object_type(Node *stmt)
 {
 	switch (nodeTag(stmt))
 	{
@@ -133,6 +168,10 @@ statement_object_type(Node *stmt)
 			return ((AlterObjectSchemaStmt *) stmt)->objectType;
 		case T_AlterOwnerStmt:
 			return ((AlterOwnerStmt *) stmt)->objectType;
+		case T_AlterTableStmt:
+			return ((AlterTableStmt *) stmt)->objtype;
+		case T_CommentStmt:
+			return ((CommentStmt *) stmt)->objtype;
 		case T_CreateTableAsStmt:
 			return ((CreateTableAsStmt *) stmt)->objtype;
 		case T_DefineStmt:
@@ -145,7 +184,7 @@ statement_object_type(Node *stmt)
 const DdlHandler *
 handler_find(Node *stmt)
 {
-	int type = statement_object_type(stmt);
+	int type = handler_object_type(stmt);
 
 	for (int i = 0; i < lengthof(handlers); i++)
 	{

@@ -18,11 +18,16 @@
 #include "catalog/pg_extension.h"
 #include "catalog/pg_namespace.h"
 #include "catalog/pg_type.h"
+#include "catalog/pg_user_mapping.h"
+#include "commands/dbcommands.h"
 #include "commands/extension.h"
 #include "nodes/makefuncs.h"
+#include "miscadmin.h"
 #include "utils/acl.h"
+#include "utils/builtins.h"
 #include "utils/lsyscache.h"
 
+#include "pando/base/sql.h"
 #include "pando/catalog/object.h"
 #include "pando/ddl/dependency.h"
 #include "pando/ddl/drop.h"
@@ -141,6 +146,18 @@ named_by_rename(RenameStmt *stmt)
 	}
 }
 
+static List *
+named_user_mapping(RoleSpec *user, char *server)
+{
+	char *name = user->roletype == ROLESPEC_PUBLIC ? "public"
+				 : user->roletype == ROLESPEC_CSTRING
+					 ? user->rolename
+					 : GetUserNameFromId(get_rolespec_oid(user, false), false);
+
+	return named(NIL, OBJECT_USER_MAPPING,
+				 list_make2(makeString(name), makeString(server)));
+}
+
 /* A relation's name as a view's or a composite type's. */
 static List *
 named_by_relation(RangeVar *relation)
@@ -188,6 +205,10 @@ statement_objects(Node *stmt)
 		case T_AlterTableStmt:
 			return named_by_relation(((AlterTableStmt *) stmt)->relation);
 		case T_CommentStmt:
+			if (((CommentStmt *) stmt)->objtype == OBJECT_DOMCONSTRAINT)
+				return named(
+					NIL, OBJECT_DOMAIN,
+					((TypeName *) linitial((List *) ((CommentStmt *) stmt)->object)));
 			return named(NIL, ((CommentStmt *) stmt)->objtype,
 						 ((CommentStmt *) stmt)->object);
 		case T_SecLabelStmt:
@@ -214,6 +235,26 @@ statement_objects(Node *stmt)
 		case T_AlterExtensionContentsStmt:
 			return named(NIL, OBJECT_EXTENSION,
 						 makeString(((AlterExtensionContentsStmt *) stmt)->extname));
+		case T_AlterOperatorStmt:
+			return named(NIL, OBJECT_OPERATOR, ((AlterOperatorStmt *) stmt)->opername);
+		case T_AlterOpFamilyStmt:
+			return named(NIL, OBJECT_OPFAMILY,
+						 lcons(makeString(((AlterOpFamilyStmt *) stmt)->amname),
+							   list_copy(((AlterOpFamilyStmt *) stmt)->opfamilyname)));
+		case T_AlterFdwStmt:
+			return named(NIL, OBJECT_FDW, makeString(((AlterFdwStmt *) stmt)->fdwname));
+		case T_AlterForeignServerStmt:
+			return named(NIL, OBJECT_FOREIGN_SERVER,
+						 makeString(((AlterForeignServerStmt *) stmt)->servername));
+		case T_AlterUserMappingStmt:
+			return named_user_mapping(((AlterUserMappingStmt *) stmt)->user,
+									  ((AlterUserMappingStmt *) stmt)->servername);
+		case T_DropUserMappingStmt:
+			return named_user_mapping(((DropUserMappingStmt *) stmt)->user,
+									  ((DropUserMappingStmt *) stmt)->servername);
+		case T_AlterPublicationStmt:
+			return named(NIL, OBJECT_PUBLICATION,
+						 makeString(((AlterPublicationStmt *) stmt)->pubname));
 		case T_AlterCollationStmt:
 			return named(NIL, OBJECT_COLLATION, ((AlterCollationStmt *) stmt)->collname);
 		case T_AlterTSDictionaryStmt:
@@ -233,6 +274,21 @@ statement_objects(Node *stmt)
 	}
 }
 
+/* PostgreSQL's function for it raises when the role is missing. */
+static bool
+user_mapping_resolve(List *names, ObjectAddress *address)
+{
+	char *id =
+		sql_value("SELECT umid FROM pg_catalog.pg_user_mappings WHERE usename = %s "
+				  "AND srvname = %s",
+				  quote_literal_cstr(strVal(linitial(names))),
+				  quote_literal_cstr(strVal(lsecond(names))));
+
+	ObjectAddressSet(*address, UserMappingRelationId,
+					 id == NULL ? InvalidOid : atooid(id));
+	return OidIsValid(address->objectId);
+}
+
 /* The address of a named object; false when there is none. */
 static bool
 named_resolve(NamedObject *named, ObjectAddress *address)
@@ -243,6 +299,8 @@ named_resolve(NamedObject *named, ObjectAddress *address)
 
 	if (kind == NULL || kind->place != KIND_EVERYWHERE)
 		return false;
+	if (named->type == OBJECT_USER_MAPPING)
+		return user_mapping_resolve((List *) object, address);
 	if ((named->type == OBJECT_TYPE || named->type == OBJECT_DOMAIN) && IsA(object, List))
 		object = (Node *) makeTypeNameFromNameList((List *) object);
 	*address = get_object_address(named->type, object, &rel, AccessShareLock, true);
@@ -265,16 +323,19 @@ object_prepare(DdlJob *job)
 	}
 	foreach_ptr (NamedObject, object, statement_objects(job->stmt))
 	{
-		ObjectAddress address;
+		ObjectAddress *address = palloc(sizeof(ObjectAddress));
 
-		if (!named_resolve(object, &address))
+		if (!named_resolve(object, address))
 			continue;
-		if (address.objectId >= FirstNormalObjectId &&
-			catalog_object_find(&address) != NULL)
+		if (address->objectId >= FirstNormalObjectId &&
+			catalog_object_find(address) != NULL)
+		{
 			job->concerned = true;
+			job->objects = lappend(job->objects, address);
+		}
 		/* It is everywhere without being recorded; its privileges shall be, too. */
-		if (IsA(job->stmt, GrantStmt) && address.classId == NamespaceRelationId &&
-			address.objectId == PG_PUBLIC_NAMESPACE)
+		if (IsA(job->stmt, GrantStmt) && address->classId == NamespaceRelationId &&
+			address->objectId == PG_PUBLIC_NAMESPACE)
 			job->concerned = true;
 	}
 }
@@ -313,8 +374,11 @@ void
 object_create_prepare(DdlJob *job)
 {
 	bool is_role = IsA(job->stmt, CreateRoleStmt) || IsA(job->stmt, AlterRoleStmt);
+	bool is_type = job->handler->capture_class == TypeRelationId;
 
-	if (job->applying || creating_extension || (is_role && !ddl_role_propagation))
+	if (job->applying || creating_extension || (is_role && !ddl_role_propagation) ||
+		(IsA(job->stmt, AlterRoleStmt) && !ddl_alter_role_propagation) ||
+		(is_type && !ddl_type_propagation))
 		return;
 	if (IsA(job->stmt, CreateExtensionStmt) &&
 		strcmp(((CreateExtensionStmt *) job->stmt)->extname, "pando") == 0)
@@ -399,6 +463,45 @@ owned_prepare(DdlJob *job)
 	job->concerned = job->applying || object_roles_are_everywhere(roles);
 	if (IsA(job->stmt, ReassignOwnedStmt) && job->concerned && !job->applying)
 		object_ensure_roles(list_make1(((ReassignOwnedStmt *) job->stmt)->newrole));
+}
+
+/* ALTER DEFAULT PRIVILEGES: on all nodes if roles and schemas are there. */
+void
+default_privileges_prepare(DdlJob *job)
+{
+	AlterDefaultPrivilegesStmt *stmt = (AlterDefaultPrivilegesStmt *) job->stmt;
+
+	job->concerned = true;
+	if (job->applying)
+		return;
+	foreach_ptr (DefElem, option, stmt->options)
+	{
+		if (strcmp(option->defname, "roles") == 0 &&
+			!object_roles_are_everywhere((List *) option->arg))
+			job->concerned = false;
+		if (strcmp(option->defname, "schemas") != 0)
+			continue;
+		foreach_ptr (String, schema, (List *) option->arg)
+			job->concerned &= object_schema_is_everywhere(schema->sval);
+	}
+	if (job->concerned)
+		object_ensure_roles(stmt->action->grantees);
+}
+
+/* ALTER ROLE ... SET: of a role that all nodes have, or of all roles. */
+void
+role_set_prepare(DdlJob *job)
+{
+	AlterRoleSetStmt *stmt = (AlterRoleSetStmt *) job->stmt;
+	char *here = get_database_name(MyDatabaseId);
+
+	if (!job->applying && (!ddl_alter_role_set_propagation ||
+						   (stmt->database != NULL && strcmp(stmt->database, here) != 0)))
+		return;
+	object_prepare(job);
+	if (stmt->role == NULL ||
+		object_role_is_everywhere(get_rolespec_oid(stmt->role, true)))
+		job->concerned = true;
 }
 
 /* ------------------------------------------------------------------------------------

@@ -8,9 +8,14 @@
 
 #include "access/xact.h"
 #include "catalog/objectaddress.h"
+#include "catalog/namespace.h"
+#include "catalog/pg_operator.h"
 #include "catalog/pg_proc.h"
+#include "catalog/pg_type.h"
 #include "executor/executor.h"
 #include "fmgr.h"
+#include "parser/parse_type.h"
+#include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
 
@@ -23,15 +28,55 @@
 PG_FUNCTION_INFO_V1(object_register);
 PG_FUNCTION_INFO_V1(object_distribute);
 
+/* An array of text as a List of String. */
+static List *
+strings_of(Datum array)
+{
+	List *strings = NIL;
+	Datum *values;
+	bool *nulls;
+	int count;
+
+	deconstruct_array(DatumGetArrayTypeP(array), TEXTOID, -1, false, TYPALIGN_INT,
+					  &values, &nulls, &count);
+	for (int i = 0; i < count; i++)
+	{
+		if (!nulls[i])
+			strings = lappend(strings, makeString(TextDatumGetCString(values[i])));
+	}
+	return strings;
+}
+
+/* Of a prefix operator: PostgreSQL gives the one argument, but does not take it back. */
+static ObjectAddress
+prefix_operator(List *names, const char *operand)
+{
+	ObjectAddress address;
+	Oid type;
+	int32 typmod;
+
+	parseTypeString(operand, &type, &typmod, false);
+	ObjectAddressSet(address, OperatorRelationId,
+					 OpernameGetOprid(names, InvalidOid, type));
+	if (!OidIsValid(address.objectId))
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_FUNCTION), errmsg("operator does not exist")));
+	return address;
+}
+
 /* The address that the names stand for on this server; raises if there is none. */
 static ObjectAddress
 object_resolve(Datum type, Datum names, Datum args)
 {
 	ObjectAddress address;
-	HeapTupleHeader record = DatumGetHeapTupleHeader(
-		OidFunctionCall3(F_PG_GET_OBJECT_ADDRESS, type, names, args));
+	HeapTupleHeader record;
 	bool isnull;
 
+	if (strcmp(TextDatumGetCString(type), "operator") == 0 &&
+		list_length(strings_of(args)) == 1)
+		return prefix_operator(strings_of(names), strVal(linitial(strings_of(args))));
+	record = DatumGetHeapTupleHeader(
+		OidFunctionCall3(F_PG_GET_OBJECT_ADDRESS, type, names, args));
 	address.classId = DatumGetObjectId(GetAttributeByNum(record, 1, &isnull));
 	address.objectId = DatumGetObjectId(GetAttributeByNum(record, 2, &isnull));
 	address.objectSubId = DatumGetInt32(GetAttributeByNum(record, 3, &isnull));

@@ -104,13 +104,17 @@ role_memberships(Oid roleid)
 	return role_membership_scan(roleid, false);
 }
 
-/* ALTER ROLE ... SET for its settings in all databases. */
-static List *
+/* ALTER ROLE ... SET for its settings in all databases and in this one; 0: of all roles.
+ */
+List *
 role_setting_commands(Oid roleid)
 {
 	return sql_column(
-		"SELECT pg_catalog.format('ALTER ROLE %%I SET %%I = %%s', "
-		"pg_catalog.pg_get_userbyid(s.setrole), pg_catalog.split_part(c, '=', 1), "
+		"SELECT pg_catalog.format('ALTER ROLE %%s%%s SET %%I = %%s', "
+		"CASE s.setrole WHEN 0 THEN 'ALL' ELSE pg_catalog.quote_ident("
+		"pg_catalog.pg_get_userbyid(s.setrole)) END, CASE WHEN s.setdatabase <> 0 THEN "
+		"pg_catalog.format(' IN DATABASE %%I', pg_catalog.current_database()) END, "
+		"pg_catalog.split_part(c, '=', 1), "
 		"CASE WHEN pg_catalog.lower(pg_catalog.split_part(c, '=', 1)) IN ('search_path', "
 		"'temp_tablespaces', 'session_preload_libraries', 'local_preload_libraries') "
 		"THEN pg_catalog.substr(c, pg_catalog.strpos(c, '=') + 1) "
@@ -118,7 +122,10 @@ role_setting_commands(Oid roleid)
 		"1)) END) "
 		"FROM pg_catalog.pg_db_role_setting s, LATERAL pg_catalog.unnest(s.setconfig) AS "
 		"c "
-		"WHERE s.setrole = %u AND s.setdatabase = 0",
+		"WHERE s.setrole = %u AND (s.setdatabase = 0 AND s.setrole <> 0 OR s.setdatabase "
+		"= "
+		"(SELECT oid FROM pg_catalog.pg_database WHERE datname = "
+		"pg_catalog.current_database()))",
 		roleid);
 }
 
@@ -128,6 +135,12 @@ role_commands(Oid roleid, bool exists)
 	List *commands = list_make1(role_attribute_command(roleid, exists));
 
 	commands = list_concat(commands, role_setting_commands(roleid));
+	commands = list_concat(
+		commands,
+		sql_column("SELECT pg_catalog.format('COMMENT ON ROLE %%I IS %%L', "
+				   "pg_catalog.pg_get_userbyid(objoid), description) FROM "
+				   "pg_catalog.pg_shdescription WHERE classoid = %u AND objoid = %u",
+				   AuthIdRelationId, roleid));
 	return list_concat(commands, role_membership_scan(roleid, true));
 }
 

@@ -20,4 +20,8 @@ extern List *role_memberships(Oid roleid);
 /* All roles that users made (Oids). */
 extern List *role_all(void);
 
+/* ALTER ROLE ... SET for its settings in all databases and in this one; InvalidOid: those
+ * of all roles in this one. */
+extern List *role_setting_commands(Oid roleid);
+
 #endif

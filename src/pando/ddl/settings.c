@@ -9,6 +9,9 @@
 
 bool ddl_propagation_enabled = true;
 bool ddl_role_propagation = true;
+bool ddl_alter_role_propagation = true;
+bool ddl_alter_role_set_propagation = true;
+bool ddl_type_propagation = true;
 bool ddl_unsafe_triggers = false;
 
 /* Accepted: objects are always made at once. */
@@ -33,6 +36,17 @@ settings_init(void)
 							 "Creates, changes and drops roles on all nodes.", NULL,
 							 &ddl_role_propagation, true, PGC_USERSET, 0, NULL, NULL,
 							 NULL);
+	DefineCustomBoolVariable(
+		"citus.enable_alter_role_propagation", "Changes roles on all nodes.", NULL,
+		&ddl_alter_role_propagation, true, PGC_USERSET, 0, NULL, NULL, NULL);
+	DefineCustomBoolVariable("citus.enable_alter_role_set_propagation",
+							 "Changes settings of roles on all nodes.", NULL,
+							 &ddl_alter_role_set_propagation, true, PGC_USERSET, 0, NULL,
+							 NULL, NULL);
+	DefineCustomBoolVariable("citus.enable_create_type_propagation",
+							 "Creates types on all nodes before a table needs them.",
+							 NULL, &ddl_type_propagation, true, PGC_USERSET, 0, NULL,
+							 NULL, NULL);
 	DefineCustomBoolVariable(
 		"citus.enable_unsafe_triggers", "Allows triggers on distributed tables.",
 		"They run on the nodes, once per shard, with what is there.",

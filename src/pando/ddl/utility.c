@@ -34,6 +34,7 @@
 #include "pando/base/hook.h"
 #include "pando/base/name.h"
 #include "pando/base/sql.h"
+#include "pando/catalog/object.h"
 #include "pando/ddl/dependency.h"
 #include "pando/ddl/drop.h"
 #include "pando/ddl/handler.h"
@@ -372,13 +373,11 @@ job_ensure_dependencies(DdlJob *job)
 		if (get_rel_relkind(address.objectId) != '\0')
 			dependency_ensure(&address);
 	}
-	foreach_oid(view, job->views)
+	/* Those that it dropped are forgotten already. */
+	foreach_ptr (ObjectAddress, object, job->objects)
 	{
-		ObjectAddress address;
-
-		ObjectAddressSet(address, RelationRelationId, view);
-		if (get_rel_relkind(view) != '\0')
-			dependency_ensure(&address);
+		if (catalog_object_find(object) != NULL)
+			dependency_ensure(object);
 	}
 }
 

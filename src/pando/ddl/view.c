@@ -65,11 +65,14 @@ void
 view_prepare(DdlJob *job, RangeVar *relation)
 {
 	Oid relid = relation == NULL ? InvalidOid : RangeVarGetRelid(relation, NoLock, true);
+	ObjectAddress *address;
 
-	if (!OidIsValid(relid) || !view_is_everywhere(relid))
+	if (!view_is_everywhere(relid))
 		return;
+	address = palloc(sizeof(ObjectAddress));
+	ObjectAddressSet(*address, RelationRelationId, relid);
 	job->concerned = true;
-	job->views = list_append_unique_oid(job->views, relid);
+	job->objects = lappend(job->objects, address);
 }
 
 List *
@@ -127,7 +130,7 @@ view_rows_each(Oid relid, void (*run)(const char *sql, void *arg), void *arg)
 {
 	Relation rel = table_open(relid, AccessShareLock);
 	bool populated = RelationIsPopulated(rel);
-	char *query = psprintf("SELECT v::pg_catalog.text FROM %s v", name_qualified(relid));
+	char *query = psprintf("SELECT (v.*)::pg_catalog.text FROM %s v", name_qualified(relid));
 	StringInfoData rows;
 	Portal portal;
 
@@ -273,7 +276,7 @@ matview_refresh_prepare(DdlJob *job)
 bool
 matview_refresh_run(DdlJob *job)
 {
-	Oid relid = linitial_oid(job->views);
+	Oid relid = ((ObjectAddress *) linitial(job->objects))->objectId;
 
 	if (job->applying)
 		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),

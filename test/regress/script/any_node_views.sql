@@ -93,6 +93,9 @@ SELECT everywhere('SELECT string_agg(kept::text, '' '' ORDER BY g) FROM any_node
 REFRESH MATERIALIZED VIEW CONCURRENTLY kept;
 SELECT everywhere('SELECT string_agg(kept::text, '' '' ORDER BY g) FROM any_node.kept WHERE g = 0');
 SELECT everywhere('SELECT relpages >= 0 FROM pg_class WHERE relname = ''kept_g''');
+CREATE MATERIALIZED VIEW named AS SELECT k, k + 1 AS v FROM d;
+SELECT everywhere('SELECT sum(v) FROM any_node.named');
+DROP MATERIALIZED VIEW named;
 REFRESH MATERIALIZED VIEW later WITH NO DATA;
 SELECT everywhere('SELECT count(*) FROM pg_class WHERE relname = ''later'' AND relispopulated');
 ALTER MATERIALIZED VIEW kept RENAME TO stored;

@@ -1,0 +1,113 @@
+-- Definitions of foreign-data wrappers, servers, user mappings, publications and default privileges, as commands.
+
+-- {a=1,b=x} as "a '1', b 'x'".
+CREATE OR REPLACE FUNCTION pando.foreign_options(options text[]) RETURNS text
+	LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+	SELECT format(' OPTIONS (%s)', string_agg(format('%I %L', option_name, option_value), ', '))
+	FROM pg_options_to_table(options) WHERE options IS NOT NULL HAVING count(*) > 0
+$$;
+
+CREATE OR REPLACE FUNCTION pando.wrapper_commands(obj oid) RETURNS SETOF text
+	LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+	SELECT format('CREATE FOREIGN DATA WRAPPER %I%s%s%s', fdwname,
+		CASE WHEN fdwhandler <> 0 THEN format(' HANDLER %s', fdwhandler::regproc) END,
+		CASE WHEN fdwvalidator <> 0 THEN format(' VALIDATOR %s', fdwvalidator::regproc) END,
+		pando.foreign_options(fdwoptions)) FROM pg_foreign_data_wrapper WHERE oid = obj
+	UNION ALL
+	SELECT format('ALTER FOREIGN DATA WRAPPER %I OWNER TO %I', fdwname, pg_get_userbyid(fdwowner))
+	FROM pg_foreign_data_wrapper WHERE oid = obj
+	UNION ALL
+	SELECT g FROM pg_foreign_data_wrapper, LATERAL pando.grant_commands(format('FOREIGN DATA WRAPPER %I', fdwname),
+		fdwacl, fdwowner) g WHERE oid = obj
+$$;
+
+CREATE OR REPLACE FUNCTION pando.server_commands(obj oid) RETURNS SETOF text
+	LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+	SELECT format('CREATE SERVER %I%s%s FOREIGN DATA WRAPPER %I%s', srvname, ' TYPE ' || quote_literal(srvtype),
+		' VERSION ' || quote_literal(srvversion), fdwname, pando.foreign_options(srvoptions))
+	FROM pg_foreign_server s JOIN pg_foreign_data_wrapper w ON w.oid = srvfdw WHERE s.oid = obj
+	UNION ALL
+	SELECT format('ALTER SERVER %I OWNER TO %I', srvname, pg_get_userbyid(srvowner))
+	FROM pg_foreign_server WHERE oid = obj
+	UNION ALL
+	SELECT g FROM pg_foreign_server, LATERAL pando.grant_commands(format('FOREIGN SERVER %I', srvname), srvacl,
+		srvowner) g WHERE oid = obj
+$$;
+
+CREATE OR REPLACE FUNCTION pando.user_mapping_commands(obj oid) RETURNS SETOF text
+	LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+	SELECT format('CREATE USER MAPPING FOR %s SERVER %I%s', CASE umuser WHEN 0 THEN 'PUBLIC'
+		ELSE quote_ident(pg_get_userbyid(umuser)) END, srvname, pando.foreign_options(umoptions))
+	FROM pg_user_mappings WHERE umid = obj
+$$;
+
+CREATE OR REPLACE FUNCTION pando.publication_commands(obj oid) RETURNS SETOF text
+	LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+	SELECT format('CREATE PUBLICATION %I%s WITH (publish = %L, publish_via_partition_root = %s)', pubname,
+		CASE WHEN puballtables THEN ' FOR ALL TABLES' END, concat_ws(', ', CASE WHEN pubinsert THEN 'insert' END,
+			CASE WHEN pubupdate THEN 'update' END, CASE WHEN pubdelete THEN 'delete' END,
+			CASE WHEN pubtruncate THEN 'truncate' END), CASE WHEN pubviaroot THEN 'true' ELSE 'false' END)
+	FROM pg_publication WHERE oid = obj
+	UNION ALL
+	SELECT format('ALTER PUBLICATION %I ADD TABLE ONLY %s%s%s', pubname, prrelid::regclass,
+		(SELECT format(' (%s)', string_agg(quote_ident(attname), ', ' ORDER BY attnum)) FROM pg_attribute
+			WHERE attrelid = prrelid AND attnum = ANY (prattrs) HAVING count(*) > 0),
+		format(' WHERE (%s)', pg_get_expr(prqual, prrelid)))
+	FROM pg_publication_rel r JOIN pg_publication p ON p.oid = prpubid WHERE p.oid = obj AND prqual IS NOT NULL
+	UNION ALL
+	SELECT format('ALTER PUBLICATION %I ADD TABLE ONLY %s%s', pubname, prrelid::regclass,
+		(SELECT format(' (%s)', string_agg(quote_ident(attname), ', ' ORDER BY attnum)) FROM pg_attribute
+			WHERE attrelid = prrelid AND attnum = ANY (prattrs) HAVING count(*) > 0))
+	FROM pg_publication_rel r JOIN pg_publication p ON p.oid = prpubid WHERE p.oid = obj AND prqual IS NULL
+	UNION ALL
+	SELECT format('ALTER PUBLICATION %I ADD TABLES IN SCHEMA %s', pubname, pnnspid::regnamespace)
+	FROM pg_publication_namespace JOIN pg_publication p ON p.oid = pnpubid WHERE p.oid = obj
+	UNION ALL
+	SELECT format('ALTER PUBLICATION %I OWNER TO %I', pubname, pg_get_userbyid(pubowner))
+	FROM pg_publication WHERE oid = obj
+$$;
+
+-- What PostgreSQL does by itself is revoked first.
+CREATE OR REPLACE FUNCTION pando.default_privileges_commands(obj oid) RETURNS SETOF text
+	LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+	SELECT format('ALTER DEFAULT PRIVILEGES FOR ROLE %I%s ', pg_get_userbyid(defaclrole),
+			CASE WHEN defaclnamespace <> 0 THEN format(' IN SCHEMA %s', defaclnamespace::regnamespace) END) || g
+	FROM pg_default_acl, LATERAL (SELECT CASE defaclobjtype WHEN 'r' THEN 'TABLES' WHEN 'S' THEN 'SEQUENCES'
+			WHEN 'f' THEN 'FUNCTIONS' WHEN 'T' THEN 'TYPES' ELSE 'SCHEMAS' END AS objects) k,
+		LATERAL (SELECT format('REVOKE ALL ON %s FROM PUBLIC', k.objects) WHERE defaclnamespace = 0
+			UNION ALL SELECT format('REVOKE ALL ON %s FROM %I', k.objects, pg_get_userbyid(defaclrole))
+			WHERE defaclnamespace = 0
+			UNION ALL SELECT format('GRANT %s ON %s TO %s%s', string_agg(privilege_type, ', '), k.objects,
+				CASE grantee WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(grantee)) END,
+				CASE WHEN is_grantable THEN ' WITH GRANT OPTION' ELSE '' END)
+			FROM aclexplode(defaclacl) GROUP BY grantee, is_grantable) x(g)
+	WHERE oid = obj
+$$;
+
+-- Comments and labels of an object and of its parts that are no objects by themselves.
+CREATE OR REPLACE FUNCTION pando.note_commands(class oid, obj oid) RETURNS SETOF text
+	LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+	SELECT format('COMMENT ON %s IS %L', pando.note_target(classoid, objoid, objsubid), description)
+	FROM (SELECT classoid, objoid, objsubid, description FROM pg_description WHERE classoid = class AND objoid = obj
+		UNION ALL
+		SELECT d.classoid, d.objoid, 0, d.description FROM pg_depend p JOIN pg_description d
+			ON d.classoid = p.classid AND d.objoid = p.objid
+		WHERE p.refclassid = class AND p.refobjid = obj AND p.deptype IN ('a', 'i') AND d.objsubid = 0
+			AND p.classid IN ('pg_constraint'::regclass, 'pg_trigger'::regclass, 'pg_rewrite'::regclass)
+		GROUP BY 1, 2, 3, 4) d
+	UNION ALL
+	SELECT format('SECURITY LABEL FOR %I ON %s IS %L', provider, pando.note_target(classoid, objoid, objsubid), label)
+	FROM pg_seclabel WHERE classoid = class AND objoid = obj
+$$;
+
+-- An object as COMMENT wants it.
+CREATE OR REPLACE FUNCTION pando.note_target(class oid, obj oid, sub integer) RETURNS text
+	LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+	SELECT CASE
+		WHEN class = 'pg_proc'::regclass THEN format('ROUTINE %s', obj::regprocedure)
+		WHEN i.type = 'domain constraint' THEN 'CONSTRAINT ' || replace(i.identity, ' on ', ' ON DOMAIN ')
+		WHEN i.type LIKE '% column' THEN 'COLUMN ' || i.identity
+		WHEN class = 'pg_operator'::regclass THEN 'OPERATOR ' || pando.operator_name(obj)
+		ELSE upper(i.type) || ' ' || i.identity END
+	FROM pg_identify_object(class, obj, sub) i
+$$;
