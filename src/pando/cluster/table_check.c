@@ -36,6 +36,7 @@
 #include "pando/base/sql.h"
 #include "pando/base/type.h"
 #include "pando/cluster/table_check.h"
+#include "pando/ddl/row_expressions.h"
 
 /* ------------------------------------------------------------------------------------
  * The relation
@@ -166,6 +167,7 @@ table_check_partition(Relation rel)
 {
 	check_not_in_metadata(rel);
 	check_rules(rel);
+	row_expressions_check(rel);
 }
 
 /* ------------------------------------------------------------------------------------

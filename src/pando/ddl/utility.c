@@ -14,6 +14,7 @@
  */
 #include "pando/compat/compat.h"
 
+#include "access/relation.h"
 #include "access/xact.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_class.h"
@@ -40,6 +41,7 @@
 #include "pando/ddl/handler.h"
 #include "pando/ddl/lead.h"
 #include "pando/ddl/local_shell.h"
+#include "pando/ddl/row_expressions.h"
 #include "pando/ddl/settings.h"
 #include "pando/ddl/utility.h"
 #include "pando/executor/kept_rows.h"
@@ -381,6 +383,22 @@ job_ensure_dependencies(DdlJob *job)
 	}
 }
 
+/* The tables as they are now. */
+static void
+job_check_tables(DdlJob *job)
+{
+	foreach_oid(relid, job->tables)
+	{
+		Relation rel = try_relation_open(relid, AccessShareLock);
+
+		if (rel == NULL)
+			continue;
+		if (!dist_table_require(relid)->managed_local)
+			row_expressions_check(rel);
+		relation_close(rel, NoLock);
+	}
+}
+
 /* Other nodes' shells of managed local tables come before the tables themselves. */
 static void
 lock_local_shells(DdlJob *job)
@@ -412,6 +430,7 @@ job_run(DdlJob *job)
 	if (!job->applying)
 	{
 		xact_wrote_locally();
+		job_check_tables(job);
 		job_ensure_dependencies(job);
 		job_send(job);
 	}
