@@ -42,6 +42,7 @@
 
 #include "pando/base/expr.h"
 #include "pando/metadata/table.h"
+#include "pando/plan/added_columns.h"
 #include "pando/plan/deparse.h"
 #include "pando/plan/row_place.h"
 #include "pando/transaction/access.h"
@@ -565,6 +566,7 @@ quirk_walker(Node *node, QuirkContext *context)
 		Level level = {.query = (Query *) node};
 
 		context->levels = lcons(&level, context->levels);
+		added_columns_forget(level.query);
 		prepare_level(&level, context);
 		query_tree_walker(level.query, quirk_walker, context, QTW_EXAMINE_RTES_BEFORE);
 		context->levels = list_delete_first(context->levels);
