@@ -130,7 +130,8 @@ view_rows_each(Oid relid, void (*run)(const char *sql, void *arg), void *arg)
 {
 	Relation rel = table_open(relid, AccessShareLock);
 	bool populated = RelationIsPopulated(rel);
-	char *query = psprintf("SELECT (v.*)::pg_catalog.text FROM %s v", name_qualified(relid));
+	char *query =
+		psprintf("SELECT (v.*)::pg_catalog.text FROM %s v", name_qualified(relid));
 	StringInfoData rows;
 	Portal portal;
 

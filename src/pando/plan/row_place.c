@@ -553,9 +553,13 @@ row_version(PG_FUNCTION_ARGS)
 	ItemPointer given = (ItemPointer) PG_GETARG_POINTER(1);
 	Datum tid = tid_datum(ItemPointerGetBlockNumberNoCheck(given),
 						  ItemPointerGetOffsetNumberNoCheck(given));
-	Relation relation = table_open(relid, AccessShareLock);
-	AclResult may = pg_class_aclcheck(relid, GetUserId(), ACL_SELECT);
+	Relation relation = try_relation_open(relid, AccessShareLock);
+	AclResult may;
 
+	if (relation == NULL)
+		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_TABLE),
+						errmsg("relation with OID %u does not exist", relid)));
+	may = pg_class_aclcheck(relid, GetUserId(), ACL_SELECT);
 	if (may != ACLCHECK_OK)
 		aclcheck_error(may, get_relkind_objtype(relation->rd_rel->relkind),
 					   RelationGetRelationName(relation));
@@ -570,6 +574,6 @@ row_version(PG_FUNCTION_ARGS)
 						errmsg("a row of a cursor was changed by another transaction and "
 							   "can't be found any more"),
 						errhint("Have the cursor lock its rows with FOR UPDATE.")));
-	table_close(relation, AccessShareLock);
+	relation_close(relation, AccessShareLock);
 	PG_RETURN_DATUM(tid);
 }

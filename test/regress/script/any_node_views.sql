@@ -113,6 +113,19 @@ ROLLBACK TO s;
 SELECT count(*) FROM gone;
 ROLLBACK;
 SELECT same();
+-- A view that is joined by another one gets a column.
+CREATE TABLE stretched (k int, w int, x int);
+SELECT create_distributed_table('stretched', 'k');
+CREATE TABLE names (k int, name text);
+SELECT create_reference_table('names');
+INSERT INTO stretched SELECT i, i * 2, i * 3 FROM generate_series(1, 10) i;
+INSERT INTO names SELECT i, 'name ' || i FROM generate_series(1, 5) i;
+CREATE VIEW narrow AS SELECT k, w FROM stretched;
+CREATE VIEW joined AS SELECT narrow.k, narrow.w, names.name FROM narrow JOIN names USING (k);
+CREATE OR REPLACE VIEW narrow AS SELECT k, w, x FROM stretched;
+SELECT sum(w) FROM joined;
+SELECT sum(narrow.x) FROM narrow JOIN joined USING (k);
+DROP TABLE stretched, names CASCADE;
 -- What depends on them.
 ALTER TABLE d ALTER COLUMN v TYPE bigint;
 DROP VIEW lowest;
