@@ -401,6 +401,10 @@ def set_up(database):
     cluster.must(database, CONTENT)
 
 
+# Which of the rows of a query comes first, and so which constraint is broken first, nobody says.
+UNSAID = re.compile(r'^differs: INSERT INTO \w+ \([^)]*\) SELECT [^\n]*\n  only plain: error: 23\d{3}\n  only dist: error: 23\d{3}$', re.M)
+
+
 def main():
     if sys.argv[1] == '--print':
         print(';\n'.join(statements(int(sys.argv[2]), int(sys.argv[3]))) + ';')
@@ -412,7 +416,7 @@ def main():
     for at in range(0, count, 100):
         some = texts[at:at + 100]
         out = cluster.psql(database, 'SELECT public.compare_writes($compare$\n' + ';\n'.join(some) + ';\n$compare$);', '-At')
-        if re.search(rf'^{len(some)} statements, 0 differ$', out, re.M):
+        if re.search(rf'^{len(some)} statements, {len(UNSAID.findall(out))} differ$', out, re.M):
             good += len(some)
         else:
             print(out)

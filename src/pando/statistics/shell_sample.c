@@ -199,11 +199,12 @@ sample_query(const Sample *sample, double pages, double tuples)
 	return sql.data;
 }
 
-/* A value of that width, in place of one that was left out. */
+/* A value of that width, in place of one that was left out; what is wider than a page
+ * would be outside of its row anyway. */
 static Datum
 wide_value(int32 width)
 {
-	Size size = Max(width, WIDTH_MAX) + VARHDRSZ + 1;
+	Size size = Min(Max(width, WIDTH_MAX), BLCKSZ) + VARHDRSZ + 1;
 	struct varlena *value = palloc0(size);
 
 	SET_VARSIZE(value, size);
