@@ -7,6 +7,7 @@
  */
 #include "pando/compat/compat.h"
 
+#include "nodes/bitmapset.h"
 #include "nodes/nodeFuncs.h"
 #include "nodes/primnodes.h"
 
@@ -44,16 +45,31 @@ has_made_up_name(const RangeTblEntry *rte)
 		   strcmp(strVal(llast(rte->eref->colnames)), "?column?") == 0;
 }
 
+/* Adds the entries of the range table that are below a join. */
+static Bitmapset *
+joined(Node *item, bool below, Bitmapset *found)
+{
+	if (IsA(item, RangeTblRef))
+		return below ? bms_add_member(found, ((RangeTblRef *) item)->rtindex) : found;
+	if (IsA(item, JoinExpr))
+		return joined(((JoinExpr *) item)->rarg, true,
+					  joined(((JoinExpr *) item)->larg, true, found));
+	foreach_ptr (Node, child, ((FromExpr *) item)->fromlist)
+		found = joined(child, below, found);
+	return found;
+}
+
 void
 added_columns_forget(Query *query)
 {
+	Bitmapset *entries = joined((Node *) query->jointree, false, NULL);
 	Uses uses = {0};
 
 	foreach_ptr (RangeTblEntry, rte, query->rtable)
 	{
 		uses.varno++;
 		uses.last = 0;
-		if (!has_made_up_name(rte))
+		if (!bms_is_member(uses.varno, entries) || !has_made_up_name(rte))
 			continue;
 		query_tree_walker(query, uses_walker, &uses, 0);
 		while (has_made_up_name(rte) && list_length(rte->eref->colnames) > uses.last)

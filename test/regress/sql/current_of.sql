@@ -14,7 +14,7 @@ DO $$
 DECLARE line text;
 BEGIN
 	FOR line IN EXECUTE 'EXPLAIN (COSTS off) DELETE FROM a WHERE CURRENT OF c' LOOP
-		IF line ~ 'Task Count|Tid' THEN RAISE WARNING '%', trim(line); END IF;
+		IF line ~ 'Task Count|Tid' THEN RAISE WARNING '%', regexp_replace(trim(line), '_\d+', ''); END IF;
 	END LOOP;
 END $$;
 SELECT pg_typeof(pando.cursor_row('c', 'a'::regclass, -1, 0, NULL::tid));
