@@ -2,7 +2,7 @@
 """Random INSERT, UPDATE, DELETE, MERGE, COPY over the tables of test/regress/sql/compare_setup.sql, which
 have lost columns and have triggers, over partitioned tables of all kinds, where rows move between partitions, and partitions alone,
 with rows that move between shards,
-over views of them, also behind barriers, of rows that cursors are at, and several in a block with subtransactions and loops, as calls of
+over views of them, also behind barriers, of rows that cursors are at, several of one table, and several in a block with subtransactions and loops, as calls of
 public.compare_writes() of compare_write.sql: it compares what each returns and all tables after it
 with plain tables, and undoes it.
 
@@ -366,6 +366,18 @@ def by_cursor():
             f'BEGIN FOR row IN c LOOP {"; ".join(steps)}; END LOOP; END$do$')
 
 
+def of_one_table():
+    """Two changes of one table in a statement, each of other rows, as it is open which of them has a row of both."""
+    table = random.choice(['a', 'b', 'pk'])
+    column = 'id'
+
+    def change(odd):
+        rows = f'{column} % 2 = {odd} AND {random.choice(["x", column])} {random.choice(["<", ">", "<>"])} {random.randint(0, 12)}'
+        values = random.choice(['x + 1', '0', f'{column} * 2', 'length(x::text)', 'public.later(x)', '(SELECT max(x) FROM a)'])
+        return f'UPDATE {table} SET x = {values} WHERE {rows}' if random.random() < 0.6 else f'DELETE FROM {table} WHERE {rows}'
+    return f'WITH w AS ({change(0)}) {change(1)}' + (f' RETURNING {column}, x' if random.random() < 0.5 else '')
+
+
 def in_with(text):
     name = alias()
     if ' RETURNING ' not in text:
@@ -384,8 +396,9 @@ def statements(seed, count):
         if random.random() < 0.12:
             texts.append(block())
             continue
-        text = random.choice([insert, update, update, delete, merge, insert, update, update, delete, merge, copy, by_cursor])()
-        texts.append(in_with(text) if random.random() < 0.1 else text)
+        kind = random.choice([insert, update, update, delete, merge, insert, update, update, delete, merge, copy, by_cursor, of_one_table])
+        text = kind()
+        texts.append(in_with(text) if random.random() < 0.1 and kind != of_one_table else text)
     return texts
 
 

@@ -383,7 +383,7 @@ keys_of_rows(Query *query)
 }
 
 Query *
-change_computed_here(Query *query, const DistTable *target, const char **why)
+change_of_found_rows(Query *query, const DistTable *target, const char **why)
 {
 	Computing computing = {.query = query_without_join_columns(query),
 						   .target = query->resultRelation,
@@ -414,7 +414,7 @@ change_computed_here(Query *query, const DistTable *target, const char **why)
 	quals = list_concat(same_row(&computing, target), repeatable_quals(query));
 	change->targetList = assignments(&computing, target);
 
-	source = broadcast_of_query(source_query(&computing), "source");
+	source = rte_of_query("source", source_query(&computing));
 	for (Index varno = 1; varno < computing.source; varno++)
 		change->rtable =
 			lappend(change->rtable, varno == computing.target
@@ -425,6 +425,17 @@ change_computed_here(Query *query, const DistTable *target, const char **why)
 	change->jointree = makeFromExpr(list_concat(from_one(computing.target)->fromlist,
 												from_one(computing.source)->fromlist),
 									quals_as_node(quals));
+	return change;
+}
+
+Query *
+change_computed_here(Query *query, const DistTable *target, const char **why)
+{
+	Query *change = change_of_found_rows(query, target, why);
+
+	if (change != NULL)
+		llast(change->rtable) = broadcast_of_query(
+			((RangeTblEntry *) llast(change->rtable))->subquery, "source");
 	return change;
 }
 

@@ -20,6 +20,10 @@
 extern Query *change_computed_here(Query *query, const DistTable *target,
 								   const char **why);
 
+/* The same where that item, the last of the range table, is left a subquery. */
+extern Query *change_of_found_rows(Query *query, const DistTable *target,
+								   const char **why);
+
 /* How PostgreSQL locks a row that the UPDATE, of no key column, or DELETE changes. */
 extern LockClauseStrength lock_of_change(const Query *query);
 

@@ -14,8 +14,10 @@
  * - A WITH query that only reads belongs to the one part that refers to it, and is a step
  *   where several do.
  * - A table that several parts change is first deleted from, then updated, then inserted
- *   into, so that no change meets rows that another has made. What would need another
- *   order is refused.
+ *   into, so that no change meets rows that another has made. Where that is not the order
+ *   the rows of the later part are found and locked before all changes: those that an
+ *   earlier one has changed are no more where they were. What can't be found so is
+ * refused.
  * - RETURNING with what no shard can compute: the write is a step that returns the
  * columns it needs, and the main query computes it.
  */
@@ -38,10 +40,13 @@
 #include "pando/planner/query/query_shape.h"
 #include "pando/planner/where/relation_query.h"
 #include "pando/planner/where/distribution.h"
+#include "pando/planner/write/computed_change.h"
+#include "pando/planner/write/key_change.h"
 #include "pando/planner/write/returning.h"
 #include "pando/planner/write/steps.h"
 #include "pando/planner/write/triggered.h"
 #include "pando/planner/write/table_change.h"
+#include "pando/planner/write/write_rules.h"
 
 #define RETURNED "returned rows"
 
@@ -313,11 +318,73 @@ make_parts(Steps *steps, Query *main)
 }
 
 static void
-check_order(const Steps *steps)
+refuse_changes(Oid relid)
+{
+	refuse(psprintf("Several parts of the statement change table \"%s\"",
+					get_rel_name(relid)));
+}
+
+/* A step that reads, before any change. */
+static Step *
+read_first(Steps *steps, const char *what, Query *rows)
+{
+	Step *step = palloc0(sizeof(Step));
+
+	step->name = psprintf("%s before %d", what, steps->nread_first + 1);
+	step->query = rows;
+	steps->steps = list_insert_nth(steps->steps, steps->nread_first++, step);
+	return step;
+}
+
+/* May rows of the table be named by where they are before any of these parts? */
+static bool
+rows_can_be_found_first(const Steps *steps, const Part *part, const DistTable *target)
+{
+	Query *query = part->query;
+
+	if ((query->commandType != CMD_UPDATE && query->commandType != CMD_DELETE) ||
+		target == NULL || target->kind == TABLE_MANAGED_LOCAL ||
+		table_has_copies(target) || key_may_change(query, target) ||
+		part_uses(part, NULL, NULL, NULL) > 0)
+		return false;
+	for (const Part *other = steps->parts; other <= part; other++)
+	{
+		if (other->query->commandType != CMD_SELECT &&
+			change_fires_here(other->query, dist_table(write_target(other->query))))
+			return false;
+	}
+	return true;
+}
+
+/*
+ * A change of rows that an earlier part may change: they are found, locked and computed
+ * before that, and what the other has changed is no more where it was.
+ */
+static void
+find_rows_first(Steps *steps, Part *part)
+{
+	Oid relid = write_target(part->query);
+	const DistTable *target = dist_table(relid);
+	const char *why = NULL;
+	Query *change = NULL;
+	RangeTblEntry *source;
+
+	if (rows_can_be_found_first(steps, part, target))
+		change = change_of_found_rows(part->query, target, &why);
+	if (change == NULL)
+		refuse_changes(relid);
+	source = llast(change->rtable);
+	read_kept(source, 0, read_first(steps, get_rel_name(relid), source->subquery));
+	*part->query = *change;
+}
+
+static void
+order_changes(Steps *steps)
 {
 	for (int i = 0; i < steps->nparts; i++)
 	{
-		const Part *part = &steps->parts[i];
+		Part *part = &steps->parts[i];
+		bool meets = false;
 		Oid target;
 
 		if (part->query->commandType == CMD_SELECT)
@@ -328,10 +395,15 @@ check_order(const Steps *steps)
 			Change before = change_of_table(steps->parts[j].query, target);
 			Change after = change_of_table(part->query, target);
 
-			if (before > after || (before == after && before == CHANGE_UPDATE))
-				refuse(psprintf("Several parts of the statement change table \"%s\"",
-								get_rel_name(target)));
+			if (before < after || (before == after && before != CHANGE_UPDATE))
+				continue;
+			/* What foreign keys change is changed after all parts have run. */
+			if (write_target(steps->parts[j].query) != target)
+				refuse_changes(target);
+			meets = true;
 		}
+		if (meets)
+			find_rows_first(steps, part);
 	}
 }
 
@@ -364,7 +436,6 @@ read_before(Reads *reads, Query *level, Index varno)
 {
 	RangeTblEntry *rte = rt_fetch(varno, level->rtable);
 	Query *rows;
-	Step *step;
 
 	if (!is_changed_before(reads->steps, reads->part, rte->relid))
 		return;
@@ -374,13 +445,7 @@ read_before(Reads *reads, Query *level, Index varno)
 		refuse(psprintf("Table \"%s\" is changed and read by one statement, and not by "
 						"its columns alone",
 						get_rel_name(rte->relid)));
-	step = palloc0(sizeof(Step));
-	step->name =
-		psprintf("%s before %d", get_rel_name(rte->relid), reads->steps->nread_first + 1);
-	step->query = rows;
-	reads->steps->steps =
-		list_insert_nth(reads->steps->steps, reads->steps->nread_first++, step);
-	read_kept(rte, 0, step);
+	read_kept(rte, 0, read_first(reads->steps, get_rel_name(rte->relid), rows));
 }
 
 static bool
@@ -524,7 +589,7 @@ plan_in_steps(Query *query, int cursor_options, ParamListInfo params)
 		main = split_main(main);
 	split_ctes(&steps, main);
 	make_parts(&steps, main);
-	check_order(&steps);
+	order_changes(&steps);
 	make_steps(&steps);
 	if (split)
 		((Step *) llast(steps.steps))->counts = true;
