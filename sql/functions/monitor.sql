@@ -46,11 +46,13 @@ CREATE OR REPLACE FUNCTION pando.table_placements(table_name regclass, OUT shard
 		OUT nodeport int4, OUT first boolean) RETURNS SETOF record
 	LANGUAGE sql STABLE BEGIN ATOMIC
 	SELECT s.shardid,
-		dense_rank() OVER (ORDER BY s.shardminvalue::int4, s.shardid),
+		dense_rank() OVER (ORDER BY CASE WHEN t.partmethod = 'h' THEN s.shardminvalue::int4 END,
+			s.shardid),
 		p.placementid, pg_catalog.shard_name(s.logicalrelid, s.shardid, false),
 		n.nodeid, n.nodename, n.nodeport,
 		row_number() OVER (PARTITION BY s.shardid ORDER BY p.placementid) = 1
 	FROM pg_catalog.pg_dist_shard s
+		JOIN pg_catalog.pg_dist_partition t USING (logicalrelid)
 		JOIN pg_catalog.pg_dist_placement p USING (shardid)
 		JOIN pando.active_nodes() n USING (groupid)
 	WHERE s.logicalrelid = table_name AND p.shardstate = 1

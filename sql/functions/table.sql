@@ -47,7 +47,29 @@ CREATE OR REPLACE FUNCTION pg_catalog.create_distributed_function(function_name 
 COMMENT ON FUNCTION pg_catalog.create_distributed_function(regprocedure, text, text, boolean) IS
 	'calls of the function run on the node that has the rows of an argument';
 
+-- Tables that are distributed by range or append: their shards one by one.
+
+CREATE OR REPLACE FUNCTION pg_catalog.master_create_empty_shard(relation_name text)
+	RETURNS bigint
+	LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'master_create_empty_shard';
+
+CREATE OR REPLACE FUNCTION pg_catalog.citus_drop_all_shards(logicalrelid regclass,
+		schema_name text, table_name text, drop_shards_metadata_only boolean DEFAULT false)
+	RETURNS integer
+	LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'citus_drop_all_shards';
+
+CREATE OR REPLACE FUNCTION pando.shard_range_changed() RETURNS trigger
+	LANGUAGE c AS 'MODULE_PATHNAME', 'shard_range_changed';
+
+CREATE OR REPLACE TRIGGER range_changed
+	AFTER UPDATE OF shardminvalue, shardmaxvalue ON pg_catalog.pg_dist_shard
+	FOR EACH ROW EXECUTE FUNCTION pando.shard_range_changed();
+
 -- Between nodes.
+
+CREATE OR REPLACE FUNCTION pando.shard_set_range(shardid bigint, min text, max text)
+	RETURNS void
+	LANGUAGE c AS 'MODULE_PATHNAME', 'shard_set_range';
 
 CREATE OR REPLACE FUNCTION pando.shells_drop(names text[]) RETURNS void
 	LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'shells_drop';

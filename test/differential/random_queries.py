@@ -36,9 +36,11 @@ TABLES = {
     'v_behind': {'id': INT, 'x': INT},
     # Partitioned, and partitions of them alone.
     'pa': {'k': INT, 'id': INT, 'x': INT, 't': TEXT, '({}.tableoid)::regclass::text': TEXT}, 'pa_1': {'k': INT, 'id': INT, 'x': INT, 't': TEXT}, 'pl': {'k': INT, 'x': INT, 't': TEXT},
-    'pl_y': {'k': INT, 'x': INT, 't': TEXT}, 'ph': {'k': INT, 'id': INT, 'x': INT, "({}.tableoid = 'ph_1'::regclass)::int": INT}, 'ps': {'id': INT, 'x': INT}, 'pr': {'id': INT, 'x': INT, 't': TEXT, '({}.tableoid)::regclass::text': TEXT}}
+    'pl_y': {'k': INT, 'x': INT, 't': TEXT}, 'ph': {'k': INT, 'id': INT, 'x': INT, "({}.tableoid = 'ph_1'::regclass)::int": INT}, 'ps': {'id': INT, 'x': INT}, 'pr': {'id': INT, 'x': INT, 't': TEXT, '({}.tableoid)::regclass::text': TEXT},
+    # Distributed by range, with a gap, and by append.
+    'rg': {'k': INT, 'id': INT, 'x': INT}, 'ap': {'k': INT, 'x': INT, 't': TEXT}}
 # Of which rows as a whole are used.
-ROWS = ['a', 'b', 'c', 'e', 'f', 'd', 's1', 's2', 'r', 'r2', 'l', 'm', 'g', 'ls', 'tree', 'pa', 'pa_1', 'pl', 'ph', 'ps', 'pr']
+ROWS = ['a', 'b', 'c', 'e', 'f', 'd', 's1', 's2', 'r', 'r2', 'l', 'm', 'g', 'ls', 'tree', 'pa', 'pa_1', 'pl', 'ph', 'ps', 'pr', 'rg', 'ap']
 
 
 def column_of(name, column):
@@ -94,6 +96,9 @@ CREATE TABLE ps_1 PARTITION OF ps DEFAULT;
 CREATE TABLE pr (id int, x int, t text) PARTITION BY LIST (id);
 CREATE TABLE pr_0 PARTITION OF pr FOR VALUES IN (0, 1, 2, 3);
 CREATE TABLE pr_1 PARTITION OF pr DEFAULT;
+CREATE TABLE rg (gone int, k int, id int, x int);
+CREATE TABLE ap (k int, late text, x int, t text);
+ALTER TABLE rg DROP gone;
 ALTER TABLE a DROP gone;
 ALTER TABLE b DROP gone;
 ALTER TABLE c DROP gone;
@@ -132,12 +137,19 @@ SELECT create_reference_table('pr');
 SELECT create_reference_table('r');
 SELECT create_reference_table('r2');
 SELECT citus_add_local_table_to_metadata('m');
+SELECT create_distributed_table('rg', 'k', 'range');
+SELECT create_distributed_table('ap', 'k', 'append');
+SELECT master_create_empty_shard(t) FROM unnest(ARRAY['rg', 'rg', 'rg', 'ap', 'ap', 'ap']) t;
+UPDATE pg_dist_shard SET shardminvalue = b.low, shardmaxvalue = b.high FROM (VALUES (1, 0, 2), (2, 3, 3), (3, 5, 100)) b(n, low, high),
+	(SELECT row_number() OVER (ORDER BY shardid) AS n, shardid AS id FROM pg_dist_shard WHERE logicalrelid = 'rg'::regclass) s
+	WHERE s.n = b.n AND shardid = s.id;
 """
 LATE = """
 ALTER TABLE d DROP late;
 ALTER TABLE e DROP late;
 ALTER TABLE m DROP late;
 ALTER TABLE g DROP late;
+ALTER TABLE ap DROP late;
 """
 FILL = """
 INSERT INTO a SELECT i %% 9, i, CASE WHEN i %% 7 = 0 THEN NULL ELSE i %% 6 END, CASE WHEN i %% 5 = 0 THEN NULL ELSE 'y' || i %% 4 END FROM generate_series(1, 36) i;
@@ -163,7 +175,12 @@ INSERT INTO pl SELECT NULLIF(i %% 11, 2), NULLIF(i %% 7, 1), NULLIF('y' || i %% 
 INSERT INTO ph SELECT NULLIF(i %% 10, 7), NULLIF(i %% 12, 4), NULLIF(i %% 5, 0) FROM generate_series(1, 28) i;
 INSERT INTO ps SELECT i, NULLIF(i %% 4, 3) FROM generate_series(1, 11) i;
 INSERT INTO pr SELECT i, NULLIF(i %% 5, 3), NULLIF('y' || i %% 4, 'y2') FROM generate_series(0, 9) i;
+INSERT INTO rg SELECT CASE WHEN i %% 9 = 4 THEN 20 ELSE i %% 9 END, NULLIF(i %% 12, 5), NULLIF(i %% 7, 3) FROM generate_series(1, 26) i;
 """.replace('%%', '%')
+# Rows for tables of which nobody knows the shard of a row, on plain tables and on each shard.
+ROWS_OF_AP = "INSERT INTO %s SELECT NULLIF(i %% 10, 6), NULLIF(i %% 5, 2), NULLIF('y' || i %% 4, 'y3') FROM generate_series(1, 24) i WHERE "
+FILL_AP = {'plain': ROWS_OF_AP % 'ap' + 'true;',
+           'dist': "SELECT FROM run_command_on_shards('ap', $$ " + ROWS_OF_AP.replace('%%', '%') + "i % 3 = substring('%s' FROM '[0-9]+$')::int % 3 $$);"}
 SETTINGS = ['', '', 'SET citus.enable_repartition_joins = off;', 'SET enable_hashjoin = off; SET enable_hashagg = off;',
             'SET enable_mergejoin = off; SET enable_nestloop = off;', 'SET enable_sort = off; SET enable_material = off;']
 
@@ -541,7 +558,7 @@ def set_up(database, shards):
         script = f'SET client_min_messages = warning; CREATE SCHEMA {schema}; SET search_path = {schema};' + MAKE
         if schema == 'dist':
             script += DISTRIBUTE % shards
-        cluster.must(database, script + LATE + FILL)
+        cluster.must(database, script + LATE + FILL + FILL_AP[schema])
 
 
 def results(database, schema, texts, settings):

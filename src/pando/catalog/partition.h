@@ -10,6 +10,8 @@
 #include "nodes/pg_list.h"
 
 #define PARTMETHOD_HASH 'h'
+#define PARTMETHOD_RANGE 'r'
+#define PARTMETHOD_APPEND 'a'
 #define PARTMETHOD_NONE 'n'
 
 #define REPMODEL_SINGLE 's'	   /* one placement per shard */

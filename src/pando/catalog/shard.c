@@ -45,6 +45,15 @@ catalog_shard_insert(const ShardRow *row)
 	catalog_invalidate(row->logicalrelid);
 }
 
+void
+catalog_shard_update(const ShardRow *row)
+{
+	CatalogKey key = KEY_INT8("shardid", row->shardid);
+
+	catalog_update(&shard_catalog, shard_key_index, 1, &key, row);
+	catalog_invalidate(row->logicalrelid);
+}
+
 bool
 catalog_shard_delete(int64 shardid)
 {

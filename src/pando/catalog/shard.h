@@ -26,6 +26,7 @@ extern ShardRow *catalog_shard_by_id(int64 shardid);
 extern List *catalog_shard_by_relid(Oid relid);
 
 extern void catalog_shard_insert(const ShardRow *row);
+extern void catalog_shard_update(const ShardRow *row);
 extern bool catalog_shard_delete(int64 shardid);
 
 #endif

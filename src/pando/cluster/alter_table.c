@@ -52,6 +52,13 @@ begin_change(Oid relid)
 	(void) partition_tree(relid, ShareUpdateExclusiveLock);
 	LockRelationOid(relid, ShareUpdateExclusiveLock);
 	table = dist_table_require(relid);
+	if (table->kind == TABLE_RANGE || table->kind == TABLE_APPEND)
+		ereport(
+			ERROR,
+			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+			 errmsg("table %s is distributed by range or append", name_qualified(relid)),
+			 errdetail("Only the shards of tables that are distributed by hash "
+					   "can be made anew.")));
 	if (table->kind != TABLE_HASH)
 		ereport(ERROR,
 				(errcode(ERRCODE_WRONG_OBJECT_TYPE),

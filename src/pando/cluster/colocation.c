@@ -139,8 +139,16 @@ choose_with_table(TableSpec *spec, const char *with)
 void
 colocation_choose(TableSpec *spec, const char *colocate_with)
 {
+	bool alone = spec->kind == TABLE_RANGE || spec->kind == TABLE_APPEND;
+
 	LockRelationOid(catalog_oid("pg_dist_colocation"), ShareRowExclusiveLock);
 
+	if (alone && pg_strcasecmp(colocate_with, COLOCATE_DEFAULT) != 0 &&
+		pg_strcasecmp(colocate_with, COLOCATE_NONE) != 0)
+		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+						errmsg("tables that are distributed by range or append are not "
+							   "colocated with others"),
+						errhint("Leave out colocate_with.")));
 	if (pg_strcasecmp(colocate_with, COLOCATE_DEFAULT) != 0 &&
 		pg_strcasecmp(colocate_with, COLOCATE_NONE) != 0)
 	{
@@ -150,9 +158,9 @@ colocation_choose(TableSpec *spec, const char *colocate_with)
 	if (spec->kind == TABLE_SINGLE)
 		spec->shard_count = 1;
 	else if (spec->shard_count == 0)
-		spec->shard_count = setting_shard_count;
+		spec->shard_count = alone ? 1 : setting_shard_count;
 	spec->replication = spec->kind == TABLE_SINGLE ? 1 : setting_shard_replication_factor;
-	if (pg_strcasecmp(colocate_with, COLOCATE_DEFAULT) == 0)
+	if (!alone && pg_strcasecmp(colocate_with, COLOCATE_DEFAULT) == 0)
 		choose_default(spec);
 	else
 	{

@@ -114,6 +114,8 @@ colocation_of_table(Oid funcid, const char *with, Oid type)
 
 	if (table == NULL || table->kind == TABLE_MANAGED_LOCAL || table->managed_local)
 		refuse_table(funcid, with, "The table is not distributed.");
+	if (table->kind == TABLE_RANGE || table->kind == TABLE_APPEND)
+		refuse_table(funcid, with, "The table is distributed by range or append.");
 	if (table->kind == TABLE_HASH && !OidIsValid(type))
 		refuse_table(funcid, with,
 					 "The table has a distribution column, which no argument is given "

@@ -135,6 +135,8 @@ plan_shards(const TableSpec *spec)
 {
 	List *plans;
 
+	if (spec->kind == TABLE_RANGE || spec->kind == TABLE_APPEND)
+		return NIL; /* each is made by itself: shard_functions.c */
 	if (spec->kind == TABLE_REFERENCE)
 		plans = plan_one(groups_of_nodes(NODES_ALL));
 	else if (spec->kind == TABLE_MANAGED_LOCAL)
@@ -159,6 +161,22 @@ plan_shards(const TableSpec *spec)
 /* ------------------------------------------------------------------------------------
  * Registering
  */
+
+static char
+spec_partmethod(const TableSpec *spec)
+{
+	switch (spec->kind)
+	{
+		case TABLE_HASH:
+			return PARTMETHOD_HASH;
+		case TABLE_RANGE:
+			return PARTMETHOD_RANGE;
+		case TABLE_APPEND:
+			return PARTMETHOD_APPEND;
+		default:
+			return PARTMETHOD_NONE;
+	}
+}
 
 static char
 spec_repmodel(const TableSpec *spec)
@@ -219,11 +237,33 @@ shards_register_table(const TableSpec *spec)
 	appendStringInfo(
 		&sql,
 		"SELECT pando.table_register(%s::pg_catalog.regclass, '%c', %s, %d, '%c'); ",
-		table, spec->kind == TABLE_HASH ? 'h' : 'n',
+		table, spec_partmethod(spec),
 		spec->key_name != NULL ? quote_literal_cstr(spec->key_name) : "NULL",
 		spec->colocation, spec_repmodel(spec));
 	append_shard_calls(&sql, table, plan_shards(spec));
 	node_run_everywhere(sql.data);
+}
+
+int64
+shards_register_empty(const DistTable *table, int copies)
+{
+	List *all = groups_of_nodes(NODES_WITH_SHARDS);
+	List *plans;
+	StringInfoData sql;
+
+	if (copies > list_length(all))
+		ereport(
+			ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg("%d copies of a shard need as many nodes that take shards, of which "
+					"there are %d",
+					copies, list_length(all))));
+	plans = plan_one(round_robin(all, table->nshards, copies));
+	((ShardPlan *) linitial(plans))->id = catalog_shard_next_id();
+	initStringInfo(&sql);
+	append_shard_calls(&sql, quote_literal_cstr(name_qualified(table->relid)), plans);
+	node_run_everywhere(sql.data);
+	return ((ShardPlan *) linitial(plans))->id;
 }
 
 /* ------------------------------------------------------------------------------------
@@ -247,6 +287,23 @@ shard_ids_in_group(const DistTable *table, int32 group, bool with_lost)
 		append_element(&ids,
 					   psprintf(INT64_FORMAT, table->shards[all ? i : own.shards[i]].id));
 	return ids.data;
+}
+
+void
+shards_create_one_on_nodes(Oid relid, int64 shard_id)
+{
+	const DistTable *table = dist_table_require(relid);
+	const Shard *shard = shard_of_table(table, shard_id);
+	List *nodes = NIL;
+
+	for (int i = 0; i < shard->nplacements; i++)
+		nodes = lappend(nodes, (void *) node_by_group(shard->placements[i].group));
+	xact_run_on_nodes(
+		nodes,
+		psprintf("SELECT pando.shards_create(%s::pg_catalog.regclass, '{" INT64_FORMAT
+				 "}', 'all')",
+				 quote_literal_cstr(name_qualified(relid)), shard_id));
+	CommandCounterIncrement();
 }
 
 /* Runs function(table, ids ...) on every node that has placements of the table. */

@@ -22,6 +22,14 @@ extern void shards_register_table(const TableSpec *spec);
  */
 extern void shards_create_on_nodes(Oid relid, const char *stage);
 
+/*
+ * Registers a new shard of a table that is split by ranges or by append, without a range,
+ * on the next nodes in turn; returns its id. shards_create_one_on_nodes() makes its
+ * relations, with all that belongs to them.
+ */
+extern int64 shards_register_empty(const DistTable *table, int copies);
+extern void shards_create_one_on_nodes(Oid relid, int64 shard_id);
+
 /* Drops the relations of all placements. */
 extern void shards_drop_on_nodes(Oid relid);
 

@@ -254,12 +254,20 @@ table_check_unique(Relation rel, const TableSpec *spec)
 {
 	ListCell *cell;
 
-	if (spec->kind != TABLE_HASH)
+	if (!AttributeNumberIsValid(spec->key))
 		return;
 	foreach (cell, RelationGetIndexList(rel))
 	{
 		Relation index = index_open(lfirst_oid(cell), AccessShareLock);
 
+		if (spec->kind == TABLE_APPEND &&
+			(index->rd_index->indisunique || index->rd_index->indisexclusion))
+			refuse(rel, ERRCODE_FEATURE_NOT_SUPPORTED,
+				   psprintf("Uniqueness, which its index \"%s\" asks for, is kept within "
+							"each shard, and rows of a table that is distributed by "
+							"append may be in any.",
+							RelationGetRelationName(index)),
+				   NULL);
 		if ((index->rd_index->indisunique || index->rd_index->indisexclusion) &&
 			!index_holds_within_shard(index, spec->key))
 			ereport(
@@ -446,7 +454,7 @@ check_to_sharded(const ForeignKey *fk, const TableSpec *spec, bool together,
 			"Distribute both by columns of the same type, with colocate_with "
 			"naming the other table; or make the referenced one a reference "
 			"table.");
-	if (spec->kind == TABLE_HASH && !pairs_columns(fk, spec->key, to_key))
+	if (AttributeNumberIsValid(spec->key) && !pairs_columns(fk, spec->key, to_key))
 		refuse_foreign_key(fk,
 						   "It does not pair the distribution columns of the two tables.",
 						   "Add the distribution columns to the foreign key, or make the "
@@ -458,11 +466,16 @@ check_outgoing(const ForeignKey *fk, const TableSpec *spec, List *together)
 {
 	const DistTable *to = dist_table(fk->to);
 
-	if (spec->kind == TABLE_HASH)
+	if (AttributeNumberIsValid(spec->key))
 		check_actions(fk, spec->key);
 	if (fk->to == fk->from)
 	{
-		if (spec->kind == TABLE_HASH)
+		if (spec->kind == TABLE_APPEND)
+			refuse_foreign_key(fk,
+							   "A table that is distributed by append can only "
+							   "reference reference tables.",
+							   NULL);
+		if (AttributeNumberIsValid(spec->key))
 			check_to_sharded(fk, spec, true, spec->colocation, spec->key);
 	}
 	else if (to == NULL || to->kind == TABLE_MANAGED_LOCAL)

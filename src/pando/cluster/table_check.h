@@ -17,7 +17,7 @@ typedef struct TableSpec
 {
 	Oid relid;
 	TableKind kind;
-	AttrNumber key; /* TABLE_HASH */
+	AttrNumber key; /* of tables that are split */
 	char *key_name;
 	Oid key_type;
 	Oid key_collation;

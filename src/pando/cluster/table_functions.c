@@ -138,17 +138,38 @@ distribute(Relation rel, TableSpec *spec)
  * Creating
  */
 
-/* Only 'hash' can be asked for. */
-static void
-check_distribution_type(Oid label)
+/* What a label of citus.distribution_type asks for. */
+static TableKind
+kind_of_type(Oid label)
 {
 	char *type =
 		sql_value("SELECT enumlabel FROM pg_catalog.pg_enum WHERE oid = %u", label);
 
-	if (type != NULL && strcmp(type, "hash") != 0)
+	if (type != NULL && strcmp(type, "range") == 0)
+		return TABLE_RANGE;
+	if (type != NULL && strcmp(type, "append") == 0)
+		return TABLE_APPEND;
+	return TABLE_HASH;
+}
+
+/* Shards of such a table are made one by one, when it is there. */
+static void
+check_shards_come_later(Relation rel, const TableSpec *spec)
+{
+	if (spec->kind == TABLE_HASH || spec->kind == TABLE_SINGLE)
+		return;
+	if (rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE)
 		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-						errmsg("distribution type \"%s\" is not supported", type),
-						errhint("Use 'hash'.")));
+						errmsg("distributing partitioned table %s by range or append is "
+							   "not supported",
+							   name_qualified(spec->relid))));
+	if (spec->shard_count != 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("shard_count is only for tables that are distributed by hash"),
+				 errhint("master_create_empty_shard() makes a shard.")));
+	if (spec->kind == TABLE_RANGE)
+		(void) comparable_type(spec->key_type);
 }
 
 static void
@@ -166,8 +187,12 @@ create_distributed(FunctionCallInfo fcinfo)
 	spec.shard_count = shard_count_argument(fcinfo, 4);
 	column = text_or_null(fcinfo, 1);
 	with = text_or_null(fcinfo, 3);
-	spec.kind = column != NULL ? TABLE_HASH : TABLE_SINGLE;
-	check_distribution_type(PG_GETARG_OID(2));
+	spec.kind = kind_of_type(PG_GETARG_OID(2));
+	if (column == NULL && spec.kind != TABLE_HASH)
+		ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+						errmsg("distribution_column must not be null")));
+	if (column == NULL)
+		spec.kind = TABLE_SINGLE;
 	if (column == NULL && spec.shard_count > 1)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
@@ -178,6 +203,7 @@ create_distributed(FunctionCallInfo fcinfo)
 	rel = open_for_conversion(spec.relid);
 	if (column != NULL)
 		table_check_key(rel, column, &spec);
+	check_shards_come_later(rel, &spec);
 	colocation_choose(&spec, with);
 	distribute(rel, &spec);
 }

@@ -75,7 +75,7 @@ dest_startup(DestReceiver *self, int operation, TupleDesc typeinfo)
 	defaults_prepare(dest, columns);
 	dest->row = MakeSingleTupleTableSlot(RelationGetDescr(dest->shell), &TTSOpsVirtual);
 	dest->route = shard_route_rows(dist_table_require(dest->relid), dest->shell, columns,
-								   &dest->line);
+								   -1, &dest->line);
 	MemoryContextSwitchTo(old);
 }
 

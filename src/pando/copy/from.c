@@ -46,6 +46,7 @@
 #include "utils/snapmgr.h"
 #include "utils/tuplestore.h"
 
+#include "pando/copy/append.h"
 #include "pando/copy/from.h"
 #include "pando/copy/line.h"
 #include "pando/copy/shard_route.h"
@@ -242,10 +243,10 @@ line_options(CopyFromState source)
 
 /* Forwards the lines; returns the rows stored. */
 static uint64
-forward_lines(CopyFromState source, const DistTable *table, CopyLine *line)
+forward_lines(CopyFromState source, const DistTable *table, int shard, CopyLine *line)
 {
 	ShardRoute *route = shard_route_lines(table, source->rel, source->attnumlist,
-										  line_options(source), line);
+										  line_options(source), shard, line);
 	MemoryContext row_context =
 		AllocSetContextCreate(CurrentMemoryContext, "COPY line", ALLOCSET_DEFAULT_SIZES);
 	int at = table->key - 1;
@@ -366,10 +367,12 @@ put_to_shards(void *route, TupleTableSlot *row)
 
 /* Sends decoded rows; returns the rows stored. */
 static uint64
-send_rows(CopyFromState source, const DistTable *table, List *conditions, CopyLine *line)
+send_rows(CopyFromState source, const DistTable *table, int shard, List *conditions,
+		  CopyLine *line)
 {
-	ShardRoute *route = shard_route_rows(
-		table, source->rel, shard_route_columns(RelationGetDescr(source->rel)), line);
+	ShardRoute *route =
+		shard_route_rows(table, source->rel,
+						 shard_route_columns(RelationGetDescr(source->rel)), shard, line);
 	RowSink sink = {put_to_shards, route};
 
 	each_row(source, conditions, line, sink);
@@ -454,14 +457,21 @@ copy_from(const CopyStmt *stmt, const char *query_string)
 	List *conditions;
 	Relation rel;
 	uint64 stored;
+	int shard;
 
 	pstate->p_sourcetext = query_string;
 	check_source_allowed(stmt);
 	rel = copy_target_open(stmt, pstate, RowExclusiveLock, &conditions);
 	table = dist_table_require(RelationGetRelid(rel));
+	shard = append_shard_index(table, stmt->options);
+	if (shard >= 0 && (table->fires_here & (1 << CMD_INSERT)) != 0)
+		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+						errmsg("COPY with " APPEND_OPTION
+							   " into table \"%s\", which has triggers, is not supported",
+							   RelationGetRelationName(rel))));
 
 	source = BeginCopyFrom(pstate, rel, NULL, stmt->filename, stmt->is_program, NULL,
-						   stmt->attlist, stmt->options);
+						   stmt->attlist, append_options_left(stmt->options));
 	if (source->opts.freeze)
 		check_freeze_allowed(rel);
 
@@ -472,9 +482,9 @@ copy_from(const CopyStmt *stmt, const char *query_string)
 	if ((table->fires_here & (1 << CMD_INSERT)) != 0)
 		stored = fire_for_rows(source, conditions, &line);
 	else if (may_forward_lines(source, table, conditions))
-		stored = forward_lines(source, table, &line);
+		stored = forward_lines(source, table, shard, &line);
 	else
-		stored = send_rows(source, table, conditions, &line);
+		stored = send_rows(source, table, shard, conditions, &line);
 	error_context_stack = context.previous;
 
 	EndCopyFrom(source);

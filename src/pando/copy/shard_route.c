@@ -1,9 +1,10 @@
 /*
  * shard_route.c: each row to all placements of its shard.
  *
- * A row's shard is found by the hash of its distribution column; tables without one have
- * a single shard. From there a row goes to the streams of the nodes with a placement and,
- * when this node holds one, into it directly. A row is encoded once for all streams.
+ * A row's shard is found by its distribution column, or named by the client
+ * (append_to_shard); other tables have a single shard. From there a row goes to the
+ * streams of the nodes with a placement and, when this node holds one, into it directly.
+ * A row is encoded once for all streams.
  */
 #include "pando/compat/compat.h"
 
@@ -13,6 +14,7 @@
 
 #include "pando/base/int_map.h"
 #include "pando/base/name.h"
+#include "pando/copy/append.h"
 #include "pando/copy/row_format.h"
 #include "pando/copy/shard_insert.h"
 #include "pando/copy/shard_route.h"
@@ -41,6 +43,7 @@ struct ShardRoute
 	uint64 received;
 	uint64 local_rows; /* of those, how many went into shards of this node */
 	int copies;		   /* placements per shard, to count skipped rows once */
+	int chosen;		   /* index of the shard of all rows; -1: their values say */
 };
 
 static bool
@@ -105,8 +108,10 @@ copy_command(Relation shell, List *attnums, const char *options)
 }
 
 static ShardRoute *
-route_make(const DistTable *table, Relation shell, const char *command, CopyLine *line)
+route_make(const DistTable *table, Relation shell, List *attnums, const char *options,
+		   int chosen, CopyLine *line)
 {
+	const char *command;
 	ShardRoute *route = palloc0(sizeof(ShardRoute));
 	IntMap *by_group = int_map_create();
 	List *lost = NIL;
@@ -118,7 +123,12 @@ route_make(const DistTable *table, Relation shell, const char *command, CopyLine
 											   ALLOCSET_DEFAULT_SIZES);
 	route->ways = palloc0(sizeof(Way) * table->nshards);
 	route->copies = 1;
+	route->chosen = chosen;
 	initStringInfo(&route->bytes);
+	if (chosen >= 0)
+		options = psprintf("%s, " APPEND_OPTION " " INT64_FORMAT, options,
+						   table->shards[chosen].id);
+	command = copy_command(shell, attnums, options);
 	lost_copies_known(table);
 	lost = lost_copies_mark(table, bms_add_range(NULL, 0, table->nshards - 1));
 
@@ -152,12 +162,12 @@ route_make(const DistTable *table, Relation shell, const char *command, CopyLine
 }
 
 ShardRoute *
-shard_route_rows(const DistTable *table, Relation shell, List *attnums, CopyLine *line)
+shard_route_rows(const DistTable *table, Relation shell, List *attnums, int shard,
+				 CopyLine *line)
 {
 	RowFormat *format = row_format_for_writing(RelationGetDescr(shell), attnums);
 	char *options = psprintf("pando_rows '%s'", row_format_letters(format));
-	ShardRoute *route =
-		route_make(table, shell, copy_command(shell, attnums, options), line);
+	ShardRoute *route = route_make(table, shell, attnums, options, shard, line);
 
 	route->format = format;
 	return route;
@@ -165,10 +175,10 @@ shard_route_rows(const DistTable *table, Relation shell, List *attnums, CopyLine
 
 ShardRoute *
 shard_route_lines(const DistTable *table, Relation shell, List *attnums,
-				  const char *options, CopyLine *line)
+				  const char *options, int shard, CopyLine *line)
 {
 	options = psprintf("pando_lines, %s", options);
-	return route_make(table, shell, copy_command(shell, attnums, options), line);
+	return route_make(table, shell, attnums, options, shard, line);
 }
 
 static int
@@ -176,9 +186,11 @@ route_shard_index(ShardRoute *route, Datum key, bool isnull)
 {
 	const DistTable *table = route->table;
 
-	if (!AttributeNumberIsValid(table->key))
+	if (route->chosen >= 0)
+		return route->chosen;
+	if (!dist_table_is_split(table))
 		return 0;
-	return shard_index_of_value(table, key, isnull);
+	return shard_index_for_row(table, key, isnull);
 }
 
 static void

@@ -15,16 +15,18 @@
 typedef struct ShardRoute ShardRoute;
 
 /*
- * Begins to send rows of the table, of which `attnums` (int list) come with each row. The
- * caller holds ROW EXCLUSIVE on the shell.
+ * Begins to send rows of the table, of which `attnums` (int list) come with each row, to
+ * the shard with that index; -1: to those that their values say. The caller holds ROW
+ * EXCLUSIVE on the shell.
  */
 extern ShardRoute *shard_route_rows(const DistTable *table, Relation shell, List *attnums,
-									CopyLine *line);
+									int shard, CopyLine *line);
 
 /* The same for raw lines, which nodes read as `options` (SQL text, without parentheses)
  * say. */
 extern ShardRoute *shard_route_lines(const DistTable *table, Relation shell,
-									 List *attnums, const char *options, CopyLine *line);
+									 List *attnums, const char *options, int shard,
+									 CopyLine *line);
 
 /* The columns that a row has to bring: neither dropped nor generated. */
 extern List *shard_route_columns(TupleDesc desc);

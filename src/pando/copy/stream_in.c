@@ -26,6 +26,7 @@
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 
+#include "pando/copy/append.h"
 #include "pando/copy/from.h"
 #include "pando/copy/line.h"
 #include "pando/copy/row_format.h"
@@ -53,6 +54,7 @@ typedef struct Receiver
 	CopyLine line;
 	ShardInsert *insert;
 	bool *here; /* by shard index: is there a placement on this node? */
+	int chosen; /* index of the shard of all rows; -1: their values say */
 } Receiver;
 
 /* Whose bytes PostgreSQL's COPY is parsing: its callback has no argument. */
@@ -249,13 +251,14 @@ lines_source(void *to, int min_bytes, int max_bytes)
  */
 
 static void
-receiver_start(Receiver *receiver, Relation shell)
+receiver_start(Receiver *receiver, Relation shell, const CopyStmt *stmt)
 {
 	const DistTable *table = dist_table_require(RelationGetRelid(shell));
 	GroupShards own = dist_table_in_group(table, node_local_group());
 
 	receiver->table = table;
 	receiver->shell = shell;
+	receiver->chosen = append_shard_index(table, stmt->options);
 	receiver->line.relation = RelationGetRelationName(shell);
 	receiver->insert = shard_insert_begin(table, shell, &receiver->line);
 	receiver->here = palloc0(sizeof(bool) * table->nshards);
@@ -267,14 +270,14 @@ static void
 store_row(Receiver *receiver, TupleTableSlot *row)
 {
 	const DistTable *table = receiver->table;
-	int index = 0;
+	int index = Max(receiver->chosen, 0);
 
-	if (AttributeNumberIsValid(table->key))
+	if (receiver->chosen < 0 && dist_table_is_split(table))
 	{
 		bool isnull;
 		Datum key = slot_getattr(row, table->key, &isnull);
 
-		index = shard_index_of_value(table, key, isnull);
+		index = shard_index_for_row(table, key, isnull);
 	}
 	if (!receiver->here[index])
 		ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
@@ -325,7 +328,7 @@ receive_lines(Receiver *receiver, Reader *reader, const CopyStmt *stmt,
 	List *options = NIL;
 	CopyFromState source;
 
-	foreach_ptr (DefElem, option, stmt->options)
+	foreach_ptr (DefElem, option, append_options_left(stmt->options))
 	{
 		if (strcmp(option->defname, "pando_lines") != 0)
 			options = lappend(options, option);
@@ -390,7 +393,7 @@ stream_in(const CopyStmt *stmt, const char *query_string)
 	if (conditions != NIL)
 		ereport(ERROR, (errcode(ERRCODE_PROTOCOL_VIOLATION),
 						errmsg("routed rows can't have a WHERE clause")));
-	receiver_start(&receiver, shell);
+	receiver_start(&receiver, shell, stmt);
 
 	context.arg = &receiver.line;
 	context.previous = error_context_stack;

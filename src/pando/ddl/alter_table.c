@@ -59,8 +59,8 @@ alter_refuse_key(Oid relid, AlterTableCmd *command)
 {
 	const DistTable *table = dist_table_require(relid);
 
-	if (table->key == InvalidAttrNumber || command->name == NULL ||
-		strcmp(get_attname(relid, table->key, false), command->name) != 0)
+	if (table->named_key == InvalidAttrNumber || command->name == NULL ||
+		strcmp(get_attname(relid, table->named_key, false), command->name) != 0)
 		return;
 	ereport(
 		ERROR,

@@ -218,12 +218,29 @@ key_refuse(Oid relid, const char *what, char *key)
 		 errhint("Add \"%s\" to the columns.", key)));
 }
 
+/* The column that all unique keys must contain; NULL: none must. */
 static char *
 table_key_name(Oid relid)
 {
 	const DistTable *table = dist_table_require(relid);
 
-	return table->kind == TABLE_HASH ? get_attname(relid, table->key, false) : NULL;
+	return AttributeNumberIsValid(table->key) ? get_attname(relid, table->key, false)
+											  : NULL;
+}
+
+/* Rows with one value may be in any shards of such a table. */
+static void
+key_refuse_append(Oid relid)
+{
+	if (dist_table_require(relid)->kind == TABLE_APPEND)
+		ereport(
+			ERROR,
+			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+			 errmsg(
+				 "unique keys of table \"%s\", which is distributed by append, are not "
+				 "supported",
+				 get_rel_name(relid)),
+			 errdetail("Uniqueness is enforced within each shard.")));
 }
 
 static bool
@@ -279,6 +296,7 @@ constraint_check_key(Oid relid, Constraint *constraint, char *column)
 	char *key = table_key_name(relid);
 	List *names = name_strings(constraint->keys);
 
+	key_refuse_append(relid);
 	if (key == NULL)
 		return;
 	if (column != NULL)
@@ -408,7 +426,11 @@ constraint_check_foreign_key(Oid relid, Constraint *constraint, char *column)
 						   "A reference table can only refer to reference tables.");
 	if (!dist_table_colocated(table, other))
 		foreign_key_refuse(relid, other_relid, "The tables are not colocated.");
-	if (table->kind == TABLE_HASH &&
+	if (table->kind == TABLE_APPEND)
+		foreign_key_refuse(relid, other_relid,
+						   "A table that is distributed by append can only refer to "
+						   "reference tables.");
+	if (AttributeNumberIsValid(table->key) &&
 		!foreign_key_joins_keys(relid, other_relid, columns, other_columns))
 		foreign_key_refuse(relid, other_relid,
 						   "The distribution columns do not refer to one another.");
@@ -453,6 +475,8 @@ constraint_prepare_index(DdlJob *job, Oid relid, IndexStmt *stmt)
 {
 	char *key = table_key_name(relid);
 
+	if (stmt->unique)
+		key_refuse_append(relid);
 	if (stmt->unique && key != NULL)
 	{
 		bool found = false;

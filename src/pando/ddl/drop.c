@@ -136,7 +136,7 @@ drop_check_column(Oid relid, AttrNumber column)
 {
 	const DistTable *table = dist_table(relid);
 
-	if (table != NULL && table->key == column && column != InvalidAttrNumber)
+	if (table != NULL && table->named_key == column && column != InvalidAttrNumber)
 		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 						errmsg("cannot drop distribution column \"%s\" of table \"%s\"",
 							   get_attname(relid, column, false), get_rel_name(relid)),

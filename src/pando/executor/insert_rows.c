@@ -70,11 +70,11 @@ key_position(FragmentRun *run)
 static int
 shard_index_of_row(FragmentRun *run, const RunValues *row, int key)
 {
-	if (run->anchor->kind != TABLE_HASH)
+	if (!dist_table_is_split(run->anchor))
 		return 0;
 	if (key < 0)
-		return shard_index_of_value(run->anchor, (Datum) 0, true);
-	return shard_index_of_value(run->anchor, row->values[key], row->nulls[key]);
+		return shard_index_for_row(run->anchor, (Datum) 0, true);
+	return shard_index_for_row(run->anchor, row->values[key], row->nulls[key]);
 }
 
 typedef struct RowRouter
@@ -179,7 +179,7 @@ insert_rows_tasks(FragmentRun *run)
 {
 	RowRouter router = {.run = run};
 
-	router.key = run->anchor->kind == TABLE_HASH ? key_position(run) : -1;
+	router.key = AttributeNumberIsValid(run->anchor->key) ? key_position(run) : -1;
 	router.by_shard = int_map_create();
 	foreach_ptr (List, exprs, run->fragment->insert_rows)
 	{

@@ -396,9 +396,9 @@ static char *
 relation_shard_name(FragmentRun *run, Oid relid, int shard_index)
 {
 	const DistTable *table = dist_table_require(relid);
-	int index = table->kind == TABLE_HASH ? shard_index : 0;
+	int index = dist_table_is_split(table) ? shard_index : 0;
 
-	if (table->kind == TABLE_HASH &&
+	if (dist_table_is_split(table) &&
 		(run->anchor == NULL || table->nshards != run->anchor->nshards))
 		ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 						errmsg("tables of one query are no longer colocated"),
@@ -521,7 +521,7 @@ tasks_merged(FragmentRun *run, List *tasks, bool inline_values)
 
 	foreach_oid(relid, run->fragment->relations)
 	{
-		bool sharded = dist_table_require(relid)->kind == TABLE_HASH;
+		bool sharded = dist_table_is_split(dist_table_require(relid));
 
 		names = lappend(names, sharded ? shards_as_one(run, relid, tasks)
 									   : relation_shard_name(run, relid, 0));

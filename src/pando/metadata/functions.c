@@ -89,14 +89,15 @@ get_shard_id_for_distribution_column(PG_FUNCTION_ARGS)
 	const DistTable *table;
 	bool isnull = PG_ARGISNULL(1);
 	Datum value = (Datum) 0;
+	int index;
 
 	if (PG_ARGISNULL(0))
 		ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
 						errmsg("relation cannot be NULL")));
 	table = dist_table_require(PG_GETARG_OID(0));
-	if (table->kind != TABLE_HASH)
+	if (!AttributeNumberIsValid(table->key))
 	{
-		if (table->nshards == 0)
+		if (table->nshards == 0 || table->kind == TABLE_APPEND)
 			PG_RETURN_NULL();
 		PG_RETURN_INT64(table->shards[0].id);
 	}
@@ -106,7 +107,10 @@ get_shard_id_for_distribution_column(PG_FUNCTION_ARGS)
 
 		value = key_value(table, value, type);
 	}
-	PG_RETURN_INT64(table->shards[shard_index_of_value(table, value, isnull)].id);
+	index = shard_index_if_any(table, value, isnull);
+	if (index < 0)
+		PG_RETURN_NULL();
+	PG_RETURN_INT64(table->shards[index].id);
 }
 
 /* pando.same_shard(table, value, value) */
@@ -118,7 +122,7 @@ same_shard(PG_FUNCTION_ARGS)
 	if (PG_ARGISNULL(0))
 		PG_RETURN_NULL();
 	table = dist_table_require(PG_GETARG_OID(0));
-	if (table->kind != TABLE_HASH)
+	if (!AttributeNumberIsValid(table->key))
 		PG_RETURN_BOOL(true);
 	for (int i = 1; i <= 2; i++)
 	{
@@ -126,8 +130,8 @@ same_shard(PG_FUNCTION_ARGS)
 			ereport(ERROR, (errcode(ERRCODE_DATATYPE_MISMATCH),
 							errmsg("not a value of the distribution column's type")));
 	}
-	PG_RETURN_BOOL(shard_index_of_value(table, PG_GETARG_DATUM(1), PG_ARGISNULL(1)) ==
-				   shard_index_of_value(table, PG_GETARG_DATUM(2), PG_ARGISNULL(2)));
+	PG_RETURN_BOOL(shard_index_if_any(table, PG_GETARG_DATUM(1), PG_ARGISNULL(1)) ==
+				   shard_index_if_any(table, PG_GETARG_DATUM(2), PG_ARGISNULL(2)));
 }
 
 /* ------------------------------------------------------------------------------------

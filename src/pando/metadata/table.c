@@ -38,6 +38,7 @@
 #include "pando/metadata/cache.h"
 #include "pando/metadata/group_shards.h"
 #include "pando/metadata/node.h"
+#include "pando/metadata/range.h"
 #include "pando/metadata/table.h"
 #include "pando/remote/session.h"
 
@@ -113,6 +114,10 @@ table_kind(const PartitionRow *row)
 {
 	if (row->partmethod == PARTMETHOD_HASH)
 		return TABLE_HASH;
+	if (row->partmethod == PARTMETHOD_RANGE)
+		return TABLE_RANGE;
+	if (row->partmethod == PARTMETHOD_APPEND)
+		return TABLE_APPEND;
 	if (row->partmethod == PARTMETHOD_NONE)
 	{
 		if (row->repmodel == REPMODEL_REFERENCE)
@@ -163,11 +168,15 @@ table_load_ranges(DistTable *table, List *rows)
 	{
 		Shard *shard = &table->shards[table->nshards++];
 
+		bool hashed = table->kind == TABLE_HASH;
+
 		shard->id = row->shardid;
-		shard->min_hash =
-			row->shardminvalue != NULL ? pg_strtoint32(row->shardminvalue) : PG_INT32_MIN;
-		shard->max_hash =
-			row->shardmaxvalue != NULL ? pg_strtoint32(row->shardmaxvalue) : PG_INT32_MAX;
+		shard->min_hash = hashed && row->shardminvalue != NULL
+							  ? pg_strtoint32(row->shardminvalue)
+							  : PG_INT32_MIN;
+		shard->max_hash = hashed && row->shardmaxvalue != NULL
+							  ? pg_strtoint32(row->shardmaxvalue)
+							  : PG_INT32_MAX;
 	}
 	qsort(table->shards, table->nshards, sizeof(Shard), compare_ids);
 }
@@ -221,11 +230,12 @@ table_load_shards(DistTable *table)
 	MemoryContext own = CurrentMemoryContext;
 	MemoryContext context =
 		AllocSetContextCreate(own, "pando table rows", ALLOCSET_DEFAULT_SIZES);
+	List *shard_rows;
 	List *rows;
 	int64 *ids;
 
 	MemoryContextSwitchTo(context);
-	rows = catalog_shard_by_relid(table->relid);
+	shard_rows = rows = catalog_shard_by_relid(table->relid);
 	table->shards =
 		MemoryContextAllocZero(own, sizeof(Shard) * Max(list_length(rows), 1));
 	table_load_ranges(table, rows);
@@ -238,10 +248,12 @@ table_load_shards(DistTable *table)
 		table, rows,
 		MemoryContextAlloc(own, sizeof(Placement) * Max(list_length(rows), 1)));
 	MemoryContextSwitchTo(own);
-	MemoryContextDelete(context);
 
 	DEBUG_STEPS(table->nshards);
 	table_order_shards(table);
+	if (table->kind == TABLE_RANGE)
+		range_map_load(table, shard_rows);
+	MemoryContextDelete(context);
 	group_shards_load(table);
 }
 
@@ -254,6 +266,18 @@ hashable_type(Oid type)
 	if (!OidIsValid(entry->hash_proc))
 		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_FUNCTION),
 						errmsg("could not identify a hash function for type %s",
+							   format_type_be(type))));
+	return entry;
+}
+
+TypeCacheEntry *
+comparable_type(Oid type)
+{
+	TypeCacheEntry *entry = lookup_type_cache(type, TYPECACHE_CMP_PROC);
+
+	if (!OidIsValid(entry->cmp_proc))
+		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_FUNCTION),
+						errmsg("could not identify a comparison function for type %s",
 							   format_type_be(type))));
 	return entry;
 }
@@ -275,12 +299,15 @@ column_is_not_null(Oid relid, AttrNumber column)
 static void
 table_load_key(DistTable *table, const char *column)
 {
-	table->key = get_attnum(table->relid, column);
-	if (table->key == InvalidAttrNumber)
+	table->named_key = get_attnum(table->relid, column);
+	if (table->named_key == InvalidAttrNumber)
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_COLUMN),
 				 errmsg("distribution column \"%s\" of table \"%s\" does not exist",
 						column, get_rel_name(table->relid))));
+	if (table->kind == TABLE_APPEND)
+		return;
+	table->key = table->named_key;
 	get_atttypetypmodcoll(table->relid, table->key, &table->key_type, &table->key_typmod,
 						  &table->key_collation);
 
@@ -573,11 +600,77 @@ shard_index_of_hash(const DistTable *table, int32 hash)
 						   get_rel_name(table->relid), hash)));
 }
 
+bool
+dist_table_key_tells(const DistTable *table)
+{
+	return table->kind == TABLE_HASH ||
+		   (table->kind == TABLE_RANGE && range_map_is_whole(table));
+}
+
+int
+shard_index_if_any(const DistTable *table, Datum value, bool isnull)
+{
+	if (table->kind == TABLE_RANGE)
+		return isnull ? -1 : range_map_find(table, value);
+	/* As hash partitioning has it: NULL adds nothing to a row's hash. */
+	return shard_index_of_hash(table, isnull ? 0 : shard_hash(table, value));
+}
+
 int
 shard_index_of_value(const DistTable *table, Datum value, bool isnull)
 {
-	/* As hash partitioning has it: NULL adds nothing to a row's hash. */
-	return shard_index_of_hash(table, isnull ? 0 : shard_hash(table, value));
+	int index = shard_index_if_any(table, value, isnull);
+
+	if (index < 0 && table->nshards == 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("table \"%s\" has no shards", get_rel_name(table->relid))));
+	return Max(index, 0);
+}
+
+static void
+no_shard_for_row(const DistTable *table, Datum value, bool isnull)
+{
+	const char *name = get_rel_name(table->relid);
+	const char *column = get_attname(table->relid, table->key, false);
+	Oid output;
+	bool varlena;
+
+	if (isnull)
+		ereport(
+			ERROR,
+			(errcode(ERRCODE_NOT_NULL_VIOLATION),
+			 errmsg("null value in distribution column \"%s\" of table \"%s\"", column,
+					name),
+			 errdetail("No range of the table's shards holds a row without a value.")));
+	getTypeOutputInfo(table->key_type, &output, &varlena);
+	ereport(ERROR,
+			(errcode(ERRCODE_CHECK_VIOLATION),
+			 errmsg("no shard of table \"%s\" holds the value %s of its distribution "
+					"column \"%s\"",
+					name, OidOutputFunctionCall(output, value), column),
+			 errhint("Create a shard with master_create_empty_shard(), and set its range "
+					 "in pg_dist_shard.")));
+}
+
+int
+shard_index_for_row(const DistTable *table, Datum value, bool isnull)
+{
+	int index;
+
+	if (table->kind == TABLE_APPEND)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("rows of table \"%s\", which is distributed by append, are not "
+						"stored by their values",
+						get_rel_name(table->relid)),
+				 errhint("Use COPY with the option append_to_shard.")));
+	if (table->kind == TABLE_RANGE)
+		range_map_check(table);
+	index = shard_index_if_any(table, value, isnull);
+	if (index < 0)
+		no_shard_for_row(table, value, isnull);
+	return index;
 }
 
 const Shard *

@@ -19,6 +19,8 @@
 typedef enum TableKind
 {
 	TABLE_HASH = 1,	 /* split by the hash of its distribution column */
+	TABLE_RANGE,	 /* split by its value, in ranges that do not overlap */
+	TABLE_APPEND,	 /* split as it was filled: a row's shard is known to nobody */
 	TABLE_SINGLE,	 /* one shard, no distribution column, member of a colocation group */
 	TABLE_REFERENCE, /* one shard, a placement on every node */
 	TABLE_MANAGED_LOCAL /* on the coordinator: an ordinary table that others can use */
@@ -43,7 +45,7 @@ typedef struct Shard
 {
 	int64 id;
 	int index;		 /* position in DistTable.shards, ordered by min; the shard group */
-	int32 min_hash;	 /* inclusive; INT32_MIN..INT32_MAX where there is no column */
+	int32 min_hash;	 /* inclusive; INT32_MIN..INT32_MAX where nothing is hashed */
 	int32 max_hash;	 /* inclusive */
 	int nplacements; /* active ones only, in order of placement id */
 	Placement *placements;
@@ -59,6 +61,8 @@ typedef struct GroupShards
 	const int *shards; /* their indexes, ascending */
 } GroupShards;
 
+typedef struct RangeMap RangeMap; /* range.h */
+
 typedef struct DistTable
 {
 	Oid relid;
@@ -67,12 +71,15 @@ typedef struct DistTable
 	char repmodel;
 	bool managed_local; /* a table of the coordinator, seen from whichever node */
 	int32 colocation;	/* colocation group */
-	AttrNumber key;		/* distribution column, InvalidAttrNumber where there is none */
+	AttrNumber key;		/* distribution column, InvalidAttrNumber where there is none and
+						 * where it does not say which shard has a row */
+	AttrNumber named_key; /* what the catalog calls so, of TABLE_APPEND as well */
 	Oid key_type;
 	int32 key_typmod;
 	Oid key_collation;
 	bool key_not_null; /* declared so */
 	FmgrInfo hash;	   /* hash function of key_type; unset without a key */
+	RangeMap *ranges;  /* TABLE_RANGE */
 	int nshards;
 	Shard *shards;
 	int *by_id; /* indexes of the shards in order of their ids */
@@ -91,12 +98,24 @@ extern const DistTable *dist_table(Oid relid);
 /* The same; raises invalid_object_definition "table %s is not distributed" if absent. */
 extern const DistTable *dist_table_require(Oid relid);
 
-/* Does it have a shard for each hash range or one for all (hash or single-shard)? */
+/* Are its rows split over shards, of which others may have the same number? */
+static inline bool
+dist_table_is_split(const DistTable *table)
+{
+	return table->kind == TABLE_HASH || table->kind == TABLE_RANGE ||
+		   table->kind == TABLE_APPEND;
+}
+
+/* Split, or in one shard for all rows? */
 static inline bool
 dist_table_is_sharded(const DistTable *table)
 {
-	return table->kind == TABLE_HASH || table->kind == TABLE_SINGLE;
+	return dist_table_is_split(table) || table->kind == TABLE_SINGLE;
 }
+
+/* Does each value of its distribution column have one shard, if any, where rows with it
+ * are? Not where a range is still unknown. */
+extern bool dist_table_key_tells(const DistTable *table);
 
 /* Are two tables' shards paired one to one on the same nodes? */
 extern bool dist_table_colocated(const DistTable *a, const DistTable *b);
@@ -108,11 +127,26 @@ extern List *dist_table_oids_of_colocation(int32 colocation);
 /* The type with its hash function; raises if it has none. */
 extern TypeCacheEntry *hashable_type(Oid type);
 
+/* The same with its B-tree comparison. */
+extern TypeCacheEntry *comparable_type(Oid type);
+
 /*
- * Index of the shard that holds a value of the distribution column's type. Rows without a
- * value are where the hash 0 is. Raises if the ranges have a gap.
+ * Index of the shard that holds a value of the distribution column's type, if any does.
+ * Rows without a value are where the hash 0 is; raises if the hash ranges have a gap. In
+ * a table split by ranges no row has a value for which there is no shard: any shard will
+ * do to look for it, and the first is returned.
  */
 extern int shard_index_of_value(const DistTable *table, Datum value, bool isnull);
+
+/* The same, but -1 where a table split by ranges has no shard for it. */
+extern int shard_index_if_any(const DistTable *table, Datum value, bool isnull);
+
+/*
+ * Index of the shard where a row with that value is to be stored. Raises if there is
+ * none: check_violation, not_null_violation for NULL in a table split by ranges;
+ * feature_not_supported for TABLE_APPEND, whose rows go where COPY says.
+ */
+extern int shard_index_for_row(const DistTable *table, Datum value, bool isnull);
 
 /* The table's shard with that id; NULL if it has none. */
 extern const Shard *shard_of_table(const DistTable *table, int64 shard_id);

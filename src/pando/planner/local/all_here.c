@@ -94,7 +94,7 @@ shards_needed(const DistTable *table, Query *level, Index varno, List *filters,
 	Distribution distribution = {0};
 
 	*needed = NULL;
-	if (table->kind == TABLE_HASH)
+	if (AttributeNumberIsValid(table->key))
 		distribution = distribution_of_relation(level, varno, filters);
 	if (!distribution.pruned)
 	{
@@ -217,6 +217,8 @@ use_shards(RangeTblEntry *rte, const DistTable *table, const Bitmapset *needed)
 	List *queries = NIL;
 	int index = -1;
 
+	if (bms_is_empty(needed)) /* a table without shards */
+		return false;
 	while ((index = bms_next_member(needed, index)) >= 0)
 	{
 		Oid relid = is_only_here(table, index)

@@ -132,7 +132,10 @@ action_stays(Query *query, const MergeAction *action, const DistTable *target,
 	if (action->commandType != CMD_INSERT && action->commandType != CMD_UPDATE)
 		return true;
 	if (!AttributeNumberIsValid(target->key))
-		return place->one_group;
+		return place->one_group || action->commandType == CMD_UPDATE;
+	/* A value that is read may have no shard. */
+	if (target->kind == TABLE_RANGE && action->commandType == CMD_INSERT)
+		return false;
 	foreach_ptr (TargetEntry, entry, action->targetList)
 	{
 		const Var *var = (const Var *) entry->expr;

@@ -63,7 +63,8 @@ insert_stays(Query *query, const DistTable *target, Place *place)
 {
 	ListCell *cell;
 
-	if (place->kind != PLACE_SHARDS || place->colocation != target->colocation)
+	if (place->kind != PLACE_SHARDS || place->colocation != target->colocation ||
+		target->kind == TABLE_RANGE) /* a value that is read may have no shard */
 		return false;
 	if (!AttributeNumberIsValid(target->key))
 		return place->one_group;

@@ -63,7 +63,7 @@ place_table(Oid relid, Index varno)
 	place->colocation = table->colocation;
 	place->splits = true;
 	place->one_group = table->kind == TABLE_SINGLE;
-	if (table->kind == TABLE_HASH)
+	if (dist_table_key_tells(table))
 	{
 		place->key_type = table->key_type;
 		place->key_family = hash_family_of_type(table->key_type);

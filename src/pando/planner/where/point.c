@@ -144,6 +144,9 @@ point_of_query(Query *query, Point *point)
 	point->key = NULL;
 	if (point->table->kind == TABLE_SINGLE)
 		return true;
+	if (!dist_table_key_tells(point->table) ||
+		(point->table->kind == TABLE_RANGE && query->commandType == CMD_INSERT))
+		return false;
 	if (query->commandType == CMD_INSERT)
 		point->key = key_of_insert(query, point->table);
 	else

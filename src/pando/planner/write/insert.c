@@ -295,6 +295,8 @@ insert_choice(const DistTable *target)
 	switch (target->kind)
 	{
 		case TABLE_HASH:
+		case TABLE_RANGE:
+		case TABLE_APPEND: /* which raises for each row */
 			return SHARDS_BY_ROW;
 		case TABLE_SINGLE:
 			return SHARDS_ALL;

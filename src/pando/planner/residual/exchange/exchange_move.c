@@ -278,7 +278,8 @@ offer_to_key(Pair *pair, CutGroup *moving, double bytes, CutGroup *staying, bool
 {
 	Place *place = place_of_group(pair, staying);
 
-	if (place->kind != PLACE_SHARDS || !place->splits || !OidIsValid(place->key_type))
+	if (place->kind != PLACE_SHARDS || !place->splits || !OidIsValid(place->key_type) ||
+		dist_table_require(place->anchor)->kind != TABLE_HASH)
 		return;
 	foreach_ptr (Node, key, list_concat_copy(place->strict, place->weak))
 	{
