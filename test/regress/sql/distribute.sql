@@ -164,8 +164,6 @@ SELECT create_distributed_table('bad', 'v', shard_count => 0);
 SELECT create_distributed_table('bad', 'v', colocate_with => 'nowhere');
 SELECT create_distributed_table('bad', 'v', colocate_with => 'before');
 SELECT create_distributed_table('bad', 'v', colocate_with => 'd');
-SELECT create_distributed_table('bad', 'v', 'range');
-SELECT create_distributed_table('bad', 'v', 'append');
 SELECT create_distributed_table('a', 'k');
 SELECT create_distributed_table('seen', 'kind');
 CREATE TEMP TABLE fleeting (k int);
