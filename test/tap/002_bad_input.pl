@@ -73,7 +73,6 @@ refuses("somebody else's table", "SET ROLE stranger; SELECT create_distributed_t
 refuses('an insert without the key', 'INSERT INTO done VALUES (NULL)', '23502', qr/null/i);
 refuses('a unique index without the key', 'CREATE UNIQUE INDEX ON alone ((a + 1))', '0A000', qr/unique/i);
 refuses('dropping the key', 'ALTER TABLE done_text DROP COLUMN a', '0A000|2BP01', qr/distribution column|column/);
-refuses('range distribution', "SELECT create_distributed_table('local', 'a', 'range')", '0A000', qr/range/);
 refuses('zero shards', "SELECT create_distributed_table('local', 'a', shard_count => 0)", '22023', qr/shard/);
 refuses('a node that is down', "SELECT citus_add_node('127.0.0.1', 1)", '08\w{3}', qr/127\.0\.0\.1:1\b/);
 refuses('a host that is not there', "SELECT citus_add_node('nowhere.invalid', 5432)", '08\w{3}', qr/nowhere\.invalid/);

@@ -425,19 +425,48 @@ made_publish(List *made, const ObjectAddress *published)
 	return NULL;
 }
 
+/* NULL, or why that isn't possible. */
+static char *
+publish_dependencies(const ObjectAddress *object)
+{
+	Walk walk = {0};
+
+	walk_object(&walk, object->classId, object->objectId);
+	return walk.reason != NULL ? walk.reason : made_publish(walk.made, NULL);
+}
+
 void
 dependency_ensure(const ObjectAddress *object)
 {
-	Walk walk = {0};
-	char *reason;
+	char *reason = publish_dependencies(object);
 
-	walk_object(&walk, object->classId, object->objectId);
-	reason = walk.reason != NULL ? walk.reason : made_publish(walk.made, NULL);
 	if (reason != NULL)
 		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 						errmsg("%s cannot be created on the other nodes",
 							   getObjectDescription(object, false)),
 						errdetail("%s", reason)));
+}
+
+void
+dependency_unpublish(const ObjectAddress *object, const char *reason)
+{
+	if (node_list(NODES_OTHER) != NIL)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("%s cannot be changed on the other nodes",
+						getObjectDescription(object, false)),
+				 errdetail("%s", reason),
+				 errhint("Drop it and create it anew to have it on this node alone.")));
+	catalog_object_delete(object);
+}
+
+void
+dependency_follow(const ObjectAddress *object)
+{
+	char *reason = publish_dependencies(object);
+
+	if (reason != NULL)
+		dependency_unpublish(object, reason);
 }
 
 char *

@@ -18,8 +18,21 @@
 extern void dependency_ensure(const ObjectAddress *object);
 
 /*
- * The same for an object that was just created or changed: it is sent even if it is
- * recorded. Returns NULL, or why it can't be made on other nodes (nothing was done then).
+ * The same for a recorded object that was changed: it may rest on others now. If it can't
+ * be on other nodes any more, dependency_unpublish().
+ */
+extern void dependency_follow(const ObjectAddress *object);
+
+/*
+ * A recorded object can't be on other nodes any more, for that reason: where there are
+ * none it becomes this node's own, else raises feature_not_supported.
+ */
+extern void dependency_unpublish(const ObjectAddress *object, const char *reason);
+
+/*
+ * dependency_ensure() for an object that was just created or changed: it is sent even if
+ * it is recorded. Returns NULL, or why it can't be made on other nodes (nothing was done
+ * then).
  */
 extern char *dependency_publish(const ObjectAddress *object);
 

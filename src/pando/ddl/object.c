@@ -403,7 +403,7 @@ object_altered(Node *stmt)
 
 /*
  * Makes an object on the other nodes, if it can be there. One that they have can't become
- * this node's alone: theirs would be another.
+ * this node's alone (dependency_unpublish): theirs would be another.
  */
 static void
 publish(Oid class_id, Oid object_id)
@@ -416,10 +416,7 @@ publish(Oid class_id, Oid object_id)
 	ObjectAddressSet(address, class_id, object_id);
 	reason = dependency_publish(&address);
 	if (reason != NULL && catalog_object_find(&address) != NULL)
-		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-						errmsg("%s cannot be changed on the other nodes",
-							   getObjectDescription(&address, false)),
-						errdetail("%s", reason)));
+		dependency_unpublish(&address, reason);
 	if (reason != NULL)
 		ereport(DEBUG1, (errmsg_internal("%s stays on this node",
 										 getObjectDescription(&address, false)),

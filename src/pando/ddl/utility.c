@@ -379,7 +379,7 @@ job_ensure_dependencies(DdlJob *job)
 	foreach_ptr (ObjectAddress, object, job->objects)
 	{
 		if (catalog_object_find(object) != NULL)
-			dependency_ensure(object);
+			dependency_follow(object);
 	}
 }
 
