@@ -100,7 +100,7 @@ CREATE OR REPLACE FUNCTION pando.note_commands(class oid, obj oid) RETURNS SETOF
 	FROM pg_seclabel WHERE classoid = class AND objoid = obj
 $$;
 
--- An object as COMMENT wants it.
+-- An object that has a comment or a label, as COMMENT wants it; NULL for another (pg_identify_object() is for real ones).
 CREATE OR REPLACE FUNCTION pando.note_target(class oid, obj oid, sub integer) RETURNS text
 	LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
 	SELECT CASE
@@ -110,4 +110,6 @@ CREATE OR REPLACE FUNCTION pando.note_target(class oid, obj oid, sub integer) RE
 		WHEN class = 'pg_operator'::regclass THEN 'OPERATOR ' || pando.operator_name(obj)
 		ELSE upper(i.type) || ' ' || i.identity END
 	FROM pg_identify_object(class, obj, sub) i
+	WHERE EXISTS (SELECT FROM pg_description d WHERE d.classoid = class AND d.objoid = obj AND d.objsubid = sub)
+		OR EXISTS (SELECT FROM pg_seclabel l WHERE l.classoid = class AND l.objoid = obj AND l.objsubid = sub)
 $$;
