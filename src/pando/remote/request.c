@@ -79,6 +79,31 @@ preamble_count(const char *preamble)
 	return count;
 }
 
+/* How many savepoints does it set? */
+static uint32
+preamble_savepoints(const char *preamble)
+{
+	StringInfoData statement;
+	uint32 count = 0;
+
+	if (strstr(preamble, "SAVEPOINT ") == NULL)
+		return 0;
+	initStringInfo(&statement);
+	while (request_split(&preamble, &statement))
+		count += strncmp(statement.data, "SAVEPOINT ", strlen("SAVEPOINT ")) == 0;
+	pfree(statement.data);
+	return count;
+}
+
+/* What the node has told of its backend's savepoints. */
+uint32
+request_savepoints_made(const Session *session)
+{
+	const char *made = PQparameterStatus(session->conn, SESSION_SAVEPOINTS);
+
+	return made != NULL ? strtoul(made, NULL, 10) : 0;
+}
+
 /* Is it like citus.grep_remote_commands, if that says anything? */
 static bool
 is_looked_for(const char *sql)
@@ -355,6 +380,9 @@ request_launch(Session *session)
 	wire->preparing = NULL;
 	wire->reported = false;
 	wire->left = false;
+	wire->savepoints = preamble_savepoints(request->preamble);
+	if (wire->savepoints > 0)
+		wire->savepoints += request_savepoints_made(session);
 	session->state = SESSION_BUSY;
 
 	ok = request->kind == REQUEST_SIMPLE ? launch_simple(session, request)

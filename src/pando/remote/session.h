@@ -231,6 +231,19 @@ extern PGresult *session_run(Session *session, const char *sql);
  * reached or is silent for timeout_ms. */
 extern PGresult *session_try_finish(Session *session, long timeout_ms);
 
+/*
+ * A node tells with this parameter (ParameterStatus) how many SAVEPOINTs its backend has
+ * made for us, as soon as it has made one.
+ */
+#define SESSION_SAVEPOINTS "pando.savepoints"
+
+/*
+ * Waits until the nodes have made the savepoints in the preambles of what runs, or that
+ * has failed; a session where this takes longer than timeout_ms is dead then. For a
+ * transaction's end: a cancel does not cut it short, and nothing is raised.
+ */
+extern void session_await_savepoints(List *sessions, long timeout_ms);
+
 /* Waits until each of the sessions has something to say, or the time is over. */
 extern void session_wait_all(List *sessions, long timeout_ms);
 

@@ -450,6 +450,49 @@ session_wait_any(List *sessions, long timeout_ms)
 	return ready;
 }
 
+/* Has what runs still to make a savepoint, as far as one can know? */
+static bool
+awaits_savepoint(Session *session)
+{
+	const SessionWire *wire = session->wire;
+
+	if (wire->savepoints == 0 || session->state != SESSION_BUSY)
+		return false;
+	wire_pump(session);
+	return session->state == SESSION_BUSY && wire->pending == NULL &&
+		   (int32) (wire->savepoints - request_savepoints_made(session)) > 0;
+}
+
+void
+session_await_savepoints(List *sessions, long timeout_ms)
+{
+	TimestampTz start = GetCurrentTimestamp();
+	Session **waiting = palloc(sizeof(Session *) * Max(list_length(sessions), 1));
+	int count = 0;
+
+	foreach_ptr (Session, session, sessions)
+		waiting[count++] = session;
+	for (;;)
+	{
+		long left =
+			timeout_ms - TimestampDifferenceMilliseconds(start, GetCurrentTimestamp());
+		int still = 0;
+
+		for (int i = 0; i < count; i++)
+		{
+			if (awaits_savepoint(waiting[i]))
+				waiting[still++] = waiting[i];
+		}
+		count = still;
+		if (count == 0 || left <= 0 || ProcDiePending)
+			break;
+		sleep_on(waiting, count, left);
+	}
+	for (int i = 0; i < count; i++)
+		session_abandon(waiting[i], "it did not make a savepoint in time");
+	pfree(waiting);
+}
+
 void
 session_wait_all(List *sessions, long timeout_ms)
 {

@@ -82,6 +82,7 @@ struct SessionWire
 
 	/* The request. */
 	Request queued;
+	uint32 savepoints; /* SESSION_SAVEPOINTS when all of its preamble's are made */
 	bool pipelined;
 	int swallow;
 	bool stream;
@@ -142,6 +143,7 @@ extern void connect_check_time(Session *session);
 extern bool session_files_left(void);
 
 /* request.c */
+extern uint32 request_savepoints_made(const Session *session);
 extern void request_launch(Session *session);
 extern void request_forget_prepared(Session *session, Prepared *prepared);
 

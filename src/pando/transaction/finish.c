@@ -1,5 +1,5 @@
 /*
- * finish.c: how a distributed transaction and its subtransactions end.
+ * finish.c: how a distributed transaction ends (its subtransactions: savepoint.c).
  *
  * At pre-commit everything may still fail: nodes that only read are let go, one that is
  * the only writer commits, several are prepared. After the local commit, and at abort,
@@ -18,8 +18,7 @@
 #include "utils/memutils.h"
 #include "utils/timestamp.h"
 
-#define ROLLBACK_MS 10000
-#define CANCEL_MS 5000
+#define CANCEL_AGAIN_MS 1000
 
 #define MAX_CALLBACKS 16
 static XactMomentCallback callbacks[MAX_CALLBACKS];
@@ -112,14 +111,23 @@ settle(List *sessions, long timeout_ms, int elevel)
 	return all_over;
 }
 
-/* Cancels what runs on the sessions, all at once; those that don't end in time die. */
-static void
+/*
+ * Cancels what runs on the sessions, all at once; those that don't end in time die. A
+ * node that has not read the statement yet takes no notice of a cancel, so it is asked
+ * again.
+ */
+void
 cancel_all(List *sessions)
 {
-	foreach_ptr (Session, session, sessions)
-		session_cancel_start(session);
-	if (settle(sessions, CANCEL_MS, DEBUG1))
-		return;
+	for (int asked = 0; asked < CANCEL_MS / CANCEL_AGAIN_MS; asked++)
+	{
+		foreach_ptr (Session, session, sessions)
+			session_cancel_start(session);
+		if (settle(sessions, CANCEL_AGAIN_MS, DEBUG1))
+			return;
+		if (ProcDiePending)
+			break;
+	}
 	foreach_ptr (Session, session, sessions)
 	{
 		if (!is_over(session))
@@ -380,108 +388,8 @@ xact_callback(XactEvent event, void *arg)
 	}
 }
 
-/* The level ends well: what was done in it belongs to the level around it. */
-static void
-subxact_commit(int level)
-{
-	foreach_ptr (Member, member, members)
-	{
-		if (member->session->savepoint_depth >= level)
-			member->session->savepoint_depth = level - 1;
-		if (member->joined_level >= level)
-			member->joined_level = level - 1;
-		if (member->read_only_level >= level)
-			member->read_only_level = level - 1;
-	}
-}
-
-/* Rolls one session back to the level's savepoint; false: nothing was sent. */
-static bool
-start_subxact_rollback(Member *member, int level)
-{
-	Session *session = member->session;
-	char sql[128];
-
-	if (session->state != SESSION_IDLE)
-		return false;
-	snprintf(sql, sizeof(sql),
-			 "ROLLBACK TO SAVEPOINT pando_%d;RELEASE SAVEPOINT pando_%d", level, level);
-	session_send_simple(session, sql);
-	return true;
-}
-
-static void
-subxact_abort(int level)
-{
-	List *touched = NIL;
-	List *joined_here = NIL; /* cancelled, they may not have got to the savepoint */
-	List *joined_before = NIL;
-	bool in_time;
-
-	foreach_ptr (Member, member, members)
-	{
-		/* A flight of an outer level may go on where the level itself sent nothing. */
-		member_unpromise(member);
-		if (member->session->in_xact && member->session->savepoint_depth >= level)
-			touched = lappend(touched, member->session);
-	}
-	if (touched == NIL)
-		return;
-	DEBUG_POINT_NO_ERROR("savepoint-before-rollback");
-	cancel_all(touched);
-	foreach_ptr (Member, member, members)
-	{
-		if (!list_member_ptr(touched, member->session) ||
-			!start_subxact_rollback(member, level))
-			continue;
-		if (member->joined_level >= level)
-			joined_here = lappend(joined_here, member->session);
-		else
-			joined_before = lappend(joined_before, member->session);
-	}
-	in_time = settle(joined_here, ROLLBACK_MS, DEBUG1);
-	if (!settle(joined_before, ROLLBACK_MS, WARNING) || !in_time)
-		ereport(WARNING, (errcode(ERRCODE_CONNECTION_FAILURE),
-						  errmsg("a node did not roll back to a savepoint in time")));
-	foreach_ptr (Member, member, list_copy(members))
-	{
-		Session *session = member->session;
-
-		if (!list_member_ptr(touched, session))
-			continue;
-		member_settings_undone(member);
-		if (member->read_only_level >= level)
-			member->read_only = false;
-		if (session->savepoint_depth >= level)
-			session->savepoint_depth = level - 1;
-		if (member->sent_level >= level)
-			member->sent_level = level - 1;
-		/* A session that only knew this level takes its trouble away with it. */
-		if (member->joined_level >= level &&
-			(session->state != SESSION_IDLE || session->failed))
-			member_forget(member);
-	}
-	list_free(joined_here);
-	list_free(joined_before);
-}
-
-static void
-subxact_callback(SubXactEvent event, SubTransactionId mine, SubTransactionId parent,
-				 void *arg)
-{
-	if (IsParallelWorker())
-		return;
-	if (event == SUBXACT_EVENT_COMMIT_SUB)
-		subxact_commit(GetCurrentTransactionNestLevel());
-	else if (event == SUBXACT_EVENT_ABORT_SUB)
-		subxact_abort(GetCurrentTransactionNestLevel());
-	if (event == SUBXACT_EVENT_COMMIT_SUB || event == SUBXACT_EVENT_ABORT_SUB)
-		settings_level_ends(false);
-}
-
 void
 finish_register(void)
 {
 	RegisterXactCallback(xact_callback, NULL);
-	RegisterSubXactCallback(subxact_callback, NULL);
 }

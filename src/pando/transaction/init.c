@@ -15,6 +15,7 @@ transaction_init(void)
 	statement_snapshot_init();
 	access_init();
 	finish_register();
+	savepoint_init();
 	maintenance_init();
 	deadlock_init();
 	doubt_init();

@@ -183,6 +183,7 @@ append_begin(Member *member, bool single_snapshot, const char *snapshot)
 	}
 	session->in_xact = true;
 	session->savepoint_depth = 1;
+	member->joined_level = GetCurrentTransactionNestLevel();
 	member->one_snapshot = IsolationUsesXactSnapshot() || single_snapshot;
 	member->sent_level = 1;
 	member->read_only = XactReadOnly;

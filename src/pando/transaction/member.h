@@ -71,6 +71,15 @@ extern char *settings_local(const char *settings);
 /* finish.c */
 extern void finish_register(void);
 extern bool settle(List *sessions, long timeout_ms, int elevel);
+extern void cancel_all(List *sessions);
+
+/* How long a node may take to end a cancelled command, and to roll back. */
+#define CANCEL_MS 5000
+#define ROLLBACK_MS 10000
+
+/* savepoint.c */
+extern void savepoint_init(void);
+extern void savepoint_before(const TransactionStmt *statement);
 
 /* two_phase.c */
 extern bool two_phase_needed(void);

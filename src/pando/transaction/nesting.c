@@ -199,7 +199,10 @@ nesting_utility(PlannedStmt *pstmt, const char *text, bool read_only_tree,
 										 : NULL;
 
 		if (statement != NULL)
+		{
 			prepared_before(statement);
+			savepoint_before(statement);
+		}
 		if (reads_past_doubt(pstmt->utilityStmt))
 		{
 			PushActiveSnapshot(GetTransactionSnapshot());

@@ -24,6 +24,8 @@ prepared_is_of_node(const char *gid)
 void
 prepared_before(const TransactionStmt *statement)
 {
+	if (statement->kind == TRANS_STMT_BEGIN && identity_is_node_session())
+		DEBUG_POINT("node-before-begin");
 	if (statement->kind == TRANS_STMT_BEGIN && statement->options != NIL &&
 		identity_serves_node())
 		doubt_before_begin();

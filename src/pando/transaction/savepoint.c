@@ -1,0 +1,183 @@
+/*
+ * savepoint.c: subtransactions on other nodes, on both sides.
+ *
+ * A subtransaction that is aborted here is rolled back at once on the nodes that it used.
+ * What runs there is cancelled first. A cancel that came before the node has made the
+ * subtransaction's savepoint, which travels with the statement, would abort all of the
+ * node's transaction. So a node tells as soon as a savepoint is made, ahead of what else
+ * it has to say, and no cancel is sent before. It counts them for that in a parameter of
+ * the protocol (SESSION_SAVEPOINTS), which libpq keeps.
+ */
+#include "pando/compat/compat.h"
+
+#include "access/parallel.h"
+#include "access/xact.h"
+#include "libpq/libpq.h"
+#include "miscadmin.h"
+#include "nodes/parsenodes.h"
+#include "pando/base/debug_point.h"
+#include "pando/transaction/member.h"
+#include "tcop/tcopprot.h"
+
+/*
+ * This backend's savepoints for another node; is the next subtransaction one of them?
+ */
+static uint32 made = 0;
+static bool is_next = false;
+
+void
+savepoint_before(const TransactionStmt *statement)
+{
+	is_next = statement->kind == TRANS_STMT_SAVEPOINT && identity_is_node_session() &&
+			  whereToSendOutput == DestRemote;
+	if (is_next)
+		DEBUG_POINT("node-before-savepoint");
+}
+
+/*
+ * ParameterStatus, at once. The subtransaction has begun: nothing handles a cancel from
+ * here until it is the current one for all purposes. Must not raise.
+ */
+static void
+tell_made(void)
+{
+	char message[sizeof(SESSION_SAVEPOINTS) + 12];
+	int length = sizeof(SESSION_SAVEPOINTS);
+
+	is_next = false;
+	memcpy(message, SESSION_SAVEPOINTS, length);
+	length += snprintf(message + length, sizeof(message) - length, "%u", ++made) + 1;
+	(void) pq_putmessage('S', message, length);
+	(void) pq_flush();
+}
+
+/* The level ends well: what was done in it belongs to the level around it. */
+static void
+subxact_commit(int level)
+{
+	foreach_ptr (Member, member, members)
+	{
+		if (member->session->savepoint_depth >= level)
+			member->session->savepoint_depth = level - 1;
+		if (member->joined_level >= level)
+			member->joined_level = level - 1;
+		if (member->read_only_level >= level)
+			member->read_only_level = level - 1;
+	}
+}
+
+/* Rolls one session back to the level's savepoint; false: nothing was sent. */
+static bool
+start_subxact_rollback(Member *member, int level)
+{
+	Session *session = member->session;
+	char sql[128];
+
+	if (session->state != SESSION_IDLE)
+		return false;
+	snprintf(sql, sizeof(sql),
+			 "ROLLBACK TO SAVEPOINT pando_%d;RELEASE SAVEPOINT pando_%d", level, level);
+	session_send_simple(session, sql);
+	return true;
+}
+
+/*
+ * What began before the level can't be begun anew, so its sessions are not to be
+ * cancelled before they have the level's savepoint. A node that takes too long for it is
+ * given up.
+ */
+static void
+await_savepoints(int level)
+{
+	List *joined_before = NIL;
+
+	foreach_ptr (Member, member, members)
+	{
+		if (member->session->savepoint_depth >= level && member->joined_level < level)
+			joined_before = lappend(joined_before, member->session);
+	}
+	session_await_savepoints(joined_before, CANCEL_MS);
+	list_free(joined_before);
+}
+
+static void
+subxact_abort(int level)
+{
+	List *touched = NIL;
+	List *joined_here = NIL; /* cancelled, they may not have got to the savepoint */
+	List *joined_before = NIL;
+	bool in_time;
+
+	foreach_ptr (Member, member, members)
+	{
+		/* A flight of an outer level may go on where the level itself sent nothing. */
+		member_unpromise(member);
+		if (member->session->in_xact && member->session->savepoint_depth >= level)
+			touched = lappend(touched, member->session);
+	}
+	if (touched == NIL)
+		return;
+	DEBUG_POINT_NO_ERROR("savepoint-before-rollback");
+	await_savepoints(level);
+	cancel_all(touched);
+	foreach_ptr (Member, member, members)
+	{
+		if (!list_member_ptr(touched, member->session) ||
+			!start_subxact_rollback(member, level))
+			continue;
+		if (member->joined_level >= level)
+			joined_here = lappend(joined_here, member->session);
+		else
+			joined_before = lappend(joined_before, member->session);
+	}
+	in_time = settle(joined_here, ROLLBACK_MS, DEBUG1);
+	if (!settle(joined_before, ROLLBACK_MS, WARNING) || !in_time)
+		ereport(WARNING, (errcode(ERRCODE_CONNECTION_FAILURE),
+						  errmsg("a node did not roll back to a savepoint in time")));
+	foreach_ptr (Member, member, list_copy(members))
+	{
+		Session *session = member->session;
+
+		if (!list_member_ptr(touched, session))
+			continue;
+		member_settings_undone(member);
+		if (member->read_only_level >= level)
+			member->read_only = false;
+		if (session->savepoint_depth >= level)
+			session->savepoint_depth = level - 1;
+		if (member->sent_level >= level)
+			member->sent_level = level - 1;
+		/*
+		 * A session that only knew this level takes its trouble away with it. The
+		 * transaction itself may not have begun there when the cancel came.
+		 */
+		if (member->joined_level >= level &&
+			(session->state != SESSION_IDLE ||
+			 PQtransactionStatus(session->conn) != PQTRANS_INTRANS))
+			member_forget(member);
+	}
+	list_free(joined_here);
+	list_free(joined_before);
+}
+
+static void
+subxact_callback(SubXactEvent event, SubTransactionId mine, SubTransactionId parent,
+				 void *arg)
+{
+	if (IsParallelWorker())
+		return;
+	if (event == SUBXACT_EVENT_START_SUB && is_next)
+		tell_made();
+	if (event == SUBXACT_EVENT_COMMIT_SUB)
+		subxact_commit(GetCurrentTransactionNestLevel());
+	else if (event == SUBXACT_EVENT_ABORT_SUB)
+		subxact_abort(GetCurrentTransactionNestLevel());
+	if (event == SUBXACT_EVENT_COMMIT_SUB || event == SUBXACT_EVENT_ABORT_SUB)
+		settings_level_ends(false);
+}
+
+void
+savepoint_init(void)
+{
+	RegisterSubXactCallback(subxact_callback, NULL);
+}
