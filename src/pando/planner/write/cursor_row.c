@@ -256,6 +256,15 @@ conditions_mutator(Node *node, Change *change)
 	return expression_tree_mutator(node, conditions_mutator, change);
 }
 
+static bool
+cursor_walker(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	return IsA(node, CurrentOfExpr) ||
+		   expression_tree_walker(node, cursor_walker, context);
+}
+
 Query *
 query_with_cursor_conditions(Query *query)
 {
@@ -264,7 +273,7 @@ query_with_cursor_conditions(Query *query)
 					 .varno = query->resultRelation,
 					 .lock = lock_of_change(query)};
 
-	if (change.target == NULL)
+	if (change.target == NULL || !cursor_walker(query->jointree->quals, NULL))
 		return query;
 	/* Policies for UPDATE, which a lock asks for, are not those for DELETE. */
 	if (query->commandType == CMD_DELETE && rte->securityQuals != NIL)
