@@ -30,9 +30,14 @@ typedef struct IntMapEntry
 #define SH_DEFINE
 #include "lib/simplehash.h"
 
+/* The first key has its place here: most maps, a single row's, have no other. */
 struct IntMap
 {
-	entries_hash *entries;
+	MemoryContext context;
+	bool used;
+	int32 first;
+	void *first_value;
+	entries_hash *others; /* NULL: none */
 };
 
 IntMap *
@@ -40,7 +45,9 @@ int_map_create(void)
 {
 	IntMap *map = palloc(sizeof(IntMap));
 
-	map->entries = entries_create(CurrentMemoryContext, 16, NULL);
+	map->context = CurrentMemoryContext;
+	map->used = false;
+	map->others = NULL;
 	return map;
 }
 
@@ -48,9 +55,20 @@ void **
 int_map_at(IntMap *map, int32 key)
 {
 	bool found;
-	IntMapEntry *entry = entries_insert(map->entries, key, &found);
+	IntMapEntry *entry;
 
 	DEBUG_STEPS(1);
+	if (!map->used)
+	{
+		map->used = true;
+		map->first = key;
+		map->first_value = NULL;
+	}
+	if (map->first == key)
+		return &map->first_value;
+	if (map->others == NULL)
+		map->others = entries_create(map->context, 16, NULL);
+	entry = entries_insert(map->others, key, &found);
 	if (!found)
 		entry->value = NULL;
 	return &entry->value;
