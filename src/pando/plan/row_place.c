@@ -284,6 +284,17 @@ shard_of_row(FunctionCallInfo fcinfo, Oid relid)
 	return last;
 }
 
+/* Adds to a text that ends there; returns its new end. By printf() a place takes ten
+ * times as long. */
+static char *
+put_text(char *end, const char *text)
+{
+	size_t length = strlen(text);
+
+	memcpy(end, text, length);
+	return end + length;
+}
+
 /* pando.row_place(tableoid, ctid, xmin) */
 Datum
 row_place(PG_FUNCTION_ARGS)
@@ -291,11 +302,19 @@ row_place(PG_FUNCTION_ARGS)
 	const LastShard *shard = shard_of_row(fcinfo, PG_GETARG_OID(0));
 	ItemPointer tid = (ItemPointer) PG_GETARG_POINTER(1);
 	TransactionId xmin = PG_GETARG_TRANSACTIONID(2);
+	char place[MAXINT8LEN + sizeof(" (,) ") + 3 * 10 + sizeof(OWN)];
+	char *end = place;
 
-	PG_RETURN_TEXT_P(cstring_to_text(psprintf(
-		INT64_FORMAT " (%u,%u) %u%s", shard->id, ItemPointerGetBlockNumberNoCheck(tid),
-		ItemPointerGetOffsetNumberNoCheck(tid), xmin,
-		TransactionIdIsCurrentTransactionId(xmin) ? OWN : "")));
+	end += pg_lltoa(shard->id, end);
+	end = put_text(end, " (");
+	end += pg_ultoa_n(ItemPointerGetBlockNumberNoCheck(tid), end);
+	*end++ = ',';
+	end += pg_ultoa_n(ItemPointerGetOffsetNumberNoCheck(tid), end);
+	end = put_text(end, ") ");
+	end += pg_ultoa_n(xmin, end);
+	if (TransactionIdIsCurrentTransactionId(xmin))
+		end = put_text(end, OWN);
+	PG_RETURN_TEXT_P(cstring_to_text_with_len(place, end - place));
 }
 
 static Datum
