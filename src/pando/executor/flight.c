@@ -705,10 +705,17 @@ lost_groups(void)
 void
 tasks_avoid_lost_nodes(FragmentRun *run, List *tasks)
 {
-	List *lost = lost_groups();
+	List *lost = NIL;
+	bool asked = false;
 
 	foreach_ptr (Task, task, tasks)
 	{
+		/* Most have but one. */
+		if (task->nplacements - task->tried <= 1)
+			continue;
+		if (!asked)
+			lost = lost_groups();
+		asked = true;
 		while (!task->local && !run->fragment->first_copy &&
 			   task->nplacements - task->tried > 1 &&
 			   (!task->node->active || list_member_int(lost, task->node->group)))

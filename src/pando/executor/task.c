@@ -568,16 +568,20 @@ tasks_as_unions(FragmentRun *run, List *tasks, bool inline_values)
 }
 
 /*
- * The tasks of each node together, in the order in which nodes occur: List of Lists.
- * Raises an error if not all of the nodes can be connected to.
+ * The tasks of each node together, in the order in which nodes occur: List of Lists, of
+ * which one may be the list that was given. Raises an error if not all of the nodes can
+ * be connected to.
  */
 List *
 tasks_by_node(List *tasks)
 {
 	List *nodes = NIL;
 	List *lists = NIL;
-	IntMap *by_group = int_map_create();
+	IntMap *by_group;
 
+	if (list_length(tasks) == 1)
+		return list_make1(tasks);
+	by_group = int_map_create();
 	foreach_ptr (Task, task, tasks)
 	{
 		/* From 1. */

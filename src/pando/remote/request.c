@@ -380,7 +380,8 @@ request_launch(Session *session)
 	wire->preparing = NULL;
 	wire->reported = false;
 	wire->left = false;
-	wire->savepoints = preamble_savepoints(request->preamble);
+	wire->savepoints =
+		request->preamble[0] != '\0' ? preamble_savepoints(request->preamble) : 0;
 	if (wire->savepoints > 0)
 		wire->savepoints += request_savepoints_made(session);
 	session->state = SESSION_BUSY;
