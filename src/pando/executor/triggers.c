@@ -266,6 +266,8 @@ read_begin(CustomScanState *node, EState *estate, int eflags)
 									   &TTSOpsMinimalTuple);
 	scan->handed =
 		ExecInitExtraTupleSlot(estate, ExecGetResultType(&node->ss.ps), &TTSOpsVirtual);
+	/* They are those of others, and not all of one kind. */
+	node->ss.ps.resultopsfixed = false;
 }
 
 static void
@@ -284,7 +286,7 @@ read_all(ReadFirstScan *scan)
 	}
 }
 
-/* A custom scan's rows are taken for virtual ones, whose columns are all there. */
+/* With all of its columns, which are read as those of a virtual one. */
 static TupleTableSlot *
 whole(TupleTableSlot *row)
 {
