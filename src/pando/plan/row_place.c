@@ -284,18 +284,7 @@ shard_of_row(FunctionCallInfo fcinfo, Oid relid)
 	return last;
 }
 
-/* Adds to a text that ends there; returns its new end. By printf() a place takes ten
- * times as long. */
-static char *
-put_text(char *end, const char *text)
-{
-	size_t length = strlen(text);
-
-	memcpy(end, text, length);
-	return end + length;
-}
-
-/* pando.row_place(tableoid, ctid, xmin) */
+/* pando.row_place(tableoid, ctid, xmin). By printf() a place takes ten times as long. */
 Datum
 row_place(PG_FUNCTION_ARGS)
 {
@@ -306,14 +295,14 @@ row_place(PG_FUNCTION_ARGS)
 	char *end = place;
 
 	end += pg_lltoa(shard->id, end);
-	end = put_text(end, " (");
+	end = stpcpy(end, " (");
 	end += pg_ultoa_n(ItemPointerGetBlockNumberNoCheck(tid), end);
 	*end++ = ',';
 	end += pg_ultoa_n(ItemPointerGetOffsetNumberNoCheck(tid), end);
-	end = put_text(end, ") ");
+	end = stpcpy(end, ") ");
 	end += pg_ultoa_n(xmin, end);
 	if (TransactionIdIsCurrentTransactionId(xmin))
-		end = put_text(end, OWN);
+		end = stpcpy(end, OWN);
 	PG_RETURN_TEXT_P(cstring_to_text_with_len(place, end - place));
 }
 
