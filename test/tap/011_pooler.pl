@@ -90,6 +90,23 @@ $coordinator->command_like([ 'pgbench', '-n', '-t', '10', '-c', '10', '-h', '127
 is($cluster->sql('SELECT sum(v) FROM t'), $sum, 'no update is lost');
 cmp_ok($worker1->safe_psql('postgres', $pooled . " AND client_port <> -1"), '<=', 5, 'they shared connections');
 
+# Rows are sent to the node by statements of Pando's own, in one session after the other.
+is($cluster->sql("SELECT count(*) FROM t a JOIN t b ON a.v + a.k = b.v + b.k"), $cluster->sql("SELECT count(*) FROM (SELECT v + k AS s FROM t OFFSET 0) a JOIN (SELECT v + k AS s FROM t OFFSET 0) b USING (s)"), 'an exchange') foreach 1, 2;
+
+# A subtransaction fails while its part on the pooled node waits for a row. The node's process is not the one that
+# the session's savepoints before were made by.
+my ($other) = split /\n/, $cluster->sql("SELECT k FROM t JOIN pg_dist_placement p ON p.shardid = get_shard_id_for_distribution_column('t', k) JOIN pg_dist_node n USING (groupid) WHERE nodeid = 2 AND k > $key ORDER BY k");
+my $there = $cluster->sql("SELECT min(k) FROM t JOIN pg_dist_placement p ON p.shardid = get_shard_id_for_distribution_column('t', k) JOIN pg_dist_node n USING (groupid) WHERE nodeid <> 2");
+my $before = $cluster->sql("SELECT v FROM t WHERE k = $other");
+my ($fails, $holds) = map { $coordinator->background_psql('postgres', on_error_stop => 0) } 1 .. 2;
+$fails->query_safe('BEGIN; ' . "SAVEPOINT a; UPDATE t SET v = v WHERE k = $other; RELEASE a; " x 9 . 'COMMIT');
+$holds->query_safe("BEGIN; UPDATE t SET v = v WHERE k = $key");
+$fails->query("BEGIN; UPDATE t SET v = v + 1 WHERE k = $other; SAVEPOINT a; UPDATE t SET v = 1 / (k - $there) WHERE k IN ($key, $there)");
+$fails->query("ROLLBACK TO a; UPDATE t SET v = v + 1 WHERE k = $other; COMMIT");
+$holds->query_safe('COMMIT');
+is($cluster->sql("SELECT v FROM t WHERE k = $other"), $before + 2, 'a savepoint of another process of the pool');
+$_->quit foreach $fails, $holds;
+
 stop_pooler();
 like(($coordinator->psql('postgres', "SELECT v FROM t WHERE k = $key"))[2], qr/connection to the remote node 127\.0\.0\.1:\d+ failed/, 'without the pooler the node is out of reach');
 $cluster->sql('DELETE FROM pg_dist_poolinfo');

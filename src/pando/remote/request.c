@@ -79,29 +79,44 @@ preamble_count(const char *preamble)
 	return count;
 }
 
-/* How many savepoints does it set? */
-static uint32
-preamble_savepoints(const char *preamble)
+/*
+ * Notes the last savepoint that the preamble makes, and what the node has told of the one
+ * before.
+ */
+static void
+expect_savepoint(Session *session, const char *preamble)
 {
+	static const char command[] = "SAVEPOINT ";
+	SessionWire *wire = session->wire;
+	const char *told;
 	StringInfoData statement;
-	uint32 count = 0;
 
-	if (strstr(preamble, "SAVEPOINT ") == NULL)
-		return 0;
+	wire->savepoint[0] = '\0';
+	if (strstr(preamble, command) == NULL)
+		return;
 	initStringInfo(&statement);
 	while (request_split(&preamble, &statement))
-		count += strncmp(statement.data, "SAVEPOINT ", strlen("SAVEPOINT ")) == 0;
+	{
+		if (strncmp(statement.data, command, strlen(command)) == 0)
+			strlcpy(wire->savepoint, statement.data + strlen(command), NAMEDATALEN);
+	}
 	pfree(statement.data);
-	return count;
+	told = PQparameterStatus(session->conn, SESSION_SAVEPOINT);
+	strlcpy(wire->savepoint_before, told ? told : "", sizeof(wire->savepoint_before));
 }
 
-/* What the node has told of its backend's savepoints. */
-uint32
-request_savepoints_made(const Session *session)
+bool
+request_awaits_savepoint(const Session *session)
 {
-	const char *made = PQparameterStatus(session->conn, SESSION_SAVEPOINTS);
+	const SessionWire *wire = session->wire;
+	const size_t length = strlen(wire->savepoint);
+	const char *told;
 
-	return made != NULL ? strtoul(made, NULL, 10) : 0;
+	if (length == 0 || session->state != SESSION_BUSY || wire->pending != NULL)
+		return false;
+	told = PQparameterStatus(session->conn, SESSION_SAVEPOINT);
+	return told == NULL || strcmp(told, wire->savepoint_before) == 0 ||
+		   strncmp(told, wire->savepoint, length) != 0 || told[length] != ' ';
 }
 
 /* Is it like citus.grep_remote_commands, if that says anything? */
@@ -312,9 +327,10 @@ launch_params(Session *session, const Request *request)
 {
 	SessionWire *wire = session->wire;
 	bool outdated = wire->prepared_epoch != statements_epoch && wire->nprepared > 0;
-	uint64 hash = request->reuse ? statement_hash(request->sql) : 0;
-	Prepared *prepared = request->reuse && !outdated ? prepared_find(wire, hash) : NULL;
-	bool prepare = request->reuse && prepared == NULL;
+	bool reuse = request->reuse && !session->pooled;
+	uint64 hash = reuse ? statement_hash(request->sql) : 0;
+	Prepared *prepared = reuse && !outdated ? prepared_find(wire, hash) : NULL;
+	bool prepare = reuse && prepared == NULL;
 
 	/* Two texts of one hash: the second one goes without a name. */
 	if (prepared != NULL && strcmp(prepared->sql, request->sql) != 0)
@@ -380,10 +396,7 @@ request_launch(Session *session)
 	wire->preparing = NULL;
 	wire->reported = false;
 	wire->left = false;
-	wire->savepoints =
-		request->preamble[0] != '\0' ? preamble_savepoints(request->preamble) : 0;
-	if (wire->savepoints > 0)
-		wire->savepoints += request_savepoints_made(session);
+	expect_savepoint(session, request->preamble);
 	session->state = SESSION_BUSY;
 
 	ok = request->kind == REQUEST_SIMPLE ? launch_simple(session, request)
@@ -478,7 +491,7 @@ session_send_params(Session *session, const char *sql, int nparams,
 					   .values = values,
 					   .lengths = lengths,
 					   .binary_results = binary_results,
-					   .reuse = reuse && !session->pooled};
+					   .reuse = reuse};
 
 	request_start(session, &request);
 }

@@ -232,10 +232,13 @@ extern PGresult *session_run(Session *session, const char *sql);
 extern PGresult *session_try_finish(Session *session, long timeout_ms);
 
 /*
- * A node tells with this parameter (ParameterStatus) how many SAVEPOINTs its backend has
- * made for us, as soon as it has made one.
+ * A node tells with this parameter (ParameterStatus) of each SAVEPOINT, as soon as it is
+ * made: its name, the process, and how many it has made. A pooler may have another
+ * process for the next transaction, so the number alone would not tell one savepoint from
+ * another.
  */
-#define SESSION_SAVEPOINTS "pando.savepoints"
+#define SESSION_SAVEPOINT "pando.savepoint"
+#define SESSION_SAVEPOINT_LENGTH (NAMEDATALEN + 24)
 
 /*
  * Waits until the nodes have made the savepoints in the preambles of what runs, or that

@@ -450,28 +450,24 @@ session_wait_any(List *sessions, long timeout_ms)
 	return ready;
 }
 
-/* Has what runs still to make a savepoint, as far as one can know? */
-static bool
-awaits_savepoint(Session *session)
+static Session **
+session_array(List *sessions, int *count)
 {
-	const SessionWire *wire = session->wire;
+	Session **array = palloc(sizeof(Session *) * Max(list_length(sessions), 1));
 
-	if (wire->savepoints == 0 || session->state != SESSION_BUSY)
-		return false;
-	wire_pump(session);
-	return session->state == SESSION_BUSY && wire->pending == NULL &&
-		   (int32) (wire->savepoints - request_savepoints_made(session)) > 0;
+	*count = 0;
+	foreach_ptr (Session, session, sessions)
+		array[(*count)++] = session;
+	return array;
 }
 
 void
 session_await_savepoints(List *sessions, long timeout_ms)
 {
 	TimestampTz start = GetCurrentTimestamp();
-	Session **waiting = palloc(sizeof(Session *) * Max(list_length(sessions), 1));
-	int count = 0;
+	int count;
+	Session **waiting = session_array(sessions, &count);
 
-	foreach_ptr (Session, session, sessions)
-		waiting[count++] = session;
 	for (;;)
 	{
 		long left =
@@ -480,7 +476,9 @@ session_await_savepoints(List *sessions, long timeout_ms)
 
 		for (int i = 0; i < count; i++)
 		{
-			if (awaits_savepoint(waiting[i]))
+			if (request_awaits_savepoint(waiting[i]))
+				wire_pump(waiting[i]);
+			if (request_awaits_savepoint(waiting[i]))
 				waiting[still++] = waiting[i];
 		}
 		count = still;
@@ -497,11 +495,9 @@ void
 session_wait_all(List *sessions, long timeout_ms)
 {
 	TimestampTz start = GetCurrentTimestamp();
-	Session **waiting = palloc(sizeof(Session *) * Max(list_length(sessions), 1));
-	int count = 0;
+	int count;
+	Session **waiting = session_array(sessions, &count);
 
-	foreach_ptr (Session, session, sessions)
-		waiting[count++] = session;
 	while (count > 0)
 	{
 		long passed = TimestampDifferenceMilliseconds(start, GetCurrentTimestamp());

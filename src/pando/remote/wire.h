@@ -82,7 +82,8 @@ struct SessionWire
 
 	/* The request. */
 	Request queued;
-	uint32 savepoints; /* SESSION_SAVEPOINTS when all of its preamble's are made */
+	char savepoint[NAMEDATALEN];					 /* the last of its preamble; or "" */
+	char savepoint_before[SESSION_SAVEPOINT_LENGTH]; /* SESSION_SAVEPOINT when it went */
 	bool pipelined;
 	int swallow;
 	bool stream;
@@ -143,7 +144,8 @@ extern void connect_check_time(Session *session);
 extern bool session_files_left(void);
 
 /* request.c */
-extern uint32 request_savepoints_made(const Session *session);
+/* Has what runs still to make a savepoint, as far as one can know? */
+extern bool request_awaits_savepoint(const Session *session);
 extern void request_launch(Session *session);
 extern void request_forget_prepared(Session *session, Prepared *prepared);
 

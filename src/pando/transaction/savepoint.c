@@ -5,8 +5,8 @@
  * What runs there is cancelled first. A cancel that came before the node has made the
  * subtransaction's savepoint, which travels with the statement, would abort all of the
  * node's transaction. So a node tells as soon as a savepoint is made, ahead of what else
- * it has to say, and no cancel is sent before. It counts them for that in a parameter of
- * the protocol (SESSION_SAVEPOINTS), which libpq keeps.
+ * it has to say, and no cancel is sent before. It does so by a parameter of the protocol
+ * (SESSION_SAVEPOINT), which libpq keeps.
  */
 #include "pando/compat/compat.h"
 
@@ -20,18 +20,21 @@
 #include "tcop/tcopprot.h"
 
 /*
- * This backend's savepoints for another node; is the next subtransaction one of them?
+ * How many savepoints this backend has made for other nodes, and the one whose
+ * subtransaction is the next; or "".
  */
 static uint32 made = 0;
-static bool is_next = false;
+static char next[NAMEDATALEN] = "";
 
 void
 savepoint_before(const TransactionStmt *statement)
 {
-	is_next = statement->kind == TRANS_STMT_SAVEPOINT && identity_is_node_session() &&
-			  whereToSendOutput == DestRemote;
-	if (is_next)
-		DEBUG_POINT("node-before-savepoint");
+	next[0] = '\0';
+	if (statement->kind != TRANS_STMT_SAVEPOINT || !identity_is_node_session() ||
+		whereToSendOutput != DestRemote)
+		return;
+	DEBUG_POINT("node-before-savepoint");
+	strlcpy(next, statement->savepoint_name, NAMEDATALEN);
 }
 
 /*
@@ -41,12 +44,14 @@ savepoint_before(const TransactionStmt *statement)
 static void
 tell_made(void)
 {
-	char message[sizeof(SESSION_SAVEPOINTS) + 12];
-	int length = sizeof(SESSION_SAVEPOINTS);
+	char message[sizeof(SESSION_SAVEPOINT) + SESSION_SAVEPOINT_LENGTH];
+	int length = sizeof(SESSION_SAVEPOINT);
 
-	is_next = false;
-	memcpy(message, SESSION_SAVEPOINTS, length);
-	length += snprintf(message + length, sizeof(message) - length, "%u", ++made) + 1;
+	memcpy(message, SESSION_SAVEPOINT, length);
+	length += snprintf(message + length, SESSION_SAVEPOINT_LENGTH, "%s %d %u", next,
+					   MyProcPid, ++made) +
+			  1;
+	next[0] = '\0';
 	(void) pq_putmessage('S', message, length);
 	(void) pq_flush();
 }
@@ -166,7 +171,7 @@ subxact_callback(SubXactEvent event, SubTransactionId mine, SubTransactionId par
 {
 	if (IsParallelWorker())
 		return;
-	if (event == SUBXACT_EVENT_START_SUB && is_next)
+	if (event == SUBXACT_EVENT_START_SUB && next[0] != '\0')
 		tell_made();
 	if (event == SUBXACT_EVENT_COMMIT_SUB)
 		subxact_commit(GetCurrentTransactionNestLevel());
