@@ -1,5 +1,5 @@
--- Definitions of operators and what belongs to them, casts, transforms, languages, conversions and access methods, as
--- commands.
+-- Definitions of operators and what belongs to them, casts, transforms, languages, conversions, access methods and event
+-- triggers, as commands.
 
 -- OPERATOR(s.+) without the word, and with its operands.
 CREATE OR REPLACE FUNCTION pando.operator_name(obj oid, operands boolean DEFAULT true) RETURNS text
@@ -129,4 +129,17 @@ CREATE OR REPLACE FUNCTION pando.access_method_commands(obj oid) RETURNS SETOF t
 	LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
 	SELECT format('CREATE ACCESS METHOD %I TYPE %s HANDLER %s', amname, CASE amtype WHEN 'i' THEN 'INDEX' ELSE 'TABLE' END,
 		amhandler) FROM pg_am WHERE oid = obj
+$$;
+
+CREATE OR REPLACE FUNCTION pando.event_trigger_commands(obj oid) RETURNS SETOF text
+	LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+	SELECT v.c FROM pg_event_trigger, LATERAL (VALUES
+			(format('CREATE EVENT TRIGGER %I ON %I%s EXECUTE FUNCTION %s()', evtname, evtevent,
+				(SELECT format(' WHEN TAG IN (%s)', string_agg(quote_literal(t), ', ')) FROM unnest(evttags) t
+					HAVING count(*) > 0), evtfoid::regproc)),
+			(format('ALTER EVENT TRIGGER %I OWNER TO %I', evtname, pg_get_userbyid(evtowner))),
+			(CASE evtenabled WHEN 'D' THEN format('ALTER EVENT TRIGGER %I DISABLE', evtname)
+				WHEN 'A' THEN format('ALTER EVENT TRIGGER %I ENABLE ALWAYS', evtname)
+				WHEN 'R' THEN format('ALTER EVENT TRIGGER %I ENABLE REPLICA', evtname) END)) v(c)
+	WHERE oid = obj
 $$;

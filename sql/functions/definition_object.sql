@@ -51,6 +51,8 @@ CREATE OR REPLACE FUNCTION pando.object_probe(class oid, obj oid) RETURNS text
 		'WHERE srvname = %L)', srvname) FROM pg_foreign_server WHERE oid = obj)
 	WHEN 'pg_publication'::regclass THEN (SELECT format('(SELECT oid FROM pg_catalog.pg_publication '
 		'WHERE pubname = %L)', pubname) FROM pg_publication WHERE oid = obj)
+	WHEN 'pg_event_trigger'::regclass THEN (SELECT format('(SELECT oid FROM pg_catalog.pg_event_trigger '
+		'WHERE evtname = %L)', evtname) FROM pg_event_trigger WHERE oid = obj)
 	WHEN 'pg_ts_dict'::regclass THEN (SELECT format('(SELECT d.oid FROM pg_catalog.pg_ts_dict d
 		JOIN pg_catalog.pg_namespace n ON n.oid = d.dictnamespace
 		WHERE n.nspname = %L AND d.dictname = %L)', n.nspname, d.dictname)
@@ -251,6 +253,8 @@ CREATE OR REPLACE FUNCTION pando.object_definition(class oid, obj oid) RETURNS S
 	UNION ALL
 	SELECT c FROM pando.text_search_part_commands(class, obj) c
 	WHERE class IN ('pg_ts_parser'::regclass, 'pg_ts_template'::regclass)
+	UNION ALL
+	SELECT c FROM pando.event_trigger_commands(obj) c WHERE class = 'pg_event_trigger'::regclass
 	UNION ALL
 	SELECT c FROM pando.note_commands(class, obj) c
 $$;

@@ -47,6 +47,9 @@ typedef struct DdlJob
 	List *truncated;		/* open relations (Relation) whose triggers TRUNCATE fires */
 	const struct DdlHandler *handler;
 	DdlCall *call; /* NULL when applying */
+	void (*spread)(
+		struct DdlJob *job); /* what is left to do once the shell has changed */
+	MemoryContext context;	 /* of the job, while the shell is changed */
 } DdlJob;
 
 typedef struct DdlHandler
@@ -101,6 +104,12 @@ extern List *job_shard_maps(Oid relid, int32 group);
 
 /* Runs the job's statement on this node through PostgreSQL, as the caller asked for. */
 extern void job_run_shell(DdlJob *job);
+
+/*
+ * Does job->spread, once: after job_run_shell(), or from within it, when event triggers
+ * of ddl_command_end are about to fire.
+ */
+extern void job_spread(DdlJob *job);
 
 /* The statement's own text. */
 extern char *job_text(const DdlJob *job);

@@ -10,6 +10,7 @@
 #include "catalog/pg_am.h"
 #include "catalog/pg_cast.h"
 #include "catalog/pg_conversion.h"
+#include "catalog/pg_event_trigger.h"
 #include "catalog/pg_foreign_data_wrapper.h"
 #include "catalog/pg_foreign_server.h"
 #include "catalog/pg_language.h"
@@ -125,6 +126,7 @@ static const DdlHandler handlers[] = {
 	OBJECT_CREATED(T_CreateForeignServerStmt, ANY_OBJECT, ForeignServerRelationId),
 	OBJECT_CREATED(T_CreateUserMappingStmt, ANY_OBJECT, UserMappingRelationId),
 	OBJECT_CREATED(T_CreatePublicationStmt, ANY_OBJECT, PublicationRelationId),
+	OBJECT_CREATED(T_CreateEventTrigStmt, ANY_OBJECT, EventTriggerRelationId),
 	OBJECT_CREATED(T_CreateRoleStmt, ANY_OBJECT, AuthIdRelationId),
 	OBJECT_CREATED(T_AlterRoleStmt, ANY_OBJECT, AuthIdRelationId),
 
@@ -142,6 +144,7 @@ static const DdlHandler handlers[] = {
 	{T_AlterUserMappingStmt, ANY_OBJECT, object_prepare},
 	{T_DropUserMappingStmt, ANY_OBJECT, object_prepare},
 	{T_AlterPublicationStmt, ANY_OBJECT, object_prepare},
+	{T_AlterEventTrigStmt, ANY_OBJECT, object_prepare},
 	{T_AlterDefaultPrivilegesStmt, ANY_OBJECT, default_privileges_prepare},
 	{T_AlterRoleSetStmt, ANY_OBJECT, role_set_prepare},
 	{T_AlterExtensionStmt, ANY_OBJECT, object_prepare},

@@ -4,6 +4,7 @@
 #include "pando/compat/compat.h"
 
 #include "pando/ddl/drop.h"
+#include "pando/ddl/event_trigger.h"
 #include "pando/ddl/init.h"
 #include "pando/ddl/lead.h"
 #include "pando/ddl/settings.h"
@@ -14,6 +15,7 @@ ddl_init(void)
 {
 	settings_init();
 	drop_init();
+	event_trigger_init();
 	utility_init();
 	lead_init();
 }

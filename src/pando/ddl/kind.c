@@ -88,7 +88,7 @@ static const ObjectKind kinds[] = {
 	PART(DEFACL, DefaultAclRelationId, "a role, in a schema or all"),
 	EVERYWHERE(DOMAIN, TypeRelationId),
 	PART(DOMCONSTRAINT, ConstraintRelationId, "a domain"),
-	LOCAL(EVENT_TRIGGER, EventTriggerRelationId, "it fires where it is made"),
+	EVERYWHERE(EVENT_TRIGGER, EventTriggerRelationId),
 	EVERYWHERE(EXTENSION, ExtensionRelationId),
 	EVERYWHERE(FDW, ForeignDataWrapperRelationId),
 	EVERYWHERE(FOREIGN_SERVER, ForeignServerRelationId),

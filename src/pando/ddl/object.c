@@ -255,6 +255,9 @@ statement_objects(Node *stmt)
 		case T_AlterPublicationStmt:
 			return named(NIL, OBJECT_PUBLICATION,
 						 makeString(((AlterPublicationStmt *) stmt)->pubname));
+		case T_AlterEventTrigStmt:
+			return named(NIL, OBJECT_EVENT_TRIGGER,
+						 makeString(((AlterEventTrigStmt *) stmt)->trigname));
 		case T_AlterCollationStmt:
 			return named(NIL, OBJECT_COLLATION, ((AlterCollationStmt *) stmt)->collname);
 		case T_AlterTSDictionaryStmt:
@@ -426,16 +429,13 @@ publish(Oid class_id, Oid object_id)
 		view_rows_send(object_id);
 }
 
-bool
-object_create_run(DdlJob *job)
+static void
+publish_made(DdlJob *job)
 {
 	Oid class_id = job->handler->capture_class;
 	List *made;
 	ListCell *cell;
 
-	job->on_rows = IsA(job->stmt, CreateTableAsStmt);
-	drop_scope_capture(class_id);
-	job_run_shell(job);
 	CommandCounterIncrement();
 	made = list_concat_unique_oid(list_copy(drop_scope_captured()),
 								  object_altered(job->stmt));
@@ -446,6 +446,16 @@ object_create_run(DdlJob *job)
 		foreach_oid(view, view_in_schema(linitial_oid(made)))
 			publish(RelationRelationId, view);
 	}
+}
+
+bool
+object_create_run(DdlJob *job)
+{
+	job->on_rows = IsA(job->stmt, CreateTableAsStmt);
+	job->spread = publish_made;
+	drop_scope_capture(job->handler->capture_class);
+	job_run_shell(job);
+	job_spread(job);
 	return true;
 }
 

@@ -20,6 +20,7 @@
 #include "catalog/pg_class.h"
 #include "catalog/pg_type.h"
 #include "commands/defrem.h"
+#include "commands/event_trigger.h"
 #include "fmgr.h"
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
@@ -57,7 +58,9 @@ static bool with_managed_local = false; /* the handler wants to know of those, t
 static List *seen_local = NIL; /* tables without shards that handlers asked about */
 static LOCKMODE wait_mode = RowExclusiveLock; /* handlers wait for tables like this ... */
 static bool wait_never = false;				  /* ... or not at all */
-static int apply_depth = 0; /* statements of the propagation itself under way */
+static int apply_depth = 0;			  /* statements of the propagation itself under way */
+static bool called_by_client = false; /* ddl_apply() that no node asked for */
+static DdlJob *in_shell = NULL;		  /* its statement is what PostgreSQL runs */
 
 void
 utility_apply_statement(Node *stmt, const char *source, ProcessUtilityContext context)
@@ -108,6 +111,25 @@ utility_is_internal(void)
 	return application_name != NULL &&
 		   strncmp(application_name, prefix, sizeof(prefix) - 1) == 0 &&
 		   !xact_serves_call();
+}
+
+bool
+utility_maybe_nodes_own(void)
+{
+	return apply_depth > 0 || xact_is_for_node();
+}
+
+bool
+utility_is_in_shell(void)
+{
+	return in_shell != NULL || plan_shells;
+}
+
+bool
+utility_is_nodes_own(void)
+{
+	return (apply_depth > 0 && !called_by_client) ||
+		   (xact_is_proven_for_node() && !xact_serves_call());
 }
 
 /* ------------------------------------------------------------------------------------
@@ -306,8 +328,11 @@ void
 job_run_shell(DdlJob *job)
 {
 	bool shells = plan_shells;
+	DdlJob *outer = in_shell;
 
 	plan_shells = !job_is_on_rows(job);
+	in_shell = job->applying ? NULL : job;
+	job->context = CurrentMemoryContext;
 	PG_TRY();
 	{
 		if (job->call == NULL)
@@ -318,8 +343,51 @@ job_run_shell(DdlJob *job)
 	PG_FINALLY();
 	{
 		plan_shells = shells;
+		in_shell = outer;
 	}
 	PG_END_TRY();
+}
+
+void
+job_spread(DdlJob *job)
+{
+	void (*spread)(DdlJob *) = job->spread;
+
+	job->spread = NULL;
+	if (spread != NULL)
+		spread(job);
+}
+
+Datum
+utility_call_event_trigger(PGFunction function, FunctionCallInfo fcinfo)
+{
+	bool shells = plan_shells;
+	DdlJob *job = in_shell;
+	Datum result = 0;
+
+	plan_shells = false;
+	in_shell = NULL;
+	PG_TRY();
+	{
+		if (job != NULL &&
+			strcmp(((EventTriggerData *) fcinfo->context)->event, "ddl_command_end") == 0)
+		{
+			MemoryContext old = MemoryContextSwitchTo(job->context);
+
+			EventTriggerInhibitCommandCollection();
+			job_spread(job);
+			EventTriggerUndoInhibitCommandCollection();
+			MemoryContextSwitchTo(old);
+		}
+		result = function(fcinfo);
+	}
+	PG_FINALLY();
+	{
+		plan_shells = shells;
+		in_shell = job;
+	}
+	PG_END_TRY();
+	return result;
 }
 
 /* Sends the statement to all other nodes, in the transaction. */
@@ -412,18 +480,10 @@ lock_local_shells(DdlJob *job)
 	}
 }
 
+/* What follows when the shell has changed. */
 static void
-job_run(DdlJob *job)
+job_follow(DdlJob *job)
 {
-	if (job->handler->run != NULL && job->handler->run(job))
-		return;
-
-	if (!job->applying)
-		lock_local_shells(job);
-	if (job->handler->shell != NULL)
-		job->handler->shell(job);
-	else
-		job_run_shell(job);
 	CommandCounterIncrement();
 	if (job->handler->changed != NULL)
 		job->handler->changed(job);
@@ -437,6 +497,22 @@ job_run(DdlJob *job)
 	job_run_shards(job);
 	if (job->handler->finish != NULL)
 		job->handler->finish(job);
+}
+
+static void
+job_run(DdlJob *job)
+{
+	if (job->handler->run != NULL && job->handler->run(job))
+		return;
+
+	if (!job->applying)
+		lock_local_shells(job);
+	job->spread = job_follow;
+	if (job->handler->shell != NULL)
+		job->handler->shell(job);
+	else
+		job_run_shell(job);
+	job_spread(job);
 }
 
 /* Is the statement one that this backend has to look at? */
@@ -521,6 +597,7 @@ utility_hook(PlannedStmt *pstmt, const char *query_string, bool read_only_tree,
 	DdlCall call = {pstmt,	query_string, read_only_tree, context,
 					params, query_env,	  dest,			  qc};
 	DropScope *drops;
+	DdlJob *outer = in_shell;
 
 	if (IsA(pstmt->utilityStmt, TransactionStmt))
 	{
@@ -532,11 +609,14 @@ utility_hook(PlannedStmt *pstmt, const char *query_string, bool read_only_tree,
 	drops = drop_scope_enter();
 	PG_TRY();
 	{
+		if (context != PROCESS_UTILITY_SUBCOMMAND)
+			in_shell = NULL;
 		utility_run(&call);
 		drop_scope_finish(drops);
 	}
 	PG_FINALLY();
 	{
+		in_shell = outer;
 		drop_scope_leave(drops);
 	}
 	PG_END_TRY();
@@ -589,6 +669,7 @@ ddl_apply(PG_FUNCTION_ARGS)
 	List *names = text_array_list(PG_GETARG_ARRAYTYPE_P(1));
 	char *search_path = text_to_cstring(PG_GETARG_TEXT_PP(2));
 	int guc_level = NewGUCNestLevel();
+	bool outer = called_by_client;
 
 	set_config_option("search_path", search_path, PGC_USERSET, PGC_S_SESSION,
 					  GUC_ACTION_SAVE, true, 0, false);
@@ -597,8 +678,17 @@ ddl_apply(PG_FUNCTION_ARGS)
 						  GUC_ACTION_SAVE, true, 0, false);
 	set_config_option("check_function_bodies", "off", PGC_USERSET, PGC_S_SESSION,
 					  GUC_ACTION_SAVE, true, 0, false);
-	foreach_ptr (Node, stmt, shard_parse(source))
-		apply_statement(stmt, source, names);
+	called_by_client = true;
+	PG_TRY();
+	{
+		foreach_ptr (Node, stmt, shard_parse(source))
+			apply_statement(stmt, source, names);
+	}
+	PG_FINALLY();
+	{
+		called_by_client = outer;
+	}
+	PG_END_TRY();
 	AtEOXact_GUC(true, guc_level);
 	PG_RETURN_VOID();
 }

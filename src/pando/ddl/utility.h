@@ -10,6 +10,7 @@
 #define PANDO_DDL_UTILITY_H
 
 #include "pando/compat/compat.h"
+#include "fmgr.h"
 #include "nodes/parsenodes.h"
 #include "tcop/utility.h"
 
@@ -29,5 +30,19 @@ extern bool utility_is_applying(void);
 
 /* Does this backend serve another node of the cluster? */
 extern bool utility_is_internal(void);
+
+/*
+ * Is what runs here no statement of this node's client, but a node's command or the
+ * propagation's own? Nobody can pretend it. The first says cheaply when it can't be.
+ */
+extern bool utility_maybe_nodes_own(void);
+extern bool utility_is_nodes_own(void);
+
+/*
+ * Does PostgreSQL change a shell, so that event triggers must be called as follows? The
+ * function sees rows; with ddl_command_end all nodes have the statement before it runs.
+ */
+extern bool utility_is_in_shell(void);
+extern Datum utility_call_event_trigger(PGFunction function, FunctionCallInfo fcinfo);
 
 #endif

@@ -384,6 +384,13 @@ has_proof(int pid, uint64 gpid, Oid role)
 	return strcmp(proof, access_session_proof(gpid, name)) == 0;
 }
 
+bool
+xact_is_proven_for_node(void)
+{
+	return identity_serves_node() &&
+		   has_proof(MyProcPid, gpid_of_name(application_name), GetAuthenticatedUserId());
+}
+
 PG_FUNCTION_INFO_V1(proven_gpid);
 
 /* proven_gpid(pid, application_name, role): as backend_gpid(), but a name needs a proof

@@ -106,6 +106,9 @@ extern Session *xact_session_to_serve(const DistNode *node);
 /* Is this backend another node's session? Anybody may make it look like one. */
 extern bool xact_is_for_node(void);
 
+/* The same, and it has shown a proof of it. */
+extern bool xact_is_proven_for_node(void);
+
 /* Around a call that this backend runs for another node. */
 extern void xact_serve(bool begin);
 extern bool xact_serves_call(void);
