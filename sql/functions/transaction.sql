@@ -109,6 +109,23 @@ CREATE OR REPLACE FUNCTION pando.transaction_start(pid integer) RETURNS bigint
 	FROM pg_catalog.pg_stat_activity a WHERE a.pid = $1
 $$;
 
+-- What a server says when it may be read in its primary's place: is it a replica, its group, a hash of the group's
+-- placements, by how many milliseconds it lags at most (-1: unknown), its cluster. A replica that has
+-- all that it was sent lags by the age of the last message.
+CREATE OR REPLACE FUNCTION pando.replica_state() RETURNS text
+	LANGUAGE sql VOLATILE STRICT SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+	SELECT pg_catalog.concat_ws(' ', pg_catalog.pg_is_in_recovery(), g.groupid,
+		coalesce((SELECT pg_catalog.bit_xor(pg_catalog.hashint8extended(p.placementid, 0))
+			FROM pg_catalog.pg_dist_placement p WHERE p.groupid = g.groupid), 0),
+		coalesce(greatest(0, (extract(epoch FROM pg_catalog.clock_timestamp() - greatest(
+			pg_catalog.pg_last_xact_replay_timestamp(),
+			(SELECT r.last_msg_receipt_time FROM pg_catalog.pg_stat_get_wal_receiver() r
+				WHERE r.status = 'streaming' AND r.latest_end_lsn <= pg_catalog.pg_last_wal_replay_lsn())))
+			* 1000)::bigint), -1),
+		m.metadata ->> 'server_id')
+	FROM pg_catalog.pg_dist_local_group g, pg_catalog.pg_dist_node_metadata m
+$$;
+
 CREATE OR REPLACE FUNCTION pando.deadlock_cancel(pid integer, detail text)
 	RETURNS boolean LANGUAGE C STRICT VOLATILE AS 'MODULE_PATHNAME';
 REVOKE ALL ON FUNCTION pando.deadlock_cancel(integer, text) FROM public;

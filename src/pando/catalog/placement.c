@@ -3,6 +3,8 @@
  */
 #include "pando/compat/compat.h"
 
+#include "utils/fmgrprotos.h"
+
 #include "pando/catalog/catalog.h"
 #include "pando/catalog/placement.h"
 #include "pando/catalog/shard.h"
@@ -17,6 +19,7 @@ static const CatalogColumn placement_columns[] = {
 static const Catalog placement_catalog =
 	CATALOG_OF("pg_dist_placement", PlacementRow, placement_columns);
 static const char *const placement_key_index = "pg_dist_placement_pkey";
+static const char *const placement_group_index = "pg_dist_placement_groupid_index";
 static const char *const placement_shard_index = "pg_dist_placement_shardid_groupid_key";
 
 /* Shards whose ids are so near are read by one scan. */
@@ -51,6 +54,20 @@ catalog_placement_by_shard(int64 shardid)
 	CatalogKey key = KEY_INT8("shardid", shardid);
 
 	return catalog_scan(&placement_catalog, placement_shard_index, 1, &key);
+}
+
+int64
+catalog_placement_fingerprint(int32 groupid)
+{
+	CatalogKey key = KEY_INT4("groupid", groupid);
+	List *rows = catalog_scan(&placement_catalog, placement_group_index, 1, &key);
+	int64 hash = 0;
+
+	foreach_ptr (PlacementRow, row, rows)
+		hash ^= DatumGetInt64(DirectFunctionCall2(
+			hashint8extended, Int64GetDatum(row->placementid), Int64GetDatum(0)));
+	list_free_deep(rows);
+	return hash;
 }
 
 /*

@@ -27,6 +27,9 @@ extern int64 catalog_placement_next_id(void);
 extern PlacementRow *catalog_placement_by_id(int64 placementid);
 extern List *catalog_placement_by_shard(int64 shardid);
 
+/* What tells whether two nodes know the same placements of a group. */
+extern int64 catalog_placement_fingerprint(int32 groupid);
+
 /* Of many shards, whose ids ascend; in order of shard and group. */
 extern List *catalog_placement_by_shards(const int64 *shardids, int count);
 

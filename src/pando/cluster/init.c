@@ -18,7 +18,6 @@
 int setting_shard_count = 32;
 int setting_shard_replication_factor = 1;
 char *setting_local_hostname = NULL;
-char *setting_cluster_name = NULL;
 static char *restored_groups = NULL;
 
 void
@@ -46,7 +45,4 @@ cluster_init(void)
 		"citus.local_hostname",
 		"Host under which this server is registered when it registers itself.", NULL,
 		&setting_local_hostname, "localhost", PGC_SUSET, 0, NULL, NULL, NULL);
-	DefineCustomStringVariable(
-		"citus.cluster_name", "Name of the cluster whose nodes this server works with.",
-		NULL, &setting_cluster_name, "default", PGC_SU_BACKEND, 0, NULL, NULL, NULL);
 }

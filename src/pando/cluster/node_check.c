@@ -253,6 +253,32 @@ node_check_fitness(const DistNode *node)
 	return check_membership(node);
 }
 
+#define SYSTEM_IDENTIFIER                                                                \
+	"SELECT pg_catalog.pg_is_in_recovery()::pg_catalog.text || ' ' || "                  \
+	"system_identifier FROM pg_catalog.pg_control_system()"
+
+void
+node_check_replica(const DistNode *replica, const DistNode *primary)
+{
+	char *theirs = node_probe(replica, SYSTEM_IDENTIFIER);
+	char *ours = primary->group == node_local_group()
+					 ? sql_value(SYSTEM_IDENTIFIER)
+					 : node_probe(primary, SYSTEM_IDENTIFIER);
+
+	if (theirs == NULL)
+		return;
+	if (strncmp(theirs, "true ", 5) != 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("node %s:%d is not in recovery", replica->host, replica->port),
+				 errdetail("A secondary is a streaming replica of its primary.")));
+	if (ours != NULL && strcmp(strchr(theirs, ' '), strchr(ours, ' ')) != 0)
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+						errmsg("%s:%d is no replica of node %s:%d", replica->host,
+							   replica->port, primary->host, primary->port),
+						errdetail("It was made from another server.")));
+}
+
 bool
 node_is_reachable(const DistNode *node)
 {

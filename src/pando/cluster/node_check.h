@@ -21,6 +21,10 @@ extern bool node_check_fitness(const DistNode *node);
  */
 extern void node_check_new_address(const DistNode *node);
 
+/* Raises if the server, where it can be reached, is no streaming replica of the primary.
+ */
+extern void node_check_replica(const DistNode *replica, const DistNode *primary);
+
 /* Can the address be connected to as the session's user? Outside the transaction, no
  * errors. */
 extern bool node_is_reachable(const DistNode *node);

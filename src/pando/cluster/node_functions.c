@@ -286,11 +286,13 @@ citus_add_secondary_node(PG_FUNCTION_ARGS)
 							   primary->node.port)));
 	row = palloc0(sizeof(ClusterNode));
 	*row = *primary;
+	row->node.primary = false;
 	row->node.host = host;
 	row->node.port = port;
 	row->node.active = true;
 	row->node.cluster = NameStr(*PG_GETARG_NAME(4));
 	row->role = "secondary";
+	node_check_replica(&row->node, &primary->node);
 	node_row_insert(row);
 	PG_RETURN_INT32(row->node.id);
 }

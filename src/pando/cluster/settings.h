@@ -11,6 +11,5 @@
 extern int setting_shard_count;
 extern int setting_shard_replication_factor;
 extern char *setting_local_hostname;
-extern char *setting_cluster_name;
 
 #endif

@@ -160,8 +160,6 @@ static const struct config_enum_entry sync_options[] = {
 	{"transactional", 0, false}, {"nontransactional", 1, false}, {NULL, 0, false}};
 static const struct config_enum_entry track_options[] = {
 	{"none", 0, false}, {"all", 1, false}, {NULL, 0, false}};
-static const struct config_enum_entry never_options[] = {
-	{"never", 0, false}, {"always", 1, false}, {NULL, 0, false}};
 static const struct config_enum_entry level_options[] = {
 	{"off", 0, false},		   {"debug5", DEBUG5, false},	{"debug4", DEBUG4, false},
 	{"debug3", DEBUG3, false}, {"debug2", DEBUG2, false},	{"debug1", DEBUG1, false},
@@ -211,12 +209,6 @@ static bool
 refuse_limit(int *value, void **extra, GucSource source)
 {
 	return *value != -1 ? refuse() : true;
-}
-
-static bool
-refuse_always(int *value, void **extra, GucSource source)
-{
-	return *value != 0 ? refuse() : true;
 }
 
 /* Has a module defined it? A placeholder from the configuration file doesn't count. */
@@ -280,8 +272,6 @@ void
 settings_accept(void)
 {
 	static const NumberSetting client_limit = {"citus.max_client_connections", -1, -1, 0};
-	static const EnumSetting secondaries = {"citus.use_secondary_nodes", 0,
-											never_options};
 	static const char *const senders =
 		"citus.cpu_priority_for_logical_replication_senders";
 
@@ -295,7 +285,6 @@ settings_accept(void)
 	accept_int(&client_limit, refused_text, refuse_limit);
 	for (int i = 0; i < lengthof(enum_settings); i++)
 		accept_enum(&enum_settings[i], described(enum_settings[i].why), NULL);
-	accept_enum(&secondaries, refused_text, refuse_always);
 	for (int i = 0; i < lengthof(real_settings); i++)
 		if (!is_defined(real_settings[i].name))
 			DefineCustomRealVariable(

@@ -32,6 +32,7 @@ static CacheState map_state = CACHE_EMPTY;
 static NodeMap *map = NULL;
 static MemoryContext map_context = NULL;
 static Oid map_relid = InvalidOid; /* pg_dist_node */
+static const DistNode *(*stand_in_for)(const DistNode *primary) = NULL;
 
 void
 node_cache_invalidated(Oid relid)
@@ -51,6 +52,7 @@ node_from_row(DistNode *node, const NodeRow *row)
 	node->has_metadata = row->hasmetadata;
 	node->active = row->isactive;
 	node->primary = strcmp(row->noderole, "primary") == 0;
+	node->unavailable = strcmp(row->noderole, "unavailable") == 0;
 	node->cluster = row->nodecluster;
 	node->metadata_synced = row->metadatasynced;
 	node->should_have_shards = row->shouldhaveshards;
@@ -154,14 +156,13 @@ node_list(NodeFilter filter)
 	return list;
 }
 
-const DistNode *
-node_by_group(int32 group)
+/* Where the group's nodes begin, or would. */
+static int
+first_of_group(const NodeMap *all, int32 group)
 {
-	const NodeMap *all = node_map();
 	int low = 0;
 	int high = all->nnodes;
 
-	/* The first one of a group is its primary, if it has any. */
 	while (low < high)
 	{
 		int middle = (low + high) / 2;
@@ -171,10 +172,50 @@ node_by_group(int32 group)
 		else
 			high = middle;
 	}
-	if (low < all->nnodes && all->nodes[low].group == group && all->nodes[low].primary)
-		return &all->nodes[low];
+	return low;
+}
+
+const DistNode *
+node_by_group(int32 group)
+{
+	const NodeMap *all = node_map();
+	int first = first_of_group(all, group);
+
+	/* The first one of a group is its primary, if it has any. */
+	if (first < all->nnodes && all->nodes[first].group == group &&
+		all->nodes[first].primary)
+	{
+		const DistNode *primary = &all->nodes[first];
+
+		return stand_in_for != NULL && group != all->local_group ? stand_in_for(primary)
+																 : primary;
+	}
 	ereport(ERROR, (errcode(ERRCODE_UNDEFINED_OBJECT),
 					errmsg("there is no primary node for group %d", group)));
+}
+
+List *
+node_secondaries(int32 group, const char *cluster)
+{
+	const NodeMap *all = node_map();
+	List *list = NIL;
+
+	for (int i = first_of_group(all, group);
+		 i < all->nnodes && all->nodes[i].group == group; i++)
+	{
+		const DistNode *node = &all->nodes[i];
+
+		if (!node->primary && node->active && !node->unavailable &&
+			strcmp(node->cluster, cluster) == 0)
+			list = lappend(list, (void *) node);
+	}
+	return list;
+}
+
+void
+node_set_stand_in(const DistNode *(*stand_in)(const DistNode *primary))
+{
+	stand_in_for = stand_in;
 }
 
 /*

@@ -23,6 +23,7 @@ typedef struct DistNode
 	bool has_metadata;
 	bool active;
 	bool primary; /* noderole is primary */
+	bool unavailable;
 	char *cluster;
 	bool metadata_synced;
 	bool should_have_shards;
@@ -42,8 +43,18 @@ typedef enum NodeFilter
 /* List of const DistNode *, in order of group. */
 extern List *node_list(NodeFilter filter);
 
-/* The primary of a group; raises when there is none. */
+/*
+ * The primary of a group, or who stands in for it; raises when there is none. Nobody
+ * stands in for this server's own group.
+ */
 extern const DistNode *node_by_group(int32 group);
+
+/* Active secondaries of the group that belong to the cluster (List of const DistNode *).
+ */
+extern List *node_secondaries(int32 group, const char *cluster);
+
+/* Gives the function that says who is to be found in a primary's place. */
+extern void node_set_stand_in(const DistNode *(*stand_in)(const DistNode *primary));
 
 /* Fills a node from its row, which goes on to own the strings. */
 extern void node_from_row(DistNode *node, const NodeRow *row);

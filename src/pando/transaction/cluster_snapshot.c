@@ -126,6 +126,7 @@ reads_distributed(const PlannedStmt *plan)
 static void
 check_possible(bool renewable)
 {
+	secondary_refuse_cluster_snapshot();
 	if (IsolationIsSerializable())
 		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 						errmsg("a SERIALIZABLE transaction cannot have a snapshot of the "

@@ -14,6 +14,7 @@ transaction_init(void)
 	nesting_init();
 	statement_snapshot_init();
 	access_init();
+	secondary_init();
 	finish_register();
 	savepoint_init();
 	maintenance_init();

@@ -158,7 +158,9 @@ static void
 append_begin(Member *member, bool single_snapshot, const char *snapshot)
 {
 	Session *session = member->session;
+	const DistNode *node = node_by_id(session->address.node_id);
 	const char *isolation = "READ COMMITTED";
+	bool read_only = XactReadOnly || (node != NULL && !node->primary);
 
 	if (IsolationIsSerializable())
 		isolation = "SERIALIZABLE";
@@ -170,7 +172,7 @@ append_begin(Member *member, bool single_snapshot, const char *snapshot)
 		appendStringInfoString(&session->preamble, "BEGIN;");
 	else
 		appendStringInfo(&session->preamble, "BEGIN TRANSACTION ISOLATION LEVEL %s%s%s;",
-						 isolation, XactReadOnly ? " READ ONLY" : " READ WRITE",
+						 isolation, read_only ? " READ ONLY" : " READ WRITE",
 						 XactDeferrable ? " DEFERRABLE" : "");
 	if (snapshot != NULL)
 		appendStringInfo(&session->preamble, "SET TRANSACTION SNAPSHOT %s;",
@@ -228,9 +230,12 @@ member_settings(Member *member)
 {
 	Session *session = member->session;
 	const char *wanted = settings_text();
+	const char *choices = secondary_settings();
 	const char *has = session->settings;
 	bool act = access_must_act(session);
 
+	if (choices[0] != '\0')
+		wanted = psprintf("%s%s", wanted, choices);
 	if (!act && GetUserId() != session->userid)
 		wanted = psprintf("%sSET ROLE %s;", wanted,
 						  quote_identifier(GetUserNameFromId(GetUserId(), false)));
@@ -400,8 +405,11 @@ members_begin_anew(void)
 static Session *
 acquire(const DistNode *node, bool write, bool single_snapshot, bool only_read)
 {
-	Member *member = member_owner(node);
+	Member *member;
 
+	if (write)
+		secondary_refuse_write("a command on other nodes");
+	member = member_owner(node);
 	if (member->session->state == SESSION_DEAD)
 		session_raise_lost(member->session, ERROR);
 	member_join(member, single_snapshot);
@@ -440,8 +448,13 @@ join_with(const DistNode *node, XactAccess access, EState *several)
 	bool only_read = access == XACT_ONLY_READ;
 	bool single_snapshot = (access == XACT_SNAPSHOT || only_read) &&
 						   !members_are_surrounded() && nesting_reads_only();
-	Session *session = acquire(node, write, single_snapshot, only_read);
-	Member *member = member_by_group(node->group);
+	Session *session;
+	Member *member;
+
+	if (access == XACT_LOCK)
+		secondary_refuse_write("a locking SELECT");
+	session = acquire(node, write, single_snapshot, only_read);
+	member = member_by_group(node->group);
 
 	if (access == XACT_LOCK)
 		member->locked = true;
@@ -458,6 +471,8 @@ xact_session_of(const DistNode *node, XactAccess access, EState *several)
 	if (!alone || xact_must_join() || access_role_is_out_of_reach())
 		return join_with(node, access, several);
 
+	if (access == XACT_WRITE_ALONE)
+		secondary_refuse_write("a command on other nodes");
 	member = member_owner(node);
 	if (!begins_plainly(member->session))
 		return member_acquire(node, access == XACT_WRITE_ALONE, false);
@@ -563,6 +578,7 @@ xact_wrote_on(int32 group)
 void
 xact_wrote_locally(void)
 {
+	secondary_refuse_write("a command on distributed tables");
 	wrote_locally = true;
 }
 

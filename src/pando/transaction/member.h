@@ -164,6 +164,17 @@ extern void prepared_before(const TransactionStmt *statement);
 extern void prepared_after(const TransactionStmt *statement);
 extern void prepared_done(void);
 
+/* secondary.c */
+extern void secondary_init(void);
+
+/* Raises if reads go to secondaries: what could be written wouldn't be seen. */
+extern void secondary_refuse_write(const char *what);
+extern void secondary_check_query(const QueryDesc *query);
+extern void secondary_refuse_cluster_snapshot(void);
+
+/* What nodes must be told of the choices, as SQL; empty if nothing. */
+extern char *secondary_settings(void);
+
 /* access.c */
 extern void access_init(void);
 

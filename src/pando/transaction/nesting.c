@@ -47,6 +47,7 @@ nesting_start(QueryDesc *query, int eflags)
 		bool renewable = renew_is_possible(query);
 		Snapshot came_with = query->snapshot;
 
+		secondary_check_query(query);
 		doubt_check_query(query, renewable);
 		cluster_snapshot_before(query, renewable);
 		copied_trigger_check(query, running);

@@ -169,6 +169,7 @@ SET citus.local_copy_flush_threshold TO 1;
 SET citus.remote_task_check_interval TO 1;
 SET pando.explain_task TO 1;
 SET pando.peer_version TO '';
+SET pando.read_nodes TO '1:1';
 SET pando.restored_groups TO 'x';
 SET pando.session_proof TO '';
 SET pando.shells_only TO on;
