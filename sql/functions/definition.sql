@@ -152,7 +152,7 @@ CREATE OR REPLACE FUNCTION pando.policy_command(pol pg_policy) RETURNS text
 $$;
 
 -- All commands that make the table (or one of its shards, when for_shard), to be run in order of
--- stage and step. Stages as in table_def.h: 0 table, 1 indexes, 2 foreign keys.
+-- stage and step. Stages as in table_def.h: 0 table, 1 indexes, 2 foreign keys; 3 rules, which name others.
 CREATE OR REPLACE FUNCTION pando.table_definition_steps(rel regclass, for_shard boolean)
 	RETURNS TABLE (stage int, step int, ord int8, command text)
 	LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp SET jit = off AS $$
@@ -289,6 +289,16 @@ CREATE OR REPLACE FUNCTION pando.table_definition_steps(rel regclass, for_shard 
 		UNION ALL
 		SELECT 2, 1, n.oid, pando.constraint_command(n.oid)
 		FROM pg_constraint n WHERE n.conrelid = rel AND n.contype = 'f' AND n.conparentid = 0
+		UNION ALL
+		SELECT 3, 1, r.oid::int8 * 4 + x.part, x.command FROM pg_rewrite r,
+			LATERAL (VALUES (1, regexp_replace(pg_get_ruledef(r.oid), '^CREATE RULE', 'CREATE OR REPLACE RULE')),
+				(2, CASE WHEN r.ev_enabled <> 'O' THEN format('ALTER TABLE %s %s RULE %I', rel,
+					CASE r.ev_enabled WHEN 'D' THEN 'DISABLE' WHEN 'A' THEN 'ENABLE ALWAYS'
+					ELSE 'ENABLE REPLICA' END, r.rulename) END),
+				(3, (SELECT format('COMMENT ON RULE %I ON %s IS %L', r.rulename, rel, d.description)
+					FROM pg_description d WHERE d.classoid = 'pg_rewrite'::regclass AND d.objoid = r.oid
+					AND d.objsubid = 0))) x(part, command)
+		WHERE NOT for_shard AND r.ev_class = rel AND r.rulename <> '_RETURN' AND x.command IS NOT NULL
 	) AS commands
 	ORDER BY stage, step, ord
 $$;

@@ -45,7 +45,8 @@ CREATE OR REPLACE FUNCTION pando.view_commands(obj oid) RETURNS SETOF text
 $$;
 
 -- Views that stand on a table, on each other, and other objects that do: what may be made on other
--- nodes when the table is there, and goes with it.
+-- nodes when the table is there, and goes with it. A rule that names one is a view's part; a table's is
+-- its own matter.
 CREATE OR REPLACE FUNCTION pando.table_dependents(rel oid) RETURNS TABLE (class oid, obj oid)
 	LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
 	WITH RECURSIVE d(class, obj) AS (
@@ -55,7 +56,8 @@ CREATE OR REPLACE FUNCTION pando.table_dependents(rel oid) RETURNS TABLE (class 
 			coalesce(r.ev_class, p.objid)
 		FROM d JOIN pg_depend p ON p.refclassid = d.class AND p.refobjid = d.obj
 			LEFT JOIN pg_rewrite r ON p.classid = 'pg_rewrite'::regclass AND r.oid = p.objid
-		WHERE p.deptype IN ('n', 'a', 'i'))
+			LEFT JOIN pg_class v ON v.oid = r.ev_class
+		WHERE p.deptype IN ('n', 'a', 'i') AND (r.oid IS NULL OR v.relkind IN ('v', 'm')))
 	SELECT d.class, d.obj FROM d LEFT JOIN pg_class c ON d.class = 'pg_class'::regclass AND c.oid = d.obj
 	WHERE d.obj <> rel AND (c.relkind IN ('v', 'm') OR d.class = 'pg_proc'::regclass)
 $$;

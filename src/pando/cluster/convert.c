@@ -50,6 +50,7 @@
 #include "pando/cluster/shards.h"
 #include "pando/copy/dest.h"
 #include "pando/ddl/dependency.h"
+#include "pando/ddl/rule.h"
 #include "pando/ddl/sequence.h"
 #include "pando/ddl/shard_ddl.h"
 #include "pando/ddl/statements.h"
@@ -233,6 +234,8 @@ convert_foreign_keys(const TableSpec *spec, bool make_shells)
 	shards_create_on_nodes(spec->relid, "foreign_keys");
 	trigger_check_keys(spec->relid);
 	view_follow_table(spec->relid);
+	if (make_shells)
+		rules_follow_table(spec->relid);
 }
 
 /* ------------------------------------------------------------------------------------
@@ -379,6 +382,7 @@ convert_drop_shells(List *relids)
 	ListCell *cell;
 	const char *separator = "";
 
+	rules_let_go(relids);
 	initStringInfo(&names);
 	foreach (cell, relids)
 	{

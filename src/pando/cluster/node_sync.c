@@ -340,6 +340,21 @@ send_view_rows(const DistNode *node)
 	}
 }
 
+/* Rules name other tables, and views. */
+static void
+send_rules(const DistNode *node, List *relids)
+{
+	List *commands = NIL;
+
+	foreach_oid(relid, relids)
+	{
+		if (!dist_table_require(relid)->managed_local)
+			commands = list_concat(commands, table_def_rules(relid));
+	}
+	if (commands != NIL)
+		tell(node, sql_join(commands));
+}
+
 void
 node_sync(const DistNode *node, bool first_time)
 {
@@ -356,5 +371,6 @@ node_sync(const DistNode *node, bool first_time)
 	send_metadata(node);
 	copy_reference_tables(node, missing);
 	tell(node, sql_join(dependency_all_commands(true)));
+	send_rules(node, relids);
 	send_view_rows(node);
 }

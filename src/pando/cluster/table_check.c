@@ -115,12 +115,8 @@ check_no_partition(Relation rel)
 }
 
 static void
-check_rules(Relation rel)
+check_policies(Relation rel)
 {
-	if (rel->rd_rules != NULL && rel->rd_rules->numLocks > 0)
-		refuse(rel, ERRCODE_FEATURE_NOT_SUPPORTED,
-			   "It has rules; rules on distributed tables are not supported.",
-			   "Drop the rules first.");
 	if (rel->rd_rel->relrowsecurity &&
 		check_enable_rls(RelationGetRelid(rel), InvalidOid, true) == RLS_ENABLED)
 		refuse(rel, ERRCODE_FEATURE_NOT_SUPPORTED,
@@ -166,7 +162,7 @@ void
 table_check_partition(Relation rel)
 {
 	check_not_in_metadata(rel);
-	check_rules(rel);
+	check_policies(rel);
 	row_expressions_check(rel);
 }
 

@@ -181,7 +181,7 @@ alter_table_prepare(DdlJob *job)
 		if (job->applying)
 			alter_keep_own_positions(job, stmt);
 		for_shards = column_default_fix(job, relid, stmt, &afterwards);
-		if (trigger_commands_for_shards(relid, (AlterTableStmt *) for_shards))
+		if (attached_commands_for_shards(relid, (AlterTableStmt *) for_shards))
 			job_add_shards(job, relid, for_shards);
 		if (afterwards != NULL)
 			job_add_shards(job, relid, (Node *) afterwards);

@@ -1,6 +1,6 @@
 /*
  * attached.c: what is attached to a table without being a relation: policies, triggers,
- * rules, statistics objects, comments, security labels.
+ * statistics objects, comments, security labels, and where rules (rule.c) are alike.
  *
  * Policies and statistics are for shards as well as for the shell. Comments and labels
  * are the shell's alone. So are triggers, which fire in the client's backend
@@ -193,13 +193,18 @@ command_is_of_shell(Oid relid, const AlterTableCmd *command)
 		case AT_DisableTrig:
 			return OidIsValid(get_trigger_oid(relid, command->name, true)) &&
 				   !trigger_is_on_shards(relid, command->name);
+		case AT_EnableRule:
+		case AT_EnableAlwaysRule:
+		case AT_EnableReplicaRule:
+		case AT_DisableRule:
+			return true;
 		default:
 			return false;
 	}
 }
 
 bool
-trigger_commands_for_shards(Oid relid, AlterTableStmt *stmt)
+attached_commands_for_shards(Oid relid, AlterTableStmt *stmt)
 {
 	List *kept = NIL;
 
@@ -210,16 +215,6 @@ trigger_commands_for_shards(Oid relid, AlterTableStmt *stmt)
 	}
 	stmt->cmds = kept;
 	return kept != NIL;
-}
-
-void
-rule_create_prepare(DdlJob *job)
-{
-	RangeVar *relation = ((RuleStmt *) job->stmt)->relation;
-
-	if (OidIsValid(job_distributed_table(relation)))
-		job_refuse(job, "CREATE RULE", NULL);
-	view_prepare(job, relation);
 }
 
 /* schema.table of schema.table.name */

@@ -137,6 +137,10 @@ walk_parts(Walk *walk, const ObjectAddress *object)
 		char *end;
 		Oid class_id = strtoul(row, &end, 10);
 
+		/* A table's rules come when the table is there (rule.c). */
+		if (class_id == RewriteRelationId && object->classId == RelationRelationId &&
+			!kind_is_view(object->objectId))
+			continue;
 		if (kind_class_is_part(class_id))
 			walk_object(walk, class_id, strtoul(end, NULL, 10));
 	}
@@ -429,7 +433,7 @@ made_publish(List *made, const ObjectAddress *published)
 static char *
 publish_dependencies(const ObjectAddress *object)
 {
-	Walk walk = {0};
+	Walk walk = {.making = object->classId == RewriteRelationId};
 
 	walk_object(&walk, object->classId, object->objectId);
 	return walk.reason != NULL ? walk.reason : made_publish(walk.made, NULL);

@@ -58,7 +58,7 @@ static const DdlHandler handlers[] = {
 	{T_AlterPolicyStmt, ANY_OBJECT, policy_alter_prepare},
 	{T_CreateTrigStmt, ANY_OBJECT, trigger_create_prepare, NULL, trigger_create_changed},
 	{T_AlterObjectDependsStmt, ANY_OBJECT, trigger_depends_prepare},
-	{T_RuleStmt, ANY_OBJECT, rule_create_prepare},
+	{T_RuleStmt, ANY_OBJECT, rule_create_prepare, NULL, rule_create_changed},
 	{T_CreateStatsStmt, ANY_OBJECT, statistics_create_prepare},
 	{T_AlterStatsStmt, ANY_OBJECT, statistics_alter_prepare},
 	{T_CommentStmt, ANY_OBJECT, comment_prepare},

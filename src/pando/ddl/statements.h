@@ -52,10 +52,12 @@ extern void trigger_check_keys(Oid relid);
  */
 extern void trigger_tell_parents(Oid relid);
 
-/* Leaves out what is about triggers that they don't have; false if nothing is left. */
-extern bool trigger_commands_for_shards(Oid relid, AlterTableStmt *stmt);
+/* Leaves out what is about triggers and rules that they don't have; false if nothing is
+ * left. */
+extern bool attached_commands_for_shards(Oid relid, AlterTableStmt *stmt);
 
 extern void rule_create_prepare(DdlJob *job);
+extern void rule_create_changed(DdlJob *job);
 extern void attached_drop_prepare(DdlJob *job);
 extern void statistics_create_prepare(DdlJob *job);
 extern void statistics_alter_prepare(DdlJob *job);

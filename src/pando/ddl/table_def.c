@@ -42,6 +42,15 @@ table_def_foreign_keys(Oid relid)
 }
 
 List *
+table_def_rules(Oid relid)
+{
+	return sql_column(
+		"SELECT command FROM pando.table_definition(%u::oid::regclass, false) "
+		"WHERE stage > %d",
+		relid, SHARD_STAGE_FOREIGN_KEYS);
+}
+
+List *
 table_def_shard_commands(Oid relid, ShardStage stage)
 {
 	return sql_column(

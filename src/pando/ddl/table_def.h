@@ -26,6 +26,9 @@ extern List *table_def_local_shell(Oid relid);
 /* ALTER TABLE ... ADD CONSTRAINT ... FOREIGN KEY, one per foreign key of the table. */
 extern List *table_def_foreign_keys(Oid relid);
 
+/* CREATE OR REPLACE RULE and what goes with it, for each rule of the table. */
+extern List *table_def_rules(Oid relid);
+
 /*
  * The stages in which a node makes shards out of its shell table
  * (SQL: pando.shards_create(regclass, bigint[], stage)).

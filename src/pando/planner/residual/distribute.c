@@ -20,10 +20,12 @@
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
+#include "optimizer/prep.h"
 #include "optimizer/tlist.h"
 #include "pando/planner/residual/exchange/exchange_level.h"
 #include "pando/planner/where/object_names.h"
 #include "pando/planner/query/cte_use.h"
+#include "pando/planner/query/each_level.h"
 #include "pando/planner/query/flatten.h"
 #include "pando/planner/query/from_item.h"
 #include "pando/planner/query/hoist.h"
@@ -434,12 +436,33 @@ distribute_level(Query *query)
 	}
 }
 
+/* What a rule left in the range table, OLD and NEW, and no part of the query reads. */
+static bool
+drop_unread_entries(Query *level, void *context)
+{
+	Relids read = get_relids_in_jointree((Node *) level->jointree, true);
+	int varno = 0;
+
+	foreach_ptr (RangeTblEntry, rte, level->rtable)
+	{
+		bool is_read = bms_is_member(++varno, read) || varno == level->resultRelation ||
+					   (level->onConflict && varno == level->onConflict->exclRelIndex);
+
+		if (!is_read &&
+			((rte->rtekind == RTE_RELATION && dist_table(rte->relid) != NULL) ||
+			 (rte->rtekind == RTE_SUBQUERY && level->setOperations == NULL)))
+			rte_become(rte, RTE_RESULT);
+	}
+	return false;
+}
+
 Query *
 distribute_query(Query *query)
 {
 	List *outer = results_enter();
 
 	query = query_without_join_columns(query);
+	(void) query_each_level(query, drop_unread_entries, NULL);
 	distribute_level(query);
 	results_leave(outer);
 	return query;

@@ -54,17 +54,20 @@ substitute_mutator(Node *node, RowSubstitution *substitution)
 	return expression_tree_mutator(node, substitute_mutator, substitution);
 }
 
-/* The VALUES list that the rows come from, or NULL if the target list is the one row. */
+/* The VALUES list that alone the rows come from, or NULL: the target list is the one row,
+ * or a query gives them. */
 static RangeTblEntry *
 values_rte(Query *query, int *varno)
 {
 	Node *item;
 	RangeTblEntry *rte;
 
-	if (query->jointree->fromlist == NIL)
+	if (list_length(query->jointree->fromlist) != 1)
 		return NULL;
 	item = linitial(query->jointree->fromlist);
-	*varno = castNode(RangeTblRef, item)->rtindex;
+	if (!IsA(item, RangeTblRef))
+		return NULL;
+	*varno = ((RangeTblRef *) item)->rtindex;
 	rte = rt_fetch(*varno, query->rtable);
 	return rte->rtekind == RTE_VALUES ? rte : NULL;
 }
@@ -347,7 +350,9 @@ insert_is_of_select(Query *query)
 {
 	int varno;
 
-	return query->jointree->fromlist != NIL && values_rte(query, &varno) == NULL;
+	/* A rule's condition, or its action's FROM, may stand beside the rows. */
+	return query->jointree->quals != NULL ||
+		   (query->jointree->fromlist != NIL && values_rte(query, &varno) == NULL);
 }
 
 Fragment *

@@ -1,0 +1,106 @@
+-- SET of fields and array elements, and whole rows that are returned.
+CREATE TYPE pair AS (a int, b text);
+CREATE TYPE nest AS (p pair, n int);
+CREATE TABLE t (k int PRIMARY KEY, c pair, arr int[], m int[], ca pair[], ns nest, js jsonb, v int);
+CREATE TABLE o (k int PRIMARY KEY, x int, c pair, arr int[]);
+CREATE TABLE f (id int PRIMARY KEY, k int, x int);
+CREATE TABLE r (id int PRIMARY KEY, c pair, arr int[], ns nest);
+CREATE TABLE s (id int PRIMARY KEY, c pair, arr int[]);
+SELECT distribute('t', 'k');
+SELECT distribute('o', 'k', 't');
+SELECT distribute('f', 'id');
+SELECT reference('r');
+SELECT single('s');
+INSERT INTO t SELECT i, (i, 'x' || i)::pair, ARRAY[i, 2, 3], '{{1,2},{3,4}}'::int[], ARRAY[(i, 'y')::pair], ((i, 'z')::pair, i)::nest, jsonb_build_object('a', i), i FROM generate_series(1, 6) i;
+INSERT INTO o SELECT i, i * 10, (i, 'o')::pair, ARRAY[i] FROM generate_series(1, 6) i;
+INSERT INTO f SELECT i, i % 3 + 1, i FROM generate_series(1, 6) i;
+INSERT INTO r SELECT i, (i, 'r')::pair, ARRAY[i], ((i, 'z')::pair, i)::nest FROM generate_series(1, 3) i;
+INSERT INTO s SELECT i, (i, 's')::pair, ARRAY[i] FROM generate_series(1, 3) i;
+-- INSERT
+INSERT INTO t (k, c.a, arr[2], m[1][2], ca[2], ns.p.b, v) VALUES (7, 70, 71, 72, (1, 'q'), 'deep', 7) RETURNING *;
+INSERT INTO t (k, c.b, c.a, arr[1], arr[3], ns.n, ns.p.a, ca[1].b) VALUES (8, 'b', 8, 1, 3, 9, 10, 'cab'), (9, 'c', 9, 4, 5, 11, 12, 'cac') RETURNING *;
+INSERT INTO t (k, c.a, arr[1:2]) SELECT x, k, ARRAY[x, k] FROM o WHERE k < 3 RETURNING k, c, arr;
+INSERT INTO t (k, c.a, arr[2]) SELECT k + 100, x, k FROM o;
+INSERT INTO t (k, c.a, c.b) VALUES (200, (SELECT max(x) FROM f), (SELECT min(x) FROM f)::text) RETURNING c;
+INSERT INTO r (id, c.b, arr[2]) VALUES (10, 'ten', 11), (11, 'eleven', 12) RETURNING *;
+INSERT INTO s (id, c.b, arr[2]) SELECT k + 10, x::text, k FROM f WHERE id < 3 RETURNING *;
+INSERT INTO t (c.a, arr[1]) VALUES (1, 1);
+-- UPDATE
+UPDATE t SET c.a = (c).a + 1, arr[2] = 20, m[2][1] = 33 WHERE k = 1 RETURNING c, arr, m;
+UPDATE t SET c.a = v, c.b = 'changed', arr[1] = v, arr[5] = v WHERE k < 4;
+UPDATE t SET ns.p.a = 5, ns.n = (ns).n + 1, ca[1].a = 9, ca[3] = (3, 'three') WHERE k IN (2, 3);
+UPDATE t SET arr[1:2] = ARRAY[8, 9], js['a'] = '"js"', js['b']['c'] = to_jsonb(k);
+UPDATE t SET c.a = o.x, arr[o.k] = o.x FROM o WHERE o.k = t.k AND t.k > 1 AND t.k < 3 RETURNING t.k, t.c;
+UPDATE t SET c.b = f.x::text, arr[2] = f.x FROM f WHERE f.id = t.v AND f.x < 4;
+UPDATE t SET c.a = (SELECT max(x) FROM f WHERE f.k = t.k), arr[1] = (SELECT count(*) FROM f) WHERE k < 5;
+UPDATE t SET (c.a, c.b, v) = (SELECT max(x), min(x)::text, 7 FROM f WHERE f.k = t.k) WHERE k < 3;
+UPDATE t SET c = NULL, arr = NULL, ns = NULL WHERE k = 6;
+UPDATE t SET c.a = 1, arr[2] = 2, ns.p.b = 'again' WHERE k = 6;
+UPDATE r SET c.a = id * 2, arr[2] = id, ns.p.b = 'r' WHERE id < 3 RETURNING *;
+UPDATE r SET arr[1] = (SELECT count(*) FROM f), c.b = (SELECT max(k) FROM o)::text;
+UPDATE s SET c.a = f.x, arr[2] = 5 FROM f WHERE f.id = s.id;
+UPDATE t SET arr[NULL] = 1 WHERE k = 1;
+UPDATE t SET arr[1:2] = ARRAY[1] WHERE k = 1;
+PREPARE p (int, int, text) AS UPDATE t SET arr[$1] = $2, c.b = $3 WHERE k = $1 RETURNING arr, c;
+EXECUTE p (2, 22, 'two');
+EXECUTE p (3, 33, 'three');
+SELECT * FROM t ORDER BY k;
+SELECT * FROM r ORDER BY id;
+SELECT * FROM s ORDER BY id;
+-- Volatile functions and sequences
+CREATE SEQUENCE q;
+CREATE FUNCTION next() RETURNS int LANGUAGE sql VOLATILE AS $$ SELECT nextval('twice.q')::int $$;
+UPDATE t SET arr[2] = next(), c.a = nextval('q') WHERE k = 4 RETURNING arr, c;
+UPDATE r SET arr[2] = next(), c.a = nextval('q') WHERE id = 3 RETURNING arr, c;
+INSERT INTO t (k, c.a, arr[1]) VALUES (300, next(), next()) RETURNING c, arr;
+-- ON CONFLICT
+INSERT INTO t (k, c.a, arr[1]) VALUES (1, 100, 200), (400, 100, 200) ON CONFLICT (k) DO UPDATE SET c.a = (excluded.c).a + 1, arr[2] = excluded.arr[1], ns.p.b = 'conflict' RETURNING k, c, arr, ns;
+INSERT INTO t (k, c.a) SELECT k, x FROM o ON CONFLICT (k) DO UPDATE SET c.b = (t.c).b || 'c', arr[3] = (excluded.c).a WHERE t.k = 3 RETURNING k, c, arr;
+INSERT INTO r (id, c.a) VALUES (1, 5), (20, 6) ON CONFLICT (id) DO UPDATE SET c.a = (excluded.c).a, arr[7] = 7 RETURNING *;
+INSERT INTO t AS x (k, v) VALUES (2, 1) ON CONFLICT (k) DO UPDATE SET arr[1] = (SELECT count(*) FROM f), c.a = x.k;
+-- MERGE
+MERGE INTO t USING o ON o.k = t.k WHEN MATCHED AND t.k < 4 THEN UPDATE SET c.a = o.x, arr[1] = o.k, ns.p.b = 'm' WHEN MATCHED THEN DELETE;
+MERGE INTO t USING f ON f.id = t.v WHEN MATCHED AND f.id = 3 THEN UPDATE SET c.b = 'far', arr[2] = f.x WHEN NOT MATCHED THEN INSERT (k, c.a, arr[2]) VALUES (f.id + 500, f.x, f.k);
+MERGE INTO r USING s ON s.id = r.id WHEN MATCHED THEN UPDATE SET c.a = (s.c).a, arr[2] = 1 WHEN NOT MATCHED THEN INSERT (id, c.b, arr[1]) VALUES (s.id, 'new', 1);
+SELECT * FROM t ORDER BY k;
+SELECT * FROM r ORDER BY id;
+-- The distribution column, too
+UPDATE t SET k = k + 1000, c.a = 1, arr[1] = 2 WHERE k = 1 RETURNING *;
+UPDATE o SET k = k + x, c.b = 'moved', arr[2] = k;
+SELECT * FROM o ORDER BY k;
+-- Triggers
+CREATE FUNCTION tg() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN NEW.c.b := 'trigger'; NEW.arr[4] := 4; RETURN NEW; END $$;
+CREATE TRIGGER tg BEFORE INSERT OR UPDATE ON o FOR EACH ROW EXECUTE FUNCTION tg();
+UPDATE o SET c.a = 5, arr[1] = 6 WHERE x < 30 RETURNING c, arr;
+INSERT INTO o (k, c.a, arr[2]) VALUES (2000, 1, 2), (2001, 3, 4) RETURNING *;
+INSERT INTO o (k, c.a) VALUES (2000, 10) ON CONFLICT (k) DO UPDATE SET c.a = (excluded.c).a, arr[1] = 11 RETURNING *;
+SELECT * FROM o ORDER BY k;
+-- Whole rows
+INSERT INTO f VALUES (100, 1, 2) RETURNING f, f.*;
+INSERT INTO f SELECT id + 200, k, x FROM f WHERE id = 1 RETURNING f;
+UPDATE f SET x = x + 1 WHERE id = 2 RETURNING f, (f).x, row(f.*);
+UPDATE f SET x = o.x FROM o WHERE o.x = 30 AND f.id = 3 RETURNING f, o;
+UPDATE f SET k = t.v FROM t WHERE t.k = f.id AND t.k = 2 RETURNING f, t;
+DELETE FROM f WHERE id = 4 RETURNING f, to_jsonb(f);
+UPDATE r SET arr[1] = 1 WHERE id = 2 RETURNING r, (r).c;
+INSERT INTO r (id) VALUES (2) ON CONFLICT (id) DO UPDATE SET arr[2] = 2 RETURNING r;
+DELETE FROM s WHERE id = 2 RETURNING s;
+UPDATE f SET id = id + 1000 WHERE id = 5 RETURNING f;
+UPDATE f SET x = next() WHERE id = 1 RETURNING f, f IS NULL;
+INSERT INTO o (k, x) VALUES (3000, 1) RETURNING o, (o).c.b;
+CREATE VIEW fv AS SELECT id AS i, x, k + 1 AS k1 FROM f WHERE x < 1000;
+INSERT INTO fv (i, x) VALUES (600, 1) RETURNING fv, fv.*;
+UPDATE fv SET x = 5 WHERE i = 600 RETURNING fv, (fv).k1, row(fv.*);
+UPDATE fv SET x = o.x FROM o WHERE o.x = 30 AND fv.i = 600 RETURNING fv, o;
+UPDATE fv SET i = 700 WHERE i = 600 RETURNING fv;
+UPDATE fv SET x = next() WHERE i = 700 RETURNING fv;
+DELETE FROM fv WHERE i = 700 RETURNING fv, to_jsonb(fv);
+CREATE VIEW rv AS SELECT id, c, arr FROM r WITH CHECK OPTION;
+UPDATE rv SET c.a = 3, arr[1] = 9 WHERE id = 2 RETURNING rv, (rv).c.a;
+INSERT INTO rv (id, c.b) VALUES (70, 'rv') RETURNING rv;
+INSERT INTO rv (id, c.b) VALUES (70, 'rv') ON CONFLICT (id) DO UPDATE SET c.b = 'again', arr[2] = 5 RETURNING rv;
+DELETE FROM rv WHERE id = 70 RETURNING rv;
+WITH x AS (UPDATE f SET x = 0 WHERE id = 1 RETURNING f AS whole) SELECT (whole).id, whole FROM x;
+WITH x AS (DELETE FROM f WHERE id = 1 RETURNING *) INSERT INTO f SELECT id + 1, k, x FROM x WHERE false RETURNING f;
+WITH x AS (INSERT INTO fv (i, x) VALUES (800, 1) RETURNING fv AS whole) SELECT (whole).i, whole FROM x;
+SELECT * FROM f ORDER BY id;
