@@ -287,6 +287,21 @@ CREATE OR REPLACE FUNCTION pando.table_definition_steps(rel regclass, for_shard 
 			pg_get_expr(c.relpartbound, rel))
 		FROM pg_class c JOIN pg_inherits h ON h.inhrelid = c.oid WHERE c.oid = rel AND c.relispartition
 		UNION ALL
+		SELECT 1, 15, o.n, format('COMMENT ON %s IS %L', o.target, d.description)
+		FROM (SELECT 1, 'pg_policy'::regclass, oid, format('POLICY %I ON %s', polname, rel) FROM pg_policy WHERE polrelid = rel
+			UNION ALL SELECT 2, 'pg_trigger'::regclass, oid, format('TRIGGER %I ON %s', tgname, rel)
+			FROM pg_trigger WHERE tgrelid = rel AND NOT tgisinternal AND tgparentid = 0
+			UNION ALL SELECT 3, 'pg_statistic_ext'::regclass, oid, format('STATISTICS %s.%I', stxnamespace::regnamespace, stxname)
+			FROM pg_statistic_ext WHERE stxrelid = rel) o(n, class, obj, target)
+		JOIN pg_description d ON d.classoid = o.class AND d.objoid = o.obj AND d.objsubid = 0
+		WHERE NOT for_shard
+		UNION ALL
+		SELECT 1, 16, l.objsubid, format('SECURITY LABEL FOR %I ON %s IS %L', l.provider, CASE WHEN l.objsubid = 0
+			THEN format('TABLE %s', rel) ELSE format('COLUMN %s.%I', rel, a.attname) END, l.label)
+		FROM pg_seclabel l LEFT JOIN pg_attribute a
+			ON a.attrelid = rel AND a.attnum = l.objsubid AND l.objsubid > 0
+		WHERE NOT for_shard AND l.classoid = 'pg_class'::regclass AND l.objoid = rel
+		UNION ALL
 		SELECT 2, 1, n.oid, pando.constraint_command(n.oid)
 		FROM pg_constraint n WHERE n.conrelid = rel AND n.contype = 'f' AND n.conparentid = 0
 		UNION ALL

@@ -84,6 +84,26 @@ CREATE OR REPLACE FUNCTION pando.default_privileges_commands(obj oid) RETURNS SE
 	WHERE oid = obj
 $$;
 
+-- Privileges on what every server has by itself (built in, an extension's) that are others than at first, and on parameters.
+CREATE OR REPLACE FUNCTION pando.found_privileges_commands() RETURNS SETOF text
+	LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+	SELECT g FROM (
+			SELECT 'pg_proc'::regclass, oid, format('ROUTINE %s', oid::regprocedure), proacl, proowner FROM pg_proc
+			UNION ALL SELECT 'pg_type'::regclass, oid, format('TYPE %s', oid::regtype), typacl, typowner FROM pg_type
+			WHERE typelem = 0 OR typsubscript <> 'array_subscript_handler'::regproc
+			UNION ALL SELECT 'pg_language'::regclass, oid, format('LANGUAGE %I', lanname), lanacl, lanowner FROM pg_language
+			UNION ALL SELECT 'pg_namespace'::regclass, oid, format('SCHEMA %I', nspname), nspacl, nspowner FROM pg_namespace
+			WHERE nspname <> 'public'
+			UNION ALL SELECT 'pg_class'::regclass, oid, format('TABLE %s', oid::regclass), relacl, relowner FROM pg_class
+			WHERE relkind IN ('r', 'v', 'm', 'p', 'f')
+		) o(class, obj, target, acl, owner),
+		LATERAL pando.grant_commands(target, acl, owner) g
+	WHERE acl IS DISTINCT FROM (SELECT initprivs FROM pg_init_privs WHERE classoid = class AND objoid = obj AND objsubid = 0)
+		AND (obj < 16384 OR EXISTS (SELECT FROM pg_depend WHERE classid = class AND objid = obj AND deptype = 'e'))
+	UNION ALL
+	SELECT g FROM pg_parameter_acl, LATERAL pando.grant_commands(format('PARAMETER %s', parname), paracl, 10) g
+$$;
+
 -- Comments and labels of an object and of its parts that are no objects by themselves.
 CREATE OR REPLACE FUNCTION pando.note_commands(class oid, obj oid) RETURNS SETOF text
 	LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$

@@ -26,7 +26,8 @@ my $roles = q{
 	FROM pg_authid a WHERE oid >= 16384 ORDER BY 1};
 
 my $privileges = q{
-	SELECT d FROM pg_default_acl a, LATERAL pando.default_privileges_commands(a.oid) d ORDER BY 1};
+	SELECT d FROM pg_default_acl a, LATERAL pando.default_privileges_commands(a.oid) d
+	UNION ALL SELECT pando.found_privileges_commands() ORDER BY 1};
 
 sub check_objects
 {
@@ -127,6 +128,14 @@ foreach my $statement (
 	'ALTER DEFAULT PRIVILEGES IN SCHEMA one GRANT SELECT ON TABLES TO crew',
 	'ALTER DEFAULT PRIVILEGES FOR ROLE app REVOKE EXECUTE ON FUNCTIONS FROM PUBLIC',
 	"ALTER ROLE app IN DATABASE postgres SET work_mem = '6MB'",
+	q{CREATE FUNCTION one.watch() RETURNS event_trigger LANGUAGE plpgsql AS $$ BEGIN NULL; END $$},
+	"CREATE EVENT TRIGGER watch ON ddl_command_end WHEN TAG IN ('CREATE RULE', 'DROP RULE') EXECUTE FUNCTION one.watch()",
+	'ALTER EVENT TRIGGER watch ENABLE ALWAYS',
+	"COMMENT ON EVENT TRIGGER watch IS 'an event trigger'",
+	'GRANT EXECUTE ON FUNCTION pg_ls_logdir() TO crew',
+	'GRANT EXECUTE ON FUNCTION one.hstore_hash(one.hstore) TO crew',
+	'REVOKE USAGE ON LANGUAGE plpgsql FROM PUBLIC',
+	'GRANT SET ON PARAMETER log_statement TO crew',
 	"COMMENT ON VIEW one.top IS 'a view'",
 	"COMMENT ON COLUMN one.top.v IS 'it''s a column'",
 	"COMMENT ON RULE changes ON one.top IS 'a rule'",

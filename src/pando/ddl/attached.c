@@ -33,6 +33,7 @@
 #include "utils/syscache.h"
 
 #include "pando/ddl/constraint.h"
+#include "pando/ddl/object.h"
 #include "pando/ddl/partition.h"
 #include "pando/ddl/sequence.h"
 #include "pando/ddl/settings.h"
@@ -362,6 +363,8 @@ attached_table(DdlJob *job, ObjectType type, List *names)
 		relid = IndexGetRelation(relid, true);
 		job->concerned |= view_is_everywhere(relid);
 	}
+	job->concerned |=
+		object_comes_along(RelationRelationId, relid) || object_is_row_type(relid);
 	return job_table_has_shards(relid) ? relid : InvalidOid;
 }
 

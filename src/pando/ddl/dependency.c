@@ -533,9 +533,12 @@ dependency_all_commands(bool on_tables)
 	}
 	/* Last, for they are about what is made from then on. */
 	commands = list_concat(commands, role_setting_commands(InvalidOid));
-	return list_concat(commands,
-					   sql_column("SELECT pando.default_privileges_commands(oid) FROM "
-								  "pg_catalog.pg_default_acl"));
+	commands = list_concat(
+		commands, sql_column("SELECT pando.default_privileges_commands(oid) FROM "
+							 "pg_catalog.pg_default_acl"));
+	if (!ddl_role_propagation)
+		return commands; /* the roles may not be there */
+	return list_concat(commands, sql_column("SELECT pando.found_privileges_commands()"));
 }
 
 static void

@@ -3,7 +3,8 @@
  *
  * On tables and columns: shells and shards, for a node checks a user's rights on its
  * shards. ALL TABLES IN SCHEMA covers the shards on each node by itself. On objects that
- * are recorded: all nodes. On roles: all nodes.
+ * are recorded, and on what is built in or an extension's: all nodes. On roles and
+ * parameters: all nodes.
  */
 #include "pando/compat/compat.h"
 
@@ -53,10 +54,15 @@ grant_on_relations(DdlJob *job)
 			view_prepare(job, relation);
 		else
 		{
-			if (!OidIsValid(job_distributed_table(relation)))
+			if (OidIsValid(job_distributed_table(relation)))
+			{
+				job_add_table(job, relid);
+				job_add_shards(job, relid, grant_single(stmt, relation));
+			}
+			else if (object_comes_along(RelationRelationId, relid))
+				job->concerned = true;
+			else
 				continue;
-			job_add_table(job, relid);
-			job_add_shards(job, relid, grant_single(stmt, relation));
 		}
 		ours = lappend(ours, relation);
 	}
@@ -110,6 +116,8 @@ grant_prepare(DdlJob *job)
 		grant_on_relations(job);
 	else if (stmt->objtype == OBJECT_DATABASE)
 		grant_on_databases(job);
+	else if (stmt->objtype == OBJECT_PARAMETER_ACL)
+		job->concerned = true;
 	else
 		object_prepare(job);
 	if (job->concerned && !job->applying)

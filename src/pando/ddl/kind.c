@@ -101,7 +101,7 @@ static const ObjectKind kinds[] = {
 	EVERYWHERE(OPCLASS, OperatorClassRelationId),
 	EVERYWHERE(OPERATOR, OperatorRelationId),
 	EVERYWHERE(OPFAMILY, OperatorFamilyRelationId),
-	LOCAL(PARAMETER_ACL, ParameterAclRelationId, "settings are each server's own"),
+	PART(PARAMETER_ACL, ParameterAclRelationId, "a role"),
 	PART(POLICY, PolicyRelationId, "a table"),
 	EVERYWHERE(PROCEDURE, ProcedureRelationId),
 	EVERYWHERE(PUBLICATION, PublicationRelationId),

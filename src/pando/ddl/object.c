@@ -19,6 +19,7 @@
 #include "catalog/pg_namespace.h"
 #include "catalog/pg_type.h"
 #include "catalog/pg_user_mapping.h"
+#include "catalog/dependency.h"
 #include "commands/dbcommands.h"
 #include "commands/extension.h"
 #include "nodes/makefuncs.h"
@@ -64,6 +65,13 @@ object_schema_is_everywhere(const char *name)
 }
 
 bool
+object_is_row_type(Oid relid)
+{
+	return OidIsValid(relid) && get_rel_relkind(relid) == RELKIND_COMPOSITE_TYPE &&
+		   object_is_everywhere(TypeRelationId, get_rel_type_id(relid));
+}
+
+bool
 object_role_is_everywhere(Oid roleid)
 {
 	return object_is_everywhere(AuthIdRelationId, roleid);
@@ -79,6 +87,19 @@ object_roles_are_everywhere(List *roles)
 			return false;
 	}
 	return true;
+}
+
+bool
+object_comes_along(Oid class_id, Oid object_id)
+{
+	Oid extension;
+
+	if (!OidIsValid(object_id) || object_id < FirstNormalObjectId)
+		return OidIsValid(object_id);
+	extension = getExtensionOfObject(class_id, object_id);
+	return OidIsValid(extension) &&
+		   (extension == get_extension_oid("pando", true) ||
+			object_is_everywhere(ExtensionRelationId, extension));
 }
 
 void
@@ -336,10 +357,7 @@ object_prepare(DdlJob *job)
 			job->concerned = true;
 			job->objects = lappend(job->objects, address);
 		}
-		/* It is everywhere without being recorded; its privileges shall be, too. */
-		if (IsA(job->stmt, GrantStmt) && address->classId == NamespaceRelationId &&
-			address->objectId == PG_PUBLIC_NAMESPACE)
-			job->concerned = true;
+		job->concerned |= object_comes_along(address->classId, address->objectId);
 	}
 }
 

@@ -13,6 +13,15 @@
 extern bool object_schema_is_everywhere(const char *name);
 extern bool object_role_is_everywhere(Oid roleid);
 
+/*
+ * Is it on all nodes without being recorded, because it is built in or a part of an
+ * extension that they have? What is changed of it (privileges, comments) goes there, too.
+ */
+extern bool object_comes_along(Oid class_id, Oid object_id);
+
+/* The row type of a composite type that all nodes have. */
+extern bool object_is_row_type(Oid relid);
+
 /* All of a list of RoleSpec; PUBLIC and the like count. */
 extern bool object_roles_are_everywhere(List *roles);
 

@@ -137,10 +137,15 @@ role_commands(Oid roleid, bool exists)
 	commands = list_concat(commands, role_setting_commands(roleid));
 	commands = list_concat(
 		commands,
-		sql_column("SELECT pg_catalog.format('COMMENT ON ROLE %%I IS %%L', "
-				   "pg_catalog.pg_get_userbyid(objoid), description) FROM "
-				   "pg_catalog.pg_shdescription WHERE classoid = %u AND objoid = %u",
-				   AuthIdRelationId, roleid));
+		sql_column(
+			"SELECT pg_catalog.format('COMMENT ON ROLE %%I IS %%L', "
+			"pg_catalog.pg_get_userbyid(objoid), description) FROM "
+			"pg_catalog.pg_shdescription WHERE classoid = %u AND objoid = %u "
+			"UNION ALL "
+			"SELECT pg_catalog.format('SECURITY LABEL FOR %%I ON ROLE %%I IS %%L', "
+			"provider, pg_catalog.pg_get_userbyid(objoid), label) FROM "
+			"pg_catalog.pg_shseclabel WHERE classoid = %u AND objoid = %u",
+			AuthIdRelationId, roleid, AuthIdRelationId, roleid));
 	return list_concat(commands, role_membership_scan(roleid, true));
 }
 
