@@ -192,7 +192,7 @@ differential_lane() {
 	local runs=() run
 	for run in "postgresql_regress" "postgresql_scripts" "tpch" "retail" "random_queries 1" "random_queries 2" "random_queries 3" \
 		"random_queries 4" "random_queries 5" "random_writes 1" "random_writes 2" \
-		"random_writes 3 never" "random_writes 3 always" "fuzz_readers" "hostile_calls" "forged_node" \
+		"random_writes 3 never" "random_writes 3 always" "random_ddl 1" "fuzz_readers" "hostile_calls" "forged_node" \
 		"correlated_matrix"; do
 		if matches "differential/$run" "$1"; then runs+=("$run"); fi
 	done

@@ -23,6 +23,8 @@ CREATE OR REPLACE FUNCTION pando.ddl_apply(command text, names text[], search_pa
 CREATE OR REPLACE FUNCTION pando.lead_lock(relations text[], modes integer[], no_wait boolean)
 	RETURNS void
 	LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'lead_lock';
+CREATE OR REPLACE FUNCTION pando.lead_lock_objects(names text[], modes integer[]) RETURNS void
+	LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'lead_lock_objects';
 CREATE OR REPLACE FUNCTION pando.lead_next_id(sequence text) RETURNS bigint
 	LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'lead_next_id';
 CREATE OR REPLACE FUNCTION pando.object_create(probe text, commands text[], changes text[])

@@ -17,16 +17,26 @@ $$;
 
 -- GRANTs that lead from no privileges at all to an access list. `target` is 'TABLE s.t' and so on,
 -- `columns` is ' (c)' for a column. NULL lists are the default, for which there is nothing to do.
+-- Default privileges give others some when it is made: they are taken away first.
 CREATE OR REPLACE FUNCTION pando.grant_commands(target text, acl aclitem[], owner oid,
 		columns text DEFAULT '') RETURNS SETOF text
 	LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+	WITH known AS (
+		SELECT CASE WHEN acl IS NULL AND columns = '' AND EXISTS (SELECT FROM pg_default_acl)
+			THEN acldefault(CASE split_part(target, ' ', 1) WHEN 'TABLE' THEN 'r' WHEN 'SEQUENCE' THEN 's'
+				WHEN 'SCHEMA' THEN 'n' WHEN 'TYPE' THEN 'T' WHEN 'ROUTINE' THEN 'f' END::"char", owner)
+			ELSE acl END AS known_acl)
 	SELECT format('REVOKE ALL%s ON %s FROM PUBLIC, %I', columns, target, pg_get_userbyid(owner))
-	WHERE acl IS NOT NULL AND columns = ''
+	FROM known WHERE known_acl IS NOT NULL AND columns = ''
+	UNION ALL
+	SELECT format('REVOKE ALL ON %s FROM %I', target, pg_get_userbyid(grantee))
+	FROM known, (SELECT DISTINCT grantee FROM pg_default_acl, aclexplode(defaclacl)) given
+	WHERE known_acl IS NOT NULL AND columns = '' AND grantee NOT IN (0, owner)
 	UNION ALL
 	SELECT format('GRANT %s%s ON %s TO %s%s', string_agg(privilege_type, ', '), '', target,
 			CASE grantee WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(grantee)) END,
 			CASE WHEN is_grantable THEN ' WITH GRANT OPTION' ELSE '' END)
-	FROM aclexplode(acl) WHERE columns = '' GROUP BY grantee, is_grantable
+	FROM known, aclexplode(known_acl) WHERE columns = '' GROUP BY grantee, is_grantable
 	UNION ALL
 	SELECT format('GRANT %s%s ON %s TO %s%s', privilege_type, columns, target,
 			CASE grantee WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(grantee)) END,

@@ -22,6 +22,7 @@
 #include "utils/rel.h"
 #include "utils/relcache.h"
 
+#include "pando/ddl/lock_list.h"
 #include "pando/ddl/constraint.h"
 #include "pando/ddl/local_key.h"
 #include "pando/metadata/table.h"
@@ -451,6 +452,8 @@ constraint_prepare(DdlJob *job, Oid relid, Constraint *constraint, char *column)
 			constraint_check_key(relid, constraint, column);
 			break;
 		case CONSTR_FOREIGN:
+			lock_list_add(job, RangeVarGetRelid(constraint->pktable, NoLock, true),
+						  ShareRowExclusiveLock);
 			if (!dist_table_require(relid)->managed_local)
 				constraint_check_foreign_key(relid, constraint, column);
 			else if (!job->applying)

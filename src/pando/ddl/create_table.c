@@ -5,6 +5,7 @@
 
 #include "nodes/parsenodes.h"
 
+#include "pando/ddl/lock_list.h"
 #include "pando/ddl/statements.h"
 #include "pando/metadata/node.h"
 
@@ -43,6 +44,7 @@ create_table_prepare(DdlJob *job)
 		if (stmt->partbound == NULL)
 			job_refuse(job, "INHERITS", NULL);
 		/* It follows its parent once it is there (cluster/partitions.c). */
+		lock_list_add(job, job_distributed_table(parent), AccessExclusiveLock);
 	}
 	foreach_ptr (Node, element, stmt->tableElts)
 	{

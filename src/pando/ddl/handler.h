@@ -38,6 +38,7 @@ typedef struct DdlJob
 	bool on_rows;		/* its queries see the rows of distributed tables */
 	bool outside;		/* nodes change shards outside the transaction, one by one */
 	List *tables;		/* Oids of the distributed tables it is about */
+	List *locks;		/* DdlLock *: of what it isn't about (lock_list.h) */
 	List *objects;		/* ObjectAddress *: others that all nodes have and it is about */
 	List *shard_statements; /* raw trees for this node's shards */
 	List *names;			/* names fixed so far, in order (char *) */

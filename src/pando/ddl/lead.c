@@ -9,6 +9,10 @@
  * that the other needs. Ids of shards, placements and groups come from the coordinator's
  * sequences (lead_next_id()).
  *
+ * A writer has the lock on his own node's shell before any on shards, on whatever node.
+ * So shells are locked on all nodes before a shard is: who waits there for a writer has
+ * nothing that he needs.
+ *
  * Who changed the table before has committed on the coordinator when the lock is given,
  * but may still have the transaction prepared on this node: that is waited for, too, and
  * what was found out before is found out again.
@@ -34,15 +38,17 @@
 #include "pando/base/sql.h"
 #include "pando/catalog/catalog.h"
 #include "pando/ddl/lead.h"
+#include "pando/ddl/lock_list.h"
 #include "pando/metadata/node.h"
 #include "pando/metadata/table.h"
 #include "pando/transaction/xact.h"
 
 PG_FUNCTION_INFO_V1(lead_lock);
+PG_FUNCTION_INFO_V1(lead_lock_objects);
 PG_FUNCTION_INFO_V1(lead_next_id);
 
 /* ------------------------------------------------------------------------------------
- * On the coordinator
+ * On the coordinator, and on the others after it
  */
 
 static LOCKMODE
@@ -57,31 +63,65 @@ lock_mode(Datum number)
 }
 
 /*
- * pando.lead_lock(relations, modes, nowait): locks them, in that order; one that isn't
- * there has been dropped meanwhile, which the leading node finds out by itself.
+ * One that isn't there has been dropped meanwhile, which the leading node finds out by
+ * itself.
  */
-Datum
-lead_lock(PG_FUNCTION_ARGS)
+static void
+lock_relation(char *name, LOCKMODE mode, bool nowait)
+{
+	(void) RangeVarGetRelidExtended(
+		makeRangeVarFromNameList(textToQualifiedNameList(cstring_to_text(name))), mode,
+		RVR_MISSING_OK | (nowait ? RVR_NOWAIT : 0), NULL, NULL);
+}
+
+/* The names and modes of the next two functions' arguments (List of DdlLock *). */
+static List *
+locks_asked(ArrayType *names_array, ArrayType *modes_array)
 {
 	Datum *names;
 	Datum *modes;
 	int count;
 	int nmodes;
-	int flags = RVR_MISSING_OK | (PG_GETARG_BOOL(2) ? RVR_NOWAIT : 0);
+	List *locks = NIL;
 
-	xact_require_node("pando.lead_lock()");
-	node_require_coordinator();
-	deconstruct_array(PG_GETARG_ARRAYTYPE_P(0), TEXTOID, -1, false, TYPALIGN_INT, &names,
-					  NULL, &count);
-	deconstruct_array(PG_GETARG_ARRAYTYPE_P(1), INT4OID, sizeof(int32), true,
-					  TYPALIGN_INT, &modes, NULL, &nmodes);
+	deconstruct_array(names_array, TEXTOID, -1, false, TYPALIGN_INT, &names, NULL,
+					  &count);
+	deconstruct_array(modes_array, INT4OID, sizeof(int32), true, TYPALIGN_INT, &modes,
+					  NULL, &nmodes);
 	if (count != nmodes)
 		ereport(ERROR, (errcode(ERRCODE_ARRAY_SUBSCRIPT_ERROR),
-						errmsg("%d relations but %d lock modes", count, nmodes)));
+						errmsg("%d names but %d lock modes", count, nmodes)));
 	for (int i = 0; i < count; i++)
-		(void) RangeVarGetRelidExtended(
-			makeRangeVarFromNameList(textToQualifiedNameList(DatumGetTextPP(names[i]))),
-			lock_mode(modes[i]), flags, NULL, NULL);
+	{
+		DdlLock *lock = palloc0(sizeof(DdlLock));
+
+		lock->name = TextDatumGetCString(names[i]);
+		lock->mode = lock_mode(modes[i]);
+		locks = lappend(locks, lock);
+	}
+	return locks;
+}
+
+/* pando.lead_lock(relations, modes, nowait): locks them, in that order. */
+Datum
+lead_lock(PG_FUNCTION_ARGS)
+{
+	xact_require_node("pando.lead_lock()");
+	foreach_ptr (DdlLock, lock,
+				 locks_asked(PG_GETARG_ARRAYTYPE_P(0), PG_GETARG_ARRAYTYPE_P(1)))
+		lock_relation(lock->name, lock->mode, PG_GETARG_BOOL(2));
+	PG_RETURN_VOID();
+}
+
+/* pando.lead_lock_objects(names, modes): the same of objects' names (lock_list.c). */
+Datum
+lead_lock_objects(PG_FUNCTION_ARGS)
+{
+	xact_require_node("pando.lead_lock_objects()");
+	node_require_coordinator();
+	foreach_ptr (DdlLock, lock,
+				 locks_asked(PG_GETARG_ARRAYTYPE_P(0), PG_GETARG_ARRAYTYPE_P(1)))
+		lock_list_take_object(lock->name, lock->mode);
 	PG_RETURN_VOID();
 }
 
@@ -124,117 +164,141 @@ await_prepared(void)
 	AcceptInvalidationMessages();
 }
 
-/* Relations that are to be locked on the coordinator, by name, and how. */
-typedef struct Locks
+/* A call of a function that takes names and modes. */
+typedef struct Call
 {
 	StringInfoData names;
 	StringInfoData modes;
-} Locks;
+} Call;
 
 static void
-add_lock(Locks *locks, const char *name, LOCKMODE mode)
+call_add(Call *call, const char *name, LOCKMODE mode)
 {
 	const char *separator = ", ";
 
-	if (locks->names.data == NULL)
+	if (call->names.data == NULL)
 	{
-		initStringInfo(&locks->names);
-		initStringInfo(&locks->modes);
+		initStringInfo(&call->names);
+		initStringInfo(&call->modes);
 		separator = "";
 	}
-	appendStringInfo(&locks->names, "%s%s", separator, quote_literal_cstr(name));
-	appendStringInfo(&locks->modes, "%s%d", separator, mode);
+	appendStringInfo(&call->names, "%s%s", separator, quote_literal_cstr(name));
+	appendStringInfo(&call->modes, "%s%d", separator, mode);
 }
 
-/* Afterwards what has committed on the coordinator is seen here, too. */
 static void
-lock_there(const Locks *locks, bool nowait)
+call_relations(const Call *call, List *nodes, bool nowait)
 {
-	if (locks->names.data != NULL)
-		xact_tell_nodes(list_make1((void *) node_by_group(COORDINATOR_GROUP)),
+	if (call->names.data != NULL && nodes != NIL)
+		xact_tell_nodes(nodes,
 						psprintf("SELECT pando.lead_lock(ARRAY[%s], ARRAY[%s], %s)",
-								 locks->names.data, locks->modes.data,
+								 call->names.data, call->modes.data,
 								 nowait ? "true" : "false"));
-	await_prepared();
+}
+
+static List *
+coordinator(void)
+{
+	return list_make1((void *) node_by_group(COORDINATOR_GROUP));
 }
 
 /*
- * The strongest lock that PostgreSQL takes on a table for the statement. None where the
- * nodes' work outside the transaction would wait for us.
+ * Takes locks on the coordinator, if it is another node. Afterwards what has committed
+ * there is seen here, too.
  */
-static LOCKMODE
-lock_of(const DdlJob *job)
+static void
+lock_there(List *locks, bool nowait)
 {
-	if (job->outside)
-		return NoLock;
-	switch (nodeTag(job->stmt))
+	Call objects = {0};
+	Call relations = {0};
+
+	foreach_ptr (DdlLock, lock, locks)
+		call_add(OidIsValid(lock->relid) ? &relations : &objects, lock->name, lock->mode);
+	if (objects.names.data != NULL)
+		xact_tell_nodes(coordinator(),
+						psprintf("SELECT pando.lead_lock_objects(ARRAY[%s], ARRAY[%s])",
+								 objects.names.data, objects.modes.data));
+	call_relations(&relations, coordinator(), nowait);
+	await_prepared();
+}
+
+static void
+lock_here(List *locks, bool nowait)
+{
+	foreach_ptr (DdlLock, lock, locks)
 	{
-		case T_AlterTableStmt:
-			return AlterTableGetLockLevel(((AlterTableStmt *) job->stmt)->cmds);
-		case T_IndexStmt:
-		case T_ReindexStmt:
-			return ShareLock;
-		case T_CreateTrigStmt:
-			return ShareRowExclusiveLock;
-		case T_LockStmt:
-			return ((LockStmt *) job->stmt)->mode;
-		case T_ConstraintsSetStmt:
-			return NoLock;
-		case T_CommentStmt:
-		case T_SecLabelStmt:
-		case T_GrantStmt:
-		case T_CreateStatsStmt:
-		case T_AlterStatsStmt:
-			return ShareUpdateExclusiveLock;
-		default:
-			return AccessExclusiveLock;
+		if (OidIsValid(lock->relid))
+			lock_relation(lock->name, lock->mode, nowait);
+		else if (node_is_coordinator())
+			lock_list_take_object(lock->name, lock->mode);
 	}
 }
 
-/* Does PostgreSQL let the user come as far as the lock? */
-static bool
-may_lock(const Node *stmt, Oid relid)
+/*
+ * Shells that keep writers out, on the nodes that are left. A single one needs no
+ * command of its own: there the statement itself comes to the shell before the shards.
+ */
+static void
+lock_elsewhere(List *locks, bool nowait)
 {
-	return compat_owns_relation(relid, GetUserId()) ||
-		   ((IsA(stmt, LockStmt) || IsA(stmt, TruncateStmt)) &&
-			pg_class_aclcheck(relid, GetUserId(),
-							  IsA(stmt, TruncateStmt) ? ACL_TRUNCATE
-													  : ACL_UPDATE | ACL_DELETE |
-															ACL_TRUNCATE) == ACLCHECK_OK);
+	List *nodes = NIL;
+	Call relations = {0};
+
+	foreach_ptr (const DistNode, node, node_list(NODES_OTHER))
+	{
+		if (node->group != COORDINATOR_GROUP)
+			nodes = lappend(nodes, (void *) node);
+	}
+	if (list_length(node_list(NODES_OTHER)) < 2)
+		return;
+	foreach_ptr (DdlLock, lock, locks)
+	{
+		if (lock->mode >= ShareLock && OidIsValid(lock->relid) &&
+			dist_table(lock->relid) != NULL)
+			call_add(&relations, lock->name, lock->mode);
+	}
+	call_relations(&relations, nodes, nowait);
 }
 
-void
+bool
 lead_statement(const DdlJob *job)
 {
-	LOCKMODE mode = lock_of(job);
-	Locks locks = {0};
+	bool nowait = IsA(job->stmt, LockStmt) && ((LockStmt *) job->stmt)->nowait;
+	List *locks;
 
-	if (node_is_coordinator())
-		return;
-	foreach_oid(relid, job->tables)
+	foreach_oid(relid, node_is_coordinator() ? NIL : job->tables)
 	{
 		/* Its rows are the coordinator's: PostgreSQL's own statement must be run there.
 		 */
 		if (dist_table_require(relid)->managed_local)
 			node_require_coordinator();
-		if (mode != NoLock && may_lock(job->stmt, relid))
-			add_lock(&locks, name_qualified(relid), mode);
 	}
-	lock_there(&locks, IsA(job->stmt, LockStmt) && ((LockStmt *) job->stmt)->nowait);
+	if (node_list(NODES_OTHER) == NIL)
+		return false;
+	locks = lock_list_make(job);
+	if (locks == NIL && (!job->concerned || node_is_coordinator()))
+		return false;
+	xact_settle_past();
+	if (!node_is_coordinator())
+		lock_there(locks, nowait);
+	lock_here(locks, nowait);
+	lock_elsewhere(locks, nowait);
+	return true;
 }
 
 void
 lead_change(Oid relid)
 {
-	Locks locks = {0};
+	Call relations = {0};
 
 	if (node_is_coordinator())
 		return;
-	add_lock(&locks, "pg_catalog.pg_dist_node", RowShareLock);
-	add_lock(&locks, "pg_catalog.pg_dist_colocation", ShareRowExclusiveLock);
+	call_add(&relations, "pg_catalog.pg_dist_node", RowShareLock);
+	call_add(&relations, "pg_catalog.pg_dist_colocation", ShareRowExclusiveLock);
 	if (dist_table(relid) != NULL)
-		add_lock(&locks, name_qualified(relid), AccessExclusiveLock);
-	lock_there(&locks, false);
+		call_add(&relations, name_qualified(relid), AccessExclusiveLock);
+	call_relations(&relations, coordinator(), false);
+	await_prepared();
 }
 
 void

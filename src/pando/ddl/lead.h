@@ -9,11 +9,12 @@
 #include "pando/ddl/handler.h"
 
 /*
- * Takes the locks of a prepared statement on the coordinator's shells of its tables, as
- * far as the user has the right to change them; afterwards this node's metadata is as new
- * as the coordinator's. Nothing to do on the coordinator.
+ * Takes the locks of a prepared statement (lock_list.h) on the coordinator, then here,
+ * then those that keep writers out on all other nodes. False: there was nothing to wait
+ * for; after true this node's metadata is as new as the coordinator's, and what was found
+ * out before may have changed.
  */
-extern void lead_statement(const DdlJob *job);
+extern bool lead_statement(const DdlJob *job);
 
 /*
  * The same for a function that changes a table's metadata, which the user owns: no node

@@ -26,11 +26,13 @@
 #include "commands/tablecmds.h"
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
+#include "utils/acl.h"
 #include "utils/lsyscache.h"
 #include "utils/ruleutils.h"
 
 #include "pando/base/name.h"
 #include "pando/base/sql.h"
+#include "pando/ddl/lock_list.h"
 #include "pando/ddl/partition.h"
 #include "pando/ddl/shard_ddl.h"
 #include "pando/metadata/node.h"
@@ -223,6 +225,21 @@ check_colocated(Oid relid, Oid child)
 					 get_rel_name(child))));
 }
 
+/* In PostgreSQL's order. One that isn't distributed yet follows its parent
+ * (cluster/partitions.c), which nobody else has then. */
+static void
+lock_partition(DdlJob *job, Oid relid, Oid child, bool attach)
+{
+	bool shared = attach && dist_table(child) != NULL;
+
+	if (!compat_owns_relation(relid, GetUserId()))
+		return;
+	lock_list_add(job, relid, shared ? ShareUpdateExclusiveLock : AccessExclusiveLock);
+	lock_list_add(job, get_default_partition_oid(relid), AccessExclusiveLock);
+	if (dist_table(child) != NULL)
+		lock_list_add(job, child, AccessExclusiveLock);
+}
+
 bool
 partition_command_prepare(DdlJob *job, Oid relid, AlterTableCmd *command)
 {
@@ -236,7 +253,10 @@ partition_command_prepare(DdlJob *job, Oid relid, AlterTableCmd *command)
 										 : "DETACH PARTITION FINALIZE",
 				   "Use DETACH PARTITION.");
 	child = RangeVarGetRelid(partition->name, NoLock, true);
-	if (!OidIsValid(child) || dist_table(child) == NULL)
+	if (!OidIsValid(child))
+		return false;
+	lock_partition(job, relid, child, attach);
+	if (dist_table(child) == NULL)
 		return false;
 	job_add_table(job, relid);
 	partition_indexes_note(job, relid);

@@ -31,6 +31,7 @@
 #include "utils/builtins.h"
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
+#include "utils/syscache.h"
 
 #include "pando/base/debug_point.h"
 #include "pando/base/hook.h"
@@ -547,29 +548,42 @@ prepare_call(DdlJob *job)
 	return local;
 }
 
-/* Takes the statement up; with what it names as it is when the coordinator has locked it.
- */
+/* Has one of them been dropped while it was waited for, or replaced by another? */
+static bool
+any_is_gone(List *relids)
+{
+	foreach_oid(relid, relids)
+	{
+		if (!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(relid)))
+			return true;
+	}
+	return false;
+}
+
+/* Takes the statement up, with what it names as it is once its locks are taken. */
 static List *
 take_up(DdlJob *job, DdlCall *call)
 {
 	PlannedStmt *before = call->pstmt;
 	const DdlHandler *handler = handler_find(before->utilityStmt);
 	List *local = NIL;
+	bool locked = false;
 
-	for (int time = 0; handler != NULL && time < 2; time++)
+	while (handler != NULL)
 	{
-		if (call->read_only_tree || time > 0 || !node_is_coordinator())
-			call->pstmt = copyObject(before);
+		CHECK_FOR_INTERRUPTS();
+		call->pstmt = copyObject(before);
 		call->read_only_tree = false;
 		*job = (DdlJob){.call = call,
 						.handler = handler,
 						.stmt = call->pstmt->utilityStmt,
 						.source = call->query_string};
 		local = prepare_call(job);
-		if (!job->concerned || node_is_coordinator())
+		if (any_is_gone(local))
+			continue;
+		if (locked || !lead_statement(job))
 			break;
-		if (time == 0)
-			lead_statement(job);
+		locked = true;
 	}
 	return local;
 }

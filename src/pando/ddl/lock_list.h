@@ -1,0 +1,32 @@
+/*
+ * lock_list.h: what a statement locks, on which the nodes have to agree before it begins.
+ */
+#ifndef PANDO_DDL_LOCK_LIST_H
+#define PANDO_DDL_LOCK_LIST_H
+
+#include "pando/compat/compat.h"
+#include "storage/lockdefs.h"
+
+#include "pando/ddl/handler.h"
+
+/* A lock that all who change the same thing take on the coordinator first. */
+typedef struct DdlLock
+{
+	Oid relid;	/* of a relation; InvalidOid: an object, known by its name alone */
+	char *name; /* qualified; of an object, with its kind ahead */
+	LOCKMODE mode;
+} DdlLock;
+
+/* For handlers: a relation that the statement locks, though it isn't about it. */
+extern void lock_list_add(DdlJob *job, Oid relid, LOCKMODE mode);
+
+/*
+ * The locks of a prepared statement (List of DdlLock *): objects first, by name; then
+ * relations, those that the user may lock.
+ */
+extern List *lock_list_make(const DdlJob *job);
+
+/* Takes an object's lock on this server, until the transaction ends. */
+extern void lock_list_take_object(const char *name, LOCKMODE mode);
+
+#endif
