@@ -69,3 +69,48 @@ REVOKE ALL ON pando.move_part FROM public;
 -- Places of rows that changed while their shard is being moved away. A crash ends the move, too.
 CREATE UNLOGGED TABLE pando.move_change (relation oid NOT NULL, place tid NOT NULL);
 REVOKE ALL ON pando.move_change FROM public;
+
+-- Background jobs; see background/README.md. What runs is a task's command, with its owner's rights.
+CREATE TYPE pg_catalog.citus_job_status AS ENUM ('scheduled', 'running', 'finished', 'cancelling', 'cancelled', 'failing', 'failed');
+CREATE TYPE pg_catalog.citus_task_status AS ENUM ('blocked', 'runnable', 'running', 'done', 'cancelling', 'error', 'unscheduled', 'cancelled');
+CREATE SEQUENCE citus.pg_dist_background_job_job_id_seq;
+CREATE SEQUENCE citus.pg_dist_background_task_task_id_seq;
+CREATE TABLE citus.pg_dist_background_job (
+	job_id int8 NOT NULL DEFAULT pg_catalog.nextval('citus.pg_dist_background_job_job_id_seq') PRIMARY KEY,
+	state pg_catalog.citus_job_status NOT NULL DEFAULT 'scheduled',
+	job_type name NOT NULL,
+	description text NOT NULL,
+	started_at timestamptz,
+	finished_at timestamptz
+);
+CREATE INDEX pg_dist_background_job_state_index ON citus.pg_dist_background_job (state);
+CREATE TABLE citus.pg_dist_background_task (
+	job_id int8 NOT NULL REFERENCES citus.pg_dist_background_job ON DELETE CASCADE,
+	task_id int8 NOT NULL DEFAULT pg_catalog.nextval('citus.pg_dist_background_task_task_id_seq') PRIMARY KEY,
+	owner regrole NOT NULL DEFAULT CURRENT_USER::regrole,
+	pid int4,
+	status pg_catalog.citus_task_status NOT NULL DEFAULT 'runnable',
+	command text NOT NULL,
+	retry_count int4 NOT NULL DEFAULT 0,
+	not_before timestamptz,
+	message text,
+	nodes_involved int4[],
+	UNIQUE (job_id, task_id)
+);
+CREATE INDEX pg_dist_background_task_status_index ON citus.pg_dist_background_task (status, task_id);
+CREATE INDEX pg_dist_background_task_job_index ON citus.pg_dist_background_task (job_id, status);
+CREATE TABLE citus.pg_dist_background_task_depend (
+	job_id int8 NOT NULL,
+	task_id int8 NOT NULL,
+	depends_on int8 NOT NULL,
+	PRIMARY KEY (job_id, task_id, depends_on),
+	FOREIGN KEY (job_id, task_id) REFERENCES citus.pg_dist_background_task (job_id, task_id) ON DELETE CASCADE,
+	FOREIGN KEY (job_id, depends_on) REFERENCES citus.pg_dist_background_task (job_id, task_id) ON DELETE CASCADE
+);
+CREATE INDEX pg_dist_background_task_depend_depends_on_index ON citus.pg_dist_background_task_depend (job_id, depends_on);
+GRANT SELECT ON citus.pg_dist_background_job, citus.pg_dist_background_task, citus.pg_dist_background_task_depend TO public;
+ALTER SEQUENCE citus.pg_dist_background_job_job_id_seq SET SCHEMA pg_catalog;
+ALTER SEQUENCE citus.pg_dist_background_task_task_id_seq SET SCHEMA pg_catalog;
+ALTER TABLE citus.pg_dist_background_job SET SCHEMA pg_catalog;
+ALTER TABLE citus.pg_dist_background_task SET SCHEMA pg_catalog;
+ALTER TABLE citus.pg_dist_background_task_depend SET SCHEMA pg_catalog;

@@ -8,6 +8,7 @@
 #include "commands/extension.h"
 #include "miscadmin.h"
 #include "pando/background/init.h"
+#include "pando/background/task_queue.h"
 #include "pando/background/worker_state.h"
 #include "pando/transaction/xact.h"
 #include "postmaster/bgworker.h"
@@ -53,5 +54,6 @@ background_init(void)
 	worker_state_init();
 	hold_init();
 	xact_register(want_worker);
+	task_queue_init();
 	register_launcher();
 }

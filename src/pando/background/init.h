@@ -12,5 +12,6 @@ extern void background_init(void);
 /* Main functions of the processes. */
 extern void background_launcher_main(Datum arg);
 extern void background_worker_main(Datum arg);
+extern void background_executor_main(Datum arg);
 
 #endif

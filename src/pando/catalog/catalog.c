@@ -24,6 +24,7 @@
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 #include "utils/syscache.h"
+#include "utils/timestamp.h"
 #include "utils/xid8.h"
 
 #include "pando/base/debug_point.h"
@@ -91,6 +92,36 @@ catalog_list_to_array(List *list)
 		construct_array(elements, n, TEXTOID, -1, false, TYPALIGN_INT));
 }
 
+static List *
+catalog_array_to_ints(Datum value)
+{
+	List *list = NIL;
+	Datum *elements;
+	bool *nulls;
+	int n;
+
+	deconstruct_array(DatumGetArrayTypeP(value), INT4OID, 4, true, TYPALIGN_INT,
+					  &elements, &nulls, &n);
+	for (int i = 0; i < n; i++)
+	{
+		if (!nulls[i])
+			list = lappend_int(list, DatumGetInt32(elements[i]));
+	}
+	return list;
+}
+
+static Datum
+catalog_ints_to_array(List *list)
+{
+	Datum *elements = palloc(sizeof(Datum) * Max(list_length(list), 1));
+	int n = 0;
+	ListCell *cell;
+
+	foreach (cell, list)
+		elements[n++] = Int32GetDatum(lfirst_int(cell));
+	return PointerGetDatum(construct_array(elements, n, INT4OID, 4, true, TYPALIGN_INT));
+}
+
 static char *
 catalog_enum_label(Datum value)
 {
@@ -134,6 +165,12 @@ catalog_field_read(ColumnKind kind, Datum value, bool isnull, void *field)
 			break;
 		case COLUMN_TEXT_ARRAY:
 			*(List **) field = isnull ? NIL : catalog_array_to_list(value);
+			break;
+		case COLUMN_INT4_ARRAY:
+			*(List **) field = isnull ? NIL : catalog_array_to_ints(value);
+			break;
+		case COLUMN_TIME:
+			*(TimestampTz *) field = isnull ? 0 : DatumGetTimestampTz(value);
 			break;
 		case COLUMN_XID8:
 			*(uint64 *) field =
@@ -182,6 +219,12 @@ catalog_field_write(ColumnKind kind, const void *field, Oid type, bool *isnull)
 			return CharGetDatum(*(const char *) field);
 		case COLUMN_TEXT_ARRAY:
 			return catalog_list_to_array(*(List *const *) field);
+		case COLUMN_INT4_ARRAY:
+			*isnull = *(List *const *) field == NIL;
+			return catalog_ints_to_array(*(List *const *) field);
+		case COLUMN_TIME:
+			*isnull = *(const TimestampTz *) field == 0;
+			return TimestampTzGetDatum(*(const TimestampTz *) field);
 		case COLUMN_XID8:
 			*isnull = *(const uint64 *) field == 0;
 			return FullTransactionIdGetDatum(
@@ -270,7 +313,10 @@ catalog_scan_begin(Relation rel, const char *index, int nkeys, const CatalogKey 
 		RegProcedure compare = keys[i].kind == COLUMN_INT4	 ? F_INT4EQ
 							   : keys[i].kind == COLUMN_INT8 ? F_INT8EQ
 							   : keys[i].kind == COLUMN_OID	 ? F_OIDEQ
+							   : keys[i].kind == COLUMN_ENUM ? F_ENUM_EQ
 															 : F_TEXTEQ;
+		AttrNumber attnum = catalog_attnum(rel, keys[i].column);
+		Datum value = keys[i].value;
 
 		if (keys[i].compare != KEY_IS)
 		{
@@ -280,8 +326,11 @@ catalog_scan_begin(Relation rel, const char *index, int nkeys, const CatalogKey 
 			strategy = least ? BTGreaterEqualStrategyNumber : BTLessEqualStrategyNumber;
 			compare = least ? F_INT8GE : F_INT8LE;
 		}
-		ScanKeyInit(&scankeys[i], catalog_attnum(rel, keys[i].column), strategy, compare,
-					keys[i].value);
+		if (keys[i].kind == COLUMN_ENUM)
+			value = catalog_enum_value(
+				TupleDescAttr(RelationGetDescr(rel), attnum - 1)->atttypid,
+				DatumGetCString(value));
+		ScanKeyInit(&scankeys[i], attnum, strategy, compare, value);
 	}
 	return systable_beginscan(rel, index != NULL ? catalog_oid(index) : InvalidOid,
 							  index != NULL, NULL, nkeys, scankeys);
@@ -307,9 +356,21 @@ catalog_scan(const Catalog *catalog, const char *index, int nkeys, const Catalog
 void *
 catalog_find(const Catalog *catalog, const char *index, int nkeys, const CatalogKey *keys)
 {
-	List *rows = catalog_scan(catalog, index, nkeys, keys);
+	Relation rel = table_open(catalog_oid(catalog->name), AccessShareLock);
+	SysScanDesc scan = catalog_scan_begin(rel, index, nkeys, keys);
+	HeapTuple tuple = systable_getnext(scan);
+	void *row = NULL;
 
-	return rows != NIL ? linitial(rows) : NULL;
+	if (HeapTupleIsValid(tuple))
+	{
+		AttrNumber *attnums = catalog_attnums(catalog, rel);
+
+		row = catalog_row_read(catalog, rel, attnums, tuple);
+		pfree(attnums);
+	}
+	systable_endscan(scan);
+	table_close(rel, AccessShareLock);
+	return row;
 }
 
 void

@@ -28,6 +28,8 @@ typedef enum ColumnKind
 	COLUMN_NAME,	   /* char * */
 	COLUMN_ENUM,	   /* char *, the label */
 	COLUMN_TEXT_ARRAY, /* List of char *; an SQL NULL reads as NIL */
+	COLUMN_INT4_ARRAY, /* List of int; NIL is SQL NULL */
+	COLUMN_TIME,	   /* TimestampTz; 0 is SQL NULL */
 	COLUMN_XID8,	   /* uint64; 0 is SQL NULL */
 	COLUMN_JSONB	   /* Jsonb *; NULL is SQL NULL */
 } ColumnKind;
@@ -63,7 +65,7 @@ typedef enum CatalogCompare
 typedef struct CatalogKey
 {
 	const char *column;
-	ColumnKind kind; /* INT4, INT8, OID or TEXT */
+	ColumnKind kind; /* INT4, INT8, OID, TEXT or ENUM (a label as cstring) */
 	Datum value;
 	CatalogCompare compare;
 } CatalogKey;
@@ -88,6 +90,10 @@ typedef struct CatalogKey
 	{                                                                                    \
 		column, COLUMN_OID, ObjectIdGetDatum(value)                                      \
 	}
+#define KEY_ENUM(column, label)                                                          \
+	{                                                                                    \
+		column, COLUMN_ENUM, CStringGetDatum(label)                                      \
+	}
 #define KEY_TEXT(column, value)                                                          \
 	{                                                                                    \
 		column, COLUMN_TEXT, CStringGetTextDatum(value)                                  \
@@ -103,7 +109,7 @@ extern Oid catalog_oid(const char *name);
 extern List *catalog_scan(const Catalog *catalog, const char *index, int nkeys,
 						  const CatalogKey *keys);
 
-/* The only row that matches; NULL if there is none. */
+/* The first row that matches, in the same order; NULL if there is none. */
 extern void *catalog_find(const Catalog *catalog, const char *index, int nkeys,
 						  const CatalogKey *keys);
 

@@ -26,6 +26,7 @@
 #include "pando/cluster/move.h"
 #include "pando/cluster/move_progress.h"
 #include "pando/cluster/rebalance_plan.h"
+#include "pando/cluster/rebalance_strategy.h"
 #include "pando/cluster/shard_size.h"
 #include "pando/metadata/node.h"
 #include "pando/metadata/table.h"
@@ -34,104 +35,6 @@
 PG_FUNCTION_INFO_V1(rebalance_table_shards);
 PG_FUNCTION_INFO_V1(get_rebalance_table_shards_plan);
 PG_FUNCTION_INFO_V1(replicate_table_shards);
-PG_FUNCTION_INFO_V1(citus_validate_rebalance_strategy_functions);
-
-/* ------------------------------------------------------------------------------------
- * Strategies.
- */
-
-/* A function with that result over these arguments, or an error. */
-static void
-check_function(Oid function, const char *role, Oid result, int nargs, const Oid *args)
-{
-	Oid *types;
-	int n;
-
-	if (!OidIsValid(function) || get_func_name(function) == NULL)
-		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_FUNCTION),
-						errmsg("the %s function does not exist", role)));
-	if (get_func_rettype(function) != result)
-		ereport(ERROR,
-				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
-				 errmsg("signature for %s function is incorrect", role),
-				 errdetail("The function must return %s.", format_type_be(result))));
-	get_func_signature(function, &types, &n);
-	if (n != nargs || memcmp(types, args, sizeof(Oid) * nargs) != 0)
-		ereport(ERROR, (errcode(ERRCODE_WRONG_OBJECT_TYPE),
-						errmsg("signature for %s function is incorrect", role),
-						errdetail("The arguments have other types than expected.")));
-}
-
-Datum
-citus_validate_rebalance_strategy_functions(PG_FUNCTION_ARGS)
-{
-	const Oid shard_args[] = {INT8OID};
-	const Oid node_args[] = {INT4OID};
-	const Oid both_args[] = {INT8OID, INT4OID};
-
-	check_function(PG_GETARG_OID(0), "shard cost", FLOAT4OID, 1, shard_args);
-	check_function(PG_GETARG_OID(1), "node capacity", FLOAT4OID, 1, node_args);
-	check_function(PG_GETARG_OID(2), "shard allowed on node", BOOLOID, 2, both_args);
-	PG_RETURN_VOID();
-}
-
-static Oid
-text_to_function(const char *oid)
-{
-	return oid == NULL ? InvalidOid : (Oid) strtoul(oid, NULL, 10);
-}
-
-static char *
-strategy_value(const char *column, const char *where)
-{
-	return sql_value("SELECT %s FROM pg_catalog.pg_dist_rebalance_strategy WHERE %s",
-					 column, where);
-}
-
-/* The strategy of that name; the default one for NULL. */
-static RebalanceStrategy
-strategy_find(const char *name, bool has_threshold, double threshold,
-			  bool has_improvement, double improvement)
-{
-	RebalanceStrategy strategy = {0};
-	char *where = name == NULL ? "default_strategy"
-							   : psprintf("name = %s", quote_literal_cstr(name));
-	double minimum;
-
-	strategy.name = strategy_value("name", where);
-	if (strategy.name == NULL && name != NULL)
-		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_OBJECT),
-						errmsg("could not find rebalance strategy with name %s", name)));
-	if (strategy.name == NULL)
-		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_OBJECT),
-						errmsg("there is no default rebalance strategy"),
-						errhint("Set one with citus_set_default_rebalance_strategy().")));
-	strategy.shard_cost =
-		text_to_function(strategy_value("shard_cost_function::oid", where));
-	strategy.node_capacity =
-		text_to_function(strategy_value("node_capacity_function::oid", where));
-	strategy.shard_allowed =
-		text_to_function(strategy_value("shard_allowed_on_node_function::oid", where));
-	strategy.threshold =
-		has_threshold ? threshold : atof(strategy_value("default_threshold", where));
-	minimum = atof(strategy_value("minimum_threshold", where));
-	strategy.improvement = has_improvement
-							   ? improvement
-							   : atof(strategy_value("improvement_threshold", where));
-
-	if (strategy.threshold < minimum)
-	{
-		ereport(
-			WARNING,
-			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-			 errmsg("the given threshold is lower than the minimum threshold allowed by "
-					"the rebalance strategy, using the minimum allowed threshold "
-					"instead"),
-			 errdetail("Using threshold of %.2f.", minimum)));
-		strategy.threshold = minimum;
-	}
-	return strategy;
-}
 
 /* ------------------------------------------------------------------------------------
  * Plans.
@@ -225,9 +128,9 @@ get_rebalance_table_shards_plan(PG_FUNCTION_ARGS)
 
 	require_argument(fcinfo, 4, "drain_only");
 	request.drain_only = PG_GETARG_BOOL(4);
-	request.strategy = strategy_find(optional_name(fcinfo, 5), !PG_ARGISNULL(1),
-									 optional_real(fcinfo, 1), !PG_ARGISNULL(6),
-									 optional_real(fcinfo, 6));
+	request.strategy = rebalance_strategy_find(optional_name(fcinfo, 5), !PG_ARGISNULL(1),
+											   optional_real(fcinfo, 1), !PG_ARGISNULL(6),
+											   optional_real(fcinfo, 6));
 	InitMaterializedSRF(fcinfo, 0);
 
 	foreach_ptr (RebalanceMove, move, rebalance_plan(&request))
@@ -255,18 +158,6 @@ get_rebalance_table_shards_plan(PG_FUNCTION_ARGS)
 	return (Datum) 0;
 }
 
-/* One at a time. */
-static void
-lock_rebalance(void)
-{
-	Oid relid = get_relname_relid("pg_dist_rebalance_strategy", PG_CATALOG_NAMESPACE);
-
-	if (!ConditionalLockRelationOid(relid, ShareUpdateExclusiveLock))
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_IN_USE), errmsg("another rebalance is running"),
-				 errhint("Wait for it to end and try again.")));
-}
-
 /* rebalance_table_shards(relation, threshold, max_shard_moves, excluded_shard_list,
  * shard_transfer_mode, drain_only, rebalance_strategy) */
 Datum
@@ -282,9 +173,9 @@ rebalance_table_shards(PG_FUNCTION_ARGS)
 	mode = transfer_mode_of_many(PG_GETARG_OID(4));
 	request = request_from_arguments(fcinfo);
 	request.drain_only = PG_GETARG_BOOL(5);
-	lock_rebalance();
-	request.strategy = strategy_find(optional_name(fcinfo, 6), !PG_ARGISNULL(1),
-									 optional_real(fcinfo, 1), false, 0);
+	rebalance_lock();
+	request.strategy = rebalance_strategy_find(optional_name(fcinfo, 6), !PG_ARGISNULL(1),
+											   optional_real(fcinfo, 1), false, 0);
 
 	moves = rebalance_plan(&request);
 	foreach_ptr (RebalanceMove, move, moves)
@@ -364,7 +255,7 @@ replicate_table_shards(PG_FUNCTION_ARGS)
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("shard_replication_factor %d exceeds the number of nodes (%d)",
 						wanted, list_length(node_list(NODES_WITH_SHARDS)))));
-	lock_rebalance();
+	rebalance_lock();
 	for (int i = 0; i < nshards && limit > 0; i++)
 	{
 		bool skip = false;

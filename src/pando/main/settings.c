@@ -114,8 +114,6 @@ static const char *const refused_settings[] = {
 static const NumberSetting number_settings[] = {
 	{"citus.next_operation_id", 0, 0, 0,
 	 "operations have no ids that tests could choose"},
-	{"citus.background_task_queue_interval", 5000, -1, GUC_UNIT_MS,
-	 "the maintenance worker is told of work"},
 	{"citus.copy_switchover_threshold", 4 * 1024 * 1024, 1, GUC_UNIT_BYTE,
 	 "rows go to the session that is free"},
 	{"citus.cpu_priority", 0, -20, 0,
@@ -124,9 +122,6 @@ static const NumberSetting number_settings[] = {
 	{"citus.local_shared_pool_size", 0, -1, 0, "a node makes no connection to itself"},
 	{"citus.logical_replication_timeout", 2 * 60 * 60 * 1000, 0, GUC_UNIT_MS,
 	 "a move shows its progress and can be cancelled"},
-	{"citus.max_background_task_executors", 1, 1, 0, "there are no background tasks"},
-	{"citus.max_background_task_executors_per_node", 1, 1, 0,
-	 "there are no background tasks"},
 	{"citus.max_high_priority_background_processes", 2, 0, 0,
 	 "priorities of processes are the operating system's"},
 	{"citus.max_matview_size_to_auto_recreate", 1024, -1, GUC_UNIT_MB,

@@ -11,6 +11,7 @@
 #include "pando/base/shared_memory.h"
 #include "pando/transaction/maintenance.h"
 #include "pando/transaction/member.h"
+#include "pando/transaction/xact.h"
 #include "port/atomics.h"
 #include "storage/ipc.h"
 #include "storage/latch.h"
@@ -92,6 +93,25 @@ maintenance_want(MaintenanceWish wish)
 		SetLatch(&ProcGlobal->allProcs[process - 1].procLatch);
 }
 
+/* Bits of the jobs that this transaction makes work for. */
+static uint32 wishes_at_commit = 0;
+
+void
+maintenance_want_at_commit(MaintenanceWish wish)
+{
+	wishes_at_commit |= wish;
+}
+
+static void
+attention_transaction(XactMoment moment, bool committed)
+{
+	if (moment != XACT_MOMENT_END || wishes_at_commit == 0)
+		return;
+	if (committed)
+		maintenance_want(wishes_at_commit);
+	wishes_at_commit = 0;
+}
+
 bool
 maintenance_take(MaintenanceWish wish)
 {
@@ -118,4 +138,5 @@ attention_init(void)
 		"pando_attention", sizeof(Attention) * MAX_WORKERS, 0, attention_attach};
 
 	shared_memory_register(&memory);
+	xact_register(attention_transaction);
 }

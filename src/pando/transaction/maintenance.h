@@ -17,7 +17,8 @@ typedef enum MaintenanceWish
 {
 	WISH_RECOVERY = 1, /* settle what this node began */
 	WISH_DOUBTS = 2,   /* settle what others began and left prepared here */
-	WISH_CLEANUP = 4   /* take away what interrupted moves left */
+	WISH_CLEANUP = 4,  /* take away what interrupted moves left */
+	WISH_TASKS = 8	   /* see to background tasks */
 } MaintenanceWish;
 
 typedef struct MaintenanceJob
@@ -40,6 +41,9 @@ extern void maintenance_attach(void);
 
 /* Wakes this database's worker for the job. Raises nothing and waits for nothing. */
 extern void maintenance_want(MaintenanceWish wish);
+
+/* The same when the transaction has committed, if it does. */
+extern void maintenance_want_at_commit(MaintenanceWish wish);
 
 /* Has it been wished for? The wish is then forgotten: called by the worker. */
 extern bool maintenance_take(MaintenanceWish wish);
