@@ -108,7 +108,27 @@ CREATE OR REPLACE FUNCTION pando.table_changed(rel regclass) RETURNS void
 	LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'table_changed';
 CREATE OR REPLACE FUNCTION pando.table_lock(rel regclass, mode text) RETURNS void
 	LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'table_lock';
+-- Who writes to one of the tables now has so many milliseconds to end, and is ended then; how many were.
+CREATE OR REPLACE FUNCTION pando.writers_end(tables regclass[], cooldown integer) RETURNS bigint
+	LANGUAGE plpgsql STRICT SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	deadline timestamptz := clock_timestamp() + cooldown * interval '1 ms';
+	writers text[];
+	ended bigint;
+BEGIN
+	writers := ARRAY(SELECT DISTINCT l.virtualtransaction FROM pg_locks l WHERE l.relation = ANY(tables)
+		AND l.database = (SELECT d.oid FROM pg_database d WHERE d.datname = current_database())
+		AND l.granted AND l.mode = 'RowExclusiveLock' AND l.pid <> pg_backend_pid());
+	WHILE clock_timestamp() < deadline LOOP
+		EXIT WHEN NOT EXISTS (SELECT FROM pg_locks l WHERE l.virtualtransaction = ANY(writers));
+		PERFORM pg_sleep(0.02);
+	END LOOP;
+	SELECT count(pg_terminate_backend(w.pid)) INTO ended FROM (SELECT DISTINCT l.pid FROM pg_locks l
+		WHERE l.virtualtransaction = ANY(writers) AND l.pid IS NOT NULL) w;
+	RETURN ended;
+END $$;
+
 CREATE OR REPLACE FUNCTION pando.node_leave() RETURNS void
 	LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'node_leave';
-REVOKE ALL ON FUNCTION pando.node_leave(), pando.nodes_changed(), pando.metadata_changed(),
+REVOKE ALL ON FUNCTION pando.writers_end(regclass[], integer), pando.node_leave(), pando.nodes_changed(), pando.metadata_changed(),
 	pando.table_changed(regclass) FROM public;

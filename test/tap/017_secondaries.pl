@@ -113,6 +113,23 @@ $cluster->sql('UPDATE t SET v = 9');
 caught_up(2, $replicas[2]);
 $replicas[1]->poll_query_until('postgres', 'SELECT split_part(pando.replica_state(), \' \', 4)::int > 3000') or die;
 is(readers($always), $secondaries, 'without a bound a late one is read');
+
+# What is kept of statements does not keep who was read.
+my $late = $cluster->sql("SELECT k FROM t WHERE get_shard_id_for_distribution_column('t', k) IN (SELECT shardid FROM pg_dist_shard_placement WHERE nodeport = "
+	  . $nodes[1]->port . ') ORDER BY 1 LIMIT 1');
+foreach my $caches ('auto', 'always')
+{
+	foreach my $case ([ 'always', 'never', 7, 9 ], [ 'never', 'always', 9, 7 ])
+	{
+		my ($first, $then, $before, $after) = @$case;
+		my $again = "SELECT v FROM t WHERE k = $late;" x 8;
+		my $rows = $cluster->sql("SET pando.statement_caches = $caches; PREPARE p(int) AS SELECT v FROM t WHERE k = \$1; SET citus.use_secondary_nodes = $first;"
+			  . "EXECUTE p($late);" x 8 . $again . "SET citus.use_secondary_nodes = $then;" . "EXECUTE p($late);" x 8 . $again);
+		my @rows = split "\n", $rows;
+		is("@rows[ 0 .. 15 ]", join(' ', ($before) x 16), "statements kept ($caches), $first");
+		is("@rows[ 16 .. 31 ]", join(' ', ($after) x 16), "then $then");
+	}
+}
 like(readers("$always; SET pando.max_secondary_lag = '3s'; SET client_min_messages = debug1"),
 	qr/secondary 127.0.0.1:\d+ of group \d+ is not read: it lags more than pando.max_secondary_lag/, 'with one it is not');
 $cluster->sql('UPDATE t SET v = 9');

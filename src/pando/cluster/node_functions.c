@@ -16,6 +16,7 @@
 
 #include "pando/base/sql.h"
 #include "pando/cluster/node_check.h"
+#include "pando/cluster/node_lock.h"
 #include "pando/cluster/node_row.h"
 #include "pando/cluster/node_sync.h"
 #include "pando/transaction/xact.h"
@@ -437,35 +438,52 @@ citus_pause_node_within_txn(PG_FUNCTION_ARGS)
  * Changing
  */
 
+/* Raises unless the node may have the address: nobody has it, or who is to take its place
+ * has. */
+static void
+check_address_is_free(const ClusterNode *row, const ClusterNode *same)
+{
+	bool replaces =
+		row->node.primary && !same->node.primary && row->node.group == same->node.group;
+
+	if (!replaces)
+		ereport(ERROR, (errcode(ERRCODE_DUPLICATE_OBJECT),
+						errmsg("%s:%d is already node %d", same->node.host,
+							   same->node.port, same->node.id)));
+}
+
 /*
  * citus_update_node(id, host, port, force, lock_cooldown): the same node under another
- * address, as after a failover. Transactions that are under way keep their sessions to
- * the old address; nothing has to be waited for, so `force` and `lock_cooldown` change
- * nothing.
+ * address, as after a failover. A secondary of its group that has the address changes
+ * places with it. Nothing is waited for: a transaction that has written at the old
+ * address can't commit any more. With `force` those that write when this begins have
+ * lock_cooldown ms to end, and are ended then.
  */
 Datum
 citus_update_node(PG_FUNCTION_ARGS)
 {
 	char *host = text_argument(fcinfo, 1);
 	int port = PG_GETARG_INT32(2);
+	int cooldown = PG_GETARG_INT32(4);
 	ClusterNode *row;
 	ClusterNode *same;
 	DistNode moved;
 	bool told;
-	char *assignments;
 
 	begin_change();
 	check_address(host, port);
+	if (cooldown < 0)
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+						errmsg("lock_cooldown must not be negative")));
 	row = node_row_find_id(PG_GETARG_INT32(0));
 	if (row == NULL)
 		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_OBJECT),
 						errmsg("node %d does not exist", PG_GETARG_INT32(0))));
 	same = node_row_find(host, port, false);
-	if (same != NULL && same->node.id != row->node.id)
-		ereport(ERROR, (errcode(ERRCODE_DUPLICATE_OBJECT),
-						errmsg("%s:%d is already node %d", host, port, same->node.id)));
-	if (same != NULL)
+	if (same != NULL && same->node.id == row->node.id)
 		PG_RETURN_VOID();
+	if (same != NULL)
+		check_address_is_free(row, same);
 
 	moved = row->node;
 	moved.host = host;
@@ -479,21 +497,9 @@ citus_update_node(PG_FUNCTION_ARGS)
 						  errmsg("node %s:%d does not accept writes yet", host, port),
 						  errdetail("Its own metadata keeps its old address."),
 						  errhint("Run start_metadata_sync_to_node() when it does.")));
-
-	/* Here first: from then on the node is talked to under its new address. */
-	assignments =
-		psprintf("nodename = %s, nodeport = %d, metadatasynced = %s",
-				 quote_literal_cstr(host), port, told ? "metadatasynced" : "false");
-	if (told)
-	{
-		sql_run("UPDATE pg_catalog.pg_dist_node SET %s WHERE nodeid = %d", assignments,
-				row->node.id);
-		CommandCounterIncrement();
-		node_invalidate();
-		node_row_update(row->node.id, assignments);
-	}
-	else
-		node_row_update_except(row->node.id, assignments);
+	if (PG_GETARG_BOOL(3) && moved.primary)
+		node_end_writers(&row->node, cooldown);
+	node_row_move(row, host, port, same, told);
 	PG_RETURN_VOID();
 }
 

@@ -55,6 +55,29 @@ node_lock_for_leaving(const DistNode *node, bool reachable)
 }
 
 void
+node_end_writers(const DistNode *node, int cooldown_ms)
+{
+	List *reference;
+	List *others;
+	List *nodes = NIL;
+	StringInfoData tables;
+
+	tables_of_group(node->group, &reference, &others);
+	initStringInfo(&tables);
+	foreach_oid(relid, list_concat(reference, others))
+		appendStringInfo(&tables, "%s%s", tables.len > 0 ? ", " : "",
+						 quote_literal_cstr(name_qualified(relid)));
+	foreach_ptr (DistNode, other, node_list(NODES_ALL))
+	{
+		if (other->id != node->id || node->group == node_local_group())
+			nodes = lappend(nodes, other);
+	}
+	xact_run_on_nodes(
+		nodes, psprintf("SELECT pando.writers_end(ARRAY[%s]::pg_catalog.regclass[], %d)",
+						tables.data, cooldown_ms));
+}
+
+void
 node_forget(const DistNode *node)
 {
 	xact_run_each(list_make1((void *) node), list_make1("SELECT pando.node_leave()"));

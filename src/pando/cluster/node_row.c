@@ -183,6 +183,42 @@ node_row_update_except(int32 node_id, const char *assignments)
 						  assignments, node_id));
 }
 
+static char *
+address_update(int32 node_id, const char *host, int port, const char *more)
+{
+	return psprintf("UPDATE pg_catalog.pg_dist_node SET nodename = %s, nodeport = %d%s "
+					"WHERE nodeid = %d; ",
+					quote_literal_cstr(host), port, more, node_id);
+}
+
+void
+node_row_move(const ClusterNode *row, const char *host, int port,
+			  const ClusterNode *other, bool told)
+{
+	StringInfoData sql;
+
+	initStringInfo(&sql);
+	/* Nowhere for a moment: addresses are unique. */
+	if (other != NULL)
+		appendStringInfoString(
+			&sql, address_update(other->node.id, other->node.host, -other->node.id, ""));
+	appendStringInfoString(&sql, address_update(row->node.id, host, port,
+												told ? "" : ", metadatasynced = false"));
+	if (other != NULL)
+		appendStringInfoString(
+			&sql, address_update(other->node.id, row->node.host, row->node.port, ""));
+	appendStringInfoString(&sql, "SELECT pando.nodes_changed()");
+	if (!told)
+	{
+		run_everywhere_except(row->node.id, sql.data);
+		return;
+	}
+	/* Here first: from then on the node is talked to under its new address. */
+	sql_run("%s", sql.data);
+	CommandCounterIncrement();
+	node_run_everywhere(sql.data);
+}
+
 void
 node_row_delete(int32 node_id)
 {

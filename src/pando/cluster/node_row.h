@@ -46,6 +46,14 @@ extern void node_row_update(int32 node_id, const char *assignments);
 /* The same on all active nodes but that one itself, which may be out of reach. */
 extern void node_row_update_except(int32 node_id, const char *assignments);
 
+/*
+ * Gives a node another address, on all active nodes; without `told` not on itself, which
+ * can't take it in yet. It changes places with `other`, a node that has that address, if
+ * there is one (else NULL).
+ */
+extern void node_row_move(const ClusterNode *row, const char *host, int port,
+						  const ClusterNode *other, bool told);
+
 /* Deletes a row on all active nodes that remain. */
 extern void node_row_delete(int32 node_id);
 

@@ -32,6 +32,10 @@ extern void node_sync(const DistNode *node, bool first_time);
  */
 extern void node_lock_for_leaving(const DistNode *node, bool reachable);
 
+/* Backends, on all nodes but that one, that are writing to tables with placements there
+ * have so long to end, and are ended then. */
+extern void node_end_writers(const DistNode *node, int cooldown_ms);
+
 /* Makes the node forget the cluster: drops its shards, shell tables and metadata. */
 extern void node_forget(const DistNode *node);
 

@@ -229,6 +229,7 @@ pre_commit(void)
 	call_back(XACT_MOMENT_PREPARE, false);
 	if (members == NIL)
 		return;
+	members_require_places();
 	foreach_ptr (Member, member, members)
 	{
 		member_unpromise(member);

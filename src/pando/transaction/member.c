@@ -120,12 +120,63 @@ member_add(const DistNode *node, bool owner)
 	return add_member(node, owner, false);
 }
 
+/* Has the session's node another address by now: is another server in its place? */
+static bool
+is_left_behind(const Session *session)
+{
+	const DistNode *node = nodes_changed ? node_by_id(session->address.node_id) : NULL;
+
+	return node != NULL && (node->port != session->address.port ||
+							strcmp(node->host, session->address.host) != 0);
+}
+
+static void
+raise_left_behind(const Session *session)
+{
+	const DistNode *node = node_by_id(session->address.node_id);
+
+	ereport(ERROR,
+			(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+			 errmsg("node %s:%d was replaced by %s:%d during the transaction",
+					session->address.host, session->address.port, node->host, node->port),
+			 errdetail("What the transaction did there is not on the new server."),
+			 errhint("Run the transaction again.")));
+}
+
+/*
+ * Before a commit: what was written must not be on a server that is the cluster's no
+ * more. Raises then.
+ */
+void
+members_require_places(void)
+{
+	bool wrote = false;
+
+	foreach_ptr (Member, member, members)
+		wrote |= member->session->wrote;
+	if (!wrote)
+		return;
+	AcceptInvalidationMessages();
+	foreach_ptr (Member, member, members)
+	{
+		if (member->session->wrote && is_left_behind(member->session))
+			raise_left_behind(member->session);
+	}
+}
+
 /* The node's owner, which may be new. */
 Member *
 member_owner(const DistNode *node)
 {
 	Member *member = member_by_group(node->group);
 
+	if (member != NULL && is_left_behind(member->session))
+	{
+		if (member->session->in_xact)
+			raise_left_behind(member->session);
+		member_forget(member);
+		member = NULL;
+	}
 	return member != NULL ? member : member_add(node, true);
 }
 

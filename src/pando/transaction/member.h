@@ -45,6 +45,7 @@ extern List *members;
 extern void members_reset(void);
 extern void members_close_strangers(void);
 extern bool members_wrote_locally(void);
+extern void members_require_places(void);
 extern Member *member_add(const DistNode *node, bool owner);
 extern Member *member_owner(const DistNode *node);
 extern void member_forget(Member *member);
