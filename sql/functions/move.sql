@@ -160,7 +160,8 @@ CREATE OR REPLACE FUNCTION pando.move_create(rel regclass, shardid bigint) RETUR
 	LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'move_create';
 CREATE OR REPLACE FUNCTION pando.move_capture(rel regclass, shardid bigint) RETURNS void
 	LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'move_capture';
-CREATE OR REPLACE FUNCTION pando.move_changes(rel regclass, shardid bigint) RETURNS text
+CREATE OR REPLACE FUNCTION pando.move_changes(rel regclass, shardid bigint, since pg_snapshot)
+	RETURNS text
 	LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'move_changes';
 CREATE OR REPLACE FUNCTION pando.move_receive(rel regclass, shardid bigint, columns text)
 	RETURNS void

@@ -66,8 +66,9 @@ SELECT pg_catalog.pg_extension_config_dump('pando.distribution', '');
 CREATE TABLE pando.move_part (shardid int8 NOT NULL, relation oid NOT NULL, receives boolean NOT NULL);
 REVOKE ALL ON pando.move_part FROM public;
 
--- Places of rows that changed while their shard is being moved away. A crash ends the move, too.
-CREATE UNLOGGED TABLE pando.move_change (relation oid NOT NULL, place tid NOT NULL);
+-- Places of rows that changed while their shard is being moved away, and who changed them. A crash ends the move, too.
+CREATE UNLOGGED TABLE pando.move_change (relation oid NOT NULL, writer xid8 NOT NULL, place tid NOT NULL);
+CREATE INDEX move_change_relation_writer ON pando.move_change (relation, writer);
 REVOKE ALL ON pando.move_change FROM public;
 
 -- Background jobs; see background/README.md. What runs is a task's command, with its owner's rights.

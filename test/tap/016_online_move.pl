@@ -1,5 +1,5 @@
 # Shards that move while they are written to: nothing is lost or doubled, whether tables have keys or
-# not; writers wait for the switch alone; and whatever interrupts a move at whichever step, it leaves nothing behind.
+# not; writers wait for the switch alone, and never for long; and whatever interrupts a move at whichever step, it leaves nothing behind.
 use strict;
 use warnings;
 use IPC::Run;
@@ -45,9 +45,8 @@ my $shard = $cluster->sql("SELECT shardid FROM pg_dist_shard WHERE logicalrelid 
 # Changes of every kind, made to both tables of each pair in one transaction.
 my $round = 0;
 
-sub change
+sub change_sql
 {
-	my ($node) = @_;
 	$round++;
 	my $sql = "SET lock_timeout = '5s'; BEGIN;";
 	foreach my $p ('', 'plain_')
@@ -65,7 +64,13 @@ INSERT INTO ${p}child SELECT i, $round FROM generate_series(1, 500) i WHERE i % 
 UPDATE ${p}parts SET v = 199 - v WHERE k % 5 = $round % 5;
 END
 	}
-	my ($ret, $out, $err) = ($node // $coordinator)->psql('postgres', "$sql COMMIT", on_error_stop => 1);
+	return $sql;
+}
+
+sub change
+{
+	my ($node) = @_;
+	my ($ret, $out, $err) = ($node // $coordinator)->psql('postgres', change_sql() . ' COMMIT', on_error_stop => 1);
 	return $err;
 }
 
@@ -152,6 +157,70 @@ same('a writer that gave up');
 is($cluster->sql("SELECT count(*) FROM (SELECT * FROM run_command_on_placements('child', \$\$SELECT bool_and(convalidated) FROM pg_constraint WHERE conrelid = '%s'::regclass AND contype = 'f'\$\$)) s WHERE result <> 't'"), '0', 'foreign keys are there, and valid');
 isnt(scalar(($coordinator->psql('postgres', "INSERT INTO child SELECT -i, 0 FROM generate_series(1, 20) i"))[0]), 0, 'and hold');
 $cluster->sql(move_to(1));
+
+# A transaction that writes before the rows are copied and commits when they have been, and changes have. Rounds look at
+# nothing but notes that are new to them.
+my $psql_waits = "FROM pg_stat_activity WHERE wait_event = 'advisory' AND application_name = 'psql_started'";
+my $key = $cluster->start($coordinator, "SET application_name = 'key'; SELECT pg_advisory_lock(77); SELECT pg_sleep(300)");
+$coordinator->poll_query_until('postgres', "SELECT count(*) = 1 FROM pg_locks WHERE locktype = 'advisory' AND objid = 77 AND granted") or die;
+$cluster->worker(1)->safe_psql('postgres', "SELECT pg_stat_reset_single_table_counters('pando.move_change'::regclass)");
+$psql = $cluster->start_at($coordinator, 'online-after-capture', move_to(2));
+my $writer = $cluster->start($coordinator, change_sql() . ' SELECT pg_advisory_xact_lock(77); COMMIT');
+$coordinator->poll_query_until('postgres', "SELECT count(*) = 1 $psql_waits") or die;
+$cluster->sql("SELECT pando.debug_point_clear(); SELECT pando.debug_point_arm('online-before-lock', 'wait')");
+$coordinator->poll_query_until('postgres', "SELECT wait_event = 'PgSleep' FROM pg_stat_activity WHERE pid = $psql->{pid} AND EXISTS (SELECT FROM get_rebalance_progress() WHERE status = 'Catching Up')") or die;
+$cluster->sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'key'");
+$writer->{handle}->finish;
+is($writer->{err}, '', 'a writer that began before the copy commits after it');
+$cluster->sql("SELECT pando.debug_point_clear(); SELECT pando.debug_point_arm('online-after-last-round', 'wait')");
+my $read = '';
+for (1 .. 60)
+{
+	$read = $cluster->worker(1)->safe_psql('postgres', "SELECT seq_tup_read, idx_scan > 0 FROM pg_stat_all_tables WHERE relid = 'pando.move_change'::regclass");
+	last if $read eq '0|t';
+	sleep 0.5;
+}
+is($read, '0|t', 'a round does not read all notes');
+$cluster->sql('SELECT pando.debug_point_clear()');
+$psql->{handle}->finish;
+is($psql->{err}, '', 'and the move succeeds');
+eval { $key->{handle}->finish };
+same('a writer over the rounds');
+clean('a writer over the rounds');
+$cluster->sql(move_to(1));
+
+# Transactions that hold a lock for long hold up the switch, not others.
+foreach my $held (
+	[ 'a writer', "UPDATE bare SET v = v WHERE k = 1", 'RowExclusiveLock' ],
+	[ 'a reader', 'SELECT count(*) FROM bare', 'AccessShareLock' ])
+{
+	my ($what, $sql, $lock) = @$held;
+	my $holder = $cluster->start($coordinator, "SET application_name = 'holder'; BEGIN; $sql; SELECT pg_sleep(1000)");
+	$coordinator->poll_query_until('postgres', "SELECT count(*) = 1 FROM pg_stat_activity WHERE application_name = 'holder' AND wait_event = 'PgSleep'") or die;
+	my $pid = $cluster->sql("SELECT pid FROM pg_stat_activity WHERE application_name = 'holder'");
+	my ($ret, $out, $err) = $coordinator->psql('postgres', "SET lock_timeout = '2s'; " . move_to(2));
+	like($err, qr/could not lock the tables colocated with public.bare for the switch of its shards.*process $pid holds $lock on table bare/s,
+		"$what for long: the move says who it is");
+	is(place(), 1, "$what for long: the shard is where it was");
+	my $move = $cluster->start($coordinator, move_to(2));
+	$coordinator->poll_query_until('postgres', "SELECT count(*) > 0 FROM get_rebalance_progress() WHERE status = 'Catching Up'") or die;
+	for (1 .. 4)
+	{
+		my ($r, $o, $e) = $coordinator->psql('postgres',
+			"SET lock_timeout = '60s'; BEGIN; UPDATE bare SET v = v + 1 WHERE k = 3; UPDATE plain_bare SET v = v + 1, twice = (v + 1) * 2 WHERE k = 3; COMMIT",
+			on_error_stop => 1);
+		is($e, '', "$what for long: others write");
+		sleep 0.5;
+	}
+	$cluster->sql("SELECT pg_terminate_backend($pid)");
+	$move->{handle}->finish;
+	is($move->{err}, '', "$what for long: the move succeeds when it is over");
+	is(place(), 2, "$what for long: the shard has moved");
+	eval { $holder->{handle}->finish };
+	same("$what for long");
+	clean("$what for long");
+	$cluster->sql(move_to(1));
+}
 
 # Interrupted at each step.
 sub interrupt

@@ -11,7 +11,7 @@
  * An online move does this outside of the transaction (online_move.c) and takes EXCLUSIVE
  * when little is left to copy.
  *   3. ACCESS EXCLUSIVE on the same shell tables: statements that run end first, later
- * ones look the placements up anew.
+ * ones look the placements up anew. An online move does not insist: group_lock.c.
  *   4. The metadata on all nodes; the source's tables are dropped.
  *
  * Moves of one colocation group exclude each other by step 1; nodes do not come or go
@@ -40,6 +40,7 @@
 #include "pando/catalog/partition.h"
 #include "pando/catalog/placement.h"
 #include "pando/cluster/cleanup.h"
+#include "pando/cluster/group_lock.h"
 #include "pando/cluster/move.h"
 #include "pando/cluster/move_progress.h"
 #include "pando/cluster/node_row.h"
@@ -81,30 +82,6 @@ shard_group_tables(const DistTable *table)
 
 	list_sort(tables, table_depth_cmp);
 	return tables;
-}
-
-/* Locks the shell tables here and then on all other nodes, to the end of the transaction.
- */
-static void
-lock_tables(List *tables, LOCKMODE mode)
-{
-	StringInfoData sql;
-	ListCell *cell;
-
-	foreach (cell, tables)
-		LockRelationOid(lfirst_oid(cell), mode);
-	AcceptInvalidationMessages();
-
-	initStringInfo(&sql);
-	appendStringInfoString(&sql, "LOCK TABLE ");
-	foreach (cell, tables)
-		appendStringInfo(&sql, "%sONLY %s", cell == list_head(tables) ? "" : ", ",
-						 name_qualified(lfirst_oid(cell)));
-	appendStringInfo(&sql, " IN %s MODE",
-					 mode == ExclusiveLock		   ? "EXCLUSIVE"
-					 : mode == AccessExclusiveLock ? "ACCESS EXCLUSIVE"
-												   : "SHARE UPDATE EXCLUSIVE");
-	xact_run_on_nodes(node_list(NODES_OTHER), sql.data);
 }
 
 static const Placement *
@@ -413,29 +390,56 @@ keep_places(List *members, const DistNode *source)
 	xact_run_on_nodes(list_make1((void *) source), sql.data);
 }
 
-/* Writers wait when the target has all but the last changes. */
+/* What the switch of an online move locks tables for. */
+typedef struct OnlineSwitch
+{
+	OnlineMove *move;
+	List *tables;
+	List *members;
+	const DistNode *target;
+} OnlineSwitch;
+
+static void
+catch_up(void *arg)
+{
+	online_move_catch_up(((OnlineSwitch *) arg)->move);
+	DEBUG_POINT("online-before-lock");
+}
+
+/* Writers wait from here on, and at last readers, too. */
+static void
+complete(void *arg)
+{
+	OnlineSwitch *online = arg;
+
+	group_lock(online->tables, ExclusiveLock);
+	online_move_finish(online->move);
+	run_for_members(online->members, online->target, "shards_create",
+					"foreign_keys_held");
+	group_lock(online->tables, AccessExclusiveLock);
+}
+
+/* Writers wait when the target has all but the last changes. Ends with ACCESS EXCLUSIVE.
+ */
 static OnlineMove *
 fill_online(List *tables, List *members, int64 shard_id, const DistNode *source,
 			const DistNode *target)
 {
 	OnlineMove *move = online_move_begin(members, shard_id, source, target);
+	OnlineSwitch online = {move, tables, members, target};
 
 	PG_TRY();
 	{
 		keep_places(members, source);
 		online_move_fill(move);
-		online_move_catch_up(move);
-		DEBUG_POINT("online-before-lock");
-		lock_tables(tables, ExclusiveLock);
-		online_move_finish(move);
+		catch_up(&online);
+		group_lock_for(tables, catch_up, complete, &online);
 	}
 	PG_FINALLY();
 	{
 		online_move_close(move);
 	}
 	PG_END_TRY();
-	move_progress_set(shard_id, MOVE_CREATING_CONSTRAINTS);
-	run_for_members(members, target, "shards_create", "foreign_keys_held");
 	return move;
 }
 
@@ -467,7 +471,7 @@ move_tables(List *tables, int index, int64 shard_id, const DistNode *source,
 	move_progress_add(shard_id, source, target, kind);
 
 	node_rows_lock(RowShareLock);
-	lock_tables(tables, online ? ShareUpdateExclusiveLock : ExclusiveLock);
+	group_lock(tables, online ? ShareUpdateExclusiveLock : ExclusiveLock);
 	members = group_members(tables, index, source, target);
 	cleanup_await(member_shards(members));
 	if (online)
@@ -476,9 +480,9 @@ move_tables(List *tables, int index, int64 shard_id, const DistNode *source,
 	{
 		forget_lost_copies(members, target);
 		fill_blocking(members, shard_id, source, target);
+		group_lock(tables, AccessExclusiveLock);
 	}
 
-	lock_tables(tables, AccessExclusiveLock);
 	DEBUG_POINT("move-before-switch");
 	switch_placements(members, target, kind);
 	if (kind == MOVE_PLACEMENT)

@@ -2,9 +2,10 @@
  * move_part.c: what an online move makes on the nodes, and how it is taken away.
  *
  * On the source a trigger notes where rows change: the row's place (ctid) before and
- * after, in pando.move_change. On the target there is the copy that is being filled. Each
- * is a row of pando.move_part, written in the transaction that makes it, so that
- * move_undo() knows by OID what to take away, whatever names say by then.
+ * after, and the transaction that changed it, in pando.move_change. On the target there
+ * is the copy that is being filled. Each is a row of pando.move_part, written in the
+ * transaction that makes it, so that move_undo() knows by OID what to take away, whatever
+ * names say by then.
  *
  * These functions run in sessions of the table's owner, outside of the move's
  * transaction, but for move_end(), which belongs to it. What they leave when called by
@@ -16,6 +17,7 @@
 #include "access/table.h"
 #include "access/xact.h"
 #include "catalog/dependency.h"
+#include "catalog/indexing.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_class.h"
 #include "commands/trigger.h"
@@ -26,9 +28,11 @@
 #include "utils/acl.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
+#include "utils/fmgrprotos.h"
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
+#include "utils/xid8.h"
 
 #include "pando/base/name.h"
 #include "pando/base/sql.h"
@@ -106,13 +110,15 @@ move_capture(PG_FUNCTION_ARGS)
 }
 
 static void
-note_place(Relation changes, Oid relation, HeapTuple row)
+note_place(Relation changes, CatalogIndexState indexes, Oid relation, HeapTuple row)
 {
-	Datum values[2] = {ObjectIdGetDatum(relation), PointerGetDatum(&row->t_self)};
-	bool nulls[2] = {false, false};
+	Datum values[3] = {ObjectIdGetDatum(relation),
+					   FullTransactionIdGetDatum(GetTopFullTransactionId()),
+					   PointerGetDatum(&row->t_self)};
+	bool nulls[3] = {false, false, false};
 	HeapTuple note = heap_form_tuple(RelationGetDescr(changes), values, nulls);
 
-	simple_heap_insert(changes, note);
+	CatalogTupleInsertWithInfo(changes, note, indexes);
 	heap_freetuple(note);
 }
 
@@ -123,6 +129,7 @@ move_note(PG_FUNCTION_ARGS)
 {
 	TriggerData *trigger = (TriggerData *) fcinfo->context;
 	Relation changes;
+	CatalogIndexState indexes;
 
 	if (!CALLED_AS_TRIGGER(fcinfo) || !TRIGGER_FIRED_AFTER(trigger->tg_event) ||
 		!TRIGGER_FIRED_FOR_ROW(trigger->tg_event))
@@ -131,30 +138,45 @@ move_note(PG_FUNCTION_ARGS)
 	changes =
 		table_open(get_relname_relid("move_change", get_namespace_oid("pando", false)),
 				   RowExclusiveLock);
-	note_place(changes, RelationGetRelid(trigger->tg_relation), trigger->tg_trigtuple);
+	indexes = CatalogOpenIndexes(changes);
+	note_place(changes, indexes, RelationGetRelid(trigger->tg_relation),
+			   trigger->tg_trigtuple);
 	if (TRIGGER_FIRED_BY_UPDATE(trigger->tg_event))
-		note_place(changes, RelationGetRelid(trigger->tg_relation), trigger->tg_newtuple);
+		note_place(changes, indexes, RelationGetRelid(trigger->tg_relation),
+				   trigger->tg_newtuple);
+	CatalogCloseIndexes(indexes);
 	table_close(changes, NoLock);
 	return PointerGetDatum(NULL);
 }
 
 /*
- * pando.move_changes(regclass, bigint): places where the shard changed since the last
- * call, as the text of a tid[], NULL for none; they are forgotten. In a REPEATABLE READ
- * transaction they are those of what it sees.
+ * pando.move_changes(regclass, bigint, pg_snapshot): places where the shard changed since
+ * that snapshot, as the text of a tid[], NULL for none; they are forgotten. In a
+ * REPEATABLE READ transaction they are those of what it sees.
+ *
+ * Transactions that the snapshot did not see began after it or were under way, and only
+ * their notes are looked at: those read before, and what the table is full of, cost
+ * nothing.
  */
 Datum
 move_changes(PG_FUNCTION_ARGS)
 {
 	Oid relation = own_shard(PG_GETARG_OID(0), PG_GETARG_INT64(1));
+	char *since = quote_literal_cstr(
+		DatumGetCString(DirectFunctionCall1(pg_snapshot_out, PG_GETARG_DATUM(2))));
 	OwnerScope scope;
 	char *places;
 
 	owner_enter(&scope);
+	/* What statistics say of a table that grew a moment ago is nothing to go by. */
+	(void) set_config_option("enable_seqscan", "off", PGC_USERSET, PGC_S_SESSION,
+							 GUC_ACTION_SAVE, true, 0, false);
 	places = sql_value("WITH gone AS (DELETE FROM pando.move_change WHERE relation = %u "
+					   "AND (writer >= pg_catalog.pg_snapshot_xmax(%s) "
+					   "OR writer = ANY (ARRAY(SELECT pg_catalog.pg_snapshot_xip(%s)))) "
 					   "RETURNING place) "
 					   "SELECT pg_catalog.array_agg(DISTINCT place)::text FROM gone",
-					   relation);
+					   relation, since, since);
 	owner_leave(&scope);
 	if (places == NULL)
 		PG_RETURN_NULL();

@@ -40,9 +40,11 @@
 #define CAPTURE_WAIT "500ms"
 #define CAPTURE_PAUSE_MS 500
 
-/* A round that takes less is the last one, as is the one after so many. */
+/* A round that takes less is the last one. After so many, one that takes less than what
+ * writers can be asked to wait will do. */
 #define LAST_ROUND_MS 200
 #define MAX_ROUNDS 50
+#define MAX_LAST_ROUND_MS 2000
 
 struct OnlineMove
 {
@@ -54,6 +56,8 @@ struct OnlineMove
 	const DistNode *target_node;
 	Session *source;
 	Session *target;
+	MemoryContext context; /* its own memory */
+	char *seen;			   /* pg_snapshot of the source that the target is at */
 };
 
 static Session *
@@ -90,6 +94,7 @@ online_move_begin(List *members, int64 shard_id, const DistNode *source,
 {
 	OnlineMove *move = palloc0(sizeof(OnlineMove));
 
+	move->context = CurrentMemoryContext;
 	move->members = members;
 	foreach_ptr (MoveMember, member, members)
 		move->shards = lappend(move->shards, &member->shard_id);
@@ -163,11 +168,18 @@ capture(OnlineMove *move)
 	run(move->source, "SET lock_timeout = 0");
 }
 
-static void
+/* Returns the snapshot, as text of a pg_snapshot. */
+static char *
 begin_snapshot(OnlineMove *move)
 {
+	PGresult *result;
+	char *snapshot;
+
 	run(move->source, "BEGIN ISOLATION LEVEL REPEATABLE READ");
-	run(move->source, "SELECT 1");
+	result = session_run(move->source, "SELECT pg_catalog.pg_current_snapshot()");
+	snapshot = MemoryContextStrdup(move->context, session_value(result, 0, 0));
+	session_result_free(result);
+	return snapshot;
 }
 
 void
@@ -177,7 +189,7 @@ online_move_fill(OnlineMove *move)
 	move_progress_set(move->shard_id, MOVE_SETTING_UP);
 	move->source = session_to(move->source_node);
 	move->target = session_to(move->target_node);
-	run(move->target, "SET temp_buffers = '64MB'");
+	run(move->target, "SET temp_buffers = '64MB'; SET lock_timeout = 0");
 	foreach_ptr (MoveMember, member, move->members)
 		run(move->target, member_call(member, "move_create", ""));
 	DEBUG_POINT("online-after-create");
@@ -185,7 +197,7 @@ online_move_fill(OnlineMove *move)
 	DEBUG_POINT("online-after-capture");
 
 	move_progress_set(move->shard_id, MOVE_COPYING_DATA);
-	begin_snapshot(move);
+	move->seen = begin_snapshot(move);
 	foreach_ptr (MoveMember, member, move->members)
 	{
 		if (!member->has_rows)
@@ -214,7 +226,9 @@ online_move_fill(OnlineMove *move)
 static void
 copy_changes(OnlineMove *move)
 {
-	begin_snapshot(move);
+	char *since = quote_literal_cstr(move->seen);
+	char *snapshot = begin_snapshot(move);
+
 	run(move->target, "BEGIN");
 	run(move->target, "SET CONSTRAINTS ALL DEFERRED");
 	foreach_ptr (MoveMember, member, move->members)
@@ -223,7 +237,8 @@ copy_changes(OnlineMove *move)
 
 		if (!member->has_rows)
 			continue;
-		result = session_run(move->source, member_call(member, "move_changes", ""));
+		result = session_run(
+			move->source, member_call(member, "move_changes", psprintf(", %s", since)));
 		if (PQntuples(result) == 1 && !PQgetisnull(result, 0, 0))
 			shard_transfer_placed(member->relid, member->shard_id, move->source,
 								  move->target, session_value(result, 0, 0));
@@ -231,19 +246,41 @@ copy_changes(OnlineMove *move)
 	}
 	run(move->target, "COMMIT");
 	run(move->source, "COMMIT");
+	pfree(move->seen);
+	move->seen = snapshot;
+}
+
+static void
+raise_not_caught_up(OnlineMove *move, long took)
+{
+	MoveMember *first = linitial(move->members);
+
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_IN_USE),
+			 errmsg("shard " INT64_FORMAT " of table %s changes faster than its copy on "
+					"node %s:%d can follow",
+					first->shard_id, first->name, move->target_node->host,
+					move->target_node->port),
+			 errdetail("Writers would wait about %ld ms for the switch.", took),
+			 errhint("Try again when there are fewer writes, or use shard_transfer_mode "
+					 "block_writes.")));
 }
 
 void
 online_move_catch_up(OnlineMove *move)
 {
 	move_progress_set(move->shard_id, MOVE_CATCHING_UP);
-	for (int round = 0; round < MAX_ROUNDS; round++)
+	for (int round = 1;; round++)
 	{
 		TimestampTz start = GetCurrentTimestamp();
+		long took;
 
 		copy_changes(move);
-		if (TimestampDifferenceMilliseconds(start, GetCurrentTimestamp()) < LAST_ROUND_MS)
+		took = TimestampDifferenceMilliseconds(start, GetCurrentTimestamp());
+		if (took < (round < MAX_ROUNDS ? LAST_ROUND_MS : MAX_LAST_ROUND_MS))
 			break;
+		if (round >= 2 * MAX_ROUNDS)
+			raise_not_caught_up(move, took);
 	}
 	DEBUG_POINT("online-after-rounds");
 }

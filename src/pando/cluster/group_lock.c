@@ -1,0 +1,213 @@
+/*
+ * group_lock.c: locks on the shell tables of a shard group, on all nodes.
+ *
+ * Whoever waits for a strong lock holds up all who come later, so the switch of an online
+ * move takes its locks in *attempts*: a subtransaction with a lock_timeout, here and on
+ * the nodes, to which the setting travels. One that fails gives all of its locks back;
+ * before the next one others have their turn, a longer one each time.
+ */
+#include "pando/compat/compat.h"
+
+#include "access/xact.h"
+#include "miscadmin.h"
+#include "pgstat.h"
+#include "storage/latch.h"
+#include "storage/lmgr.h"
+#include "storage/proc.h"
+#include "utils/builtins.h"
+#include "utils/guc.h"
+#include "utils/inval.h"
+#include "utils/resowner.h"
+#include "utils/timestamp.h"
+#include "utils/wait_event.h"
+
+#include "pando/base/name.h"
+#include "pando/cluster/group_lock.h"
+#include "pando/metadata/node.h"
+#include "pando/transaction/xact.h"
+
+/* All that an attempt waits for locks, as long as each node has one to wait for. */
+#define ATTEMPT_MS 700
+#define MIN_LOCK_MS 20
+
+/* Between attempts. */
+#define FIRST_PAUSE_MS 500
+#define MAX_PAUSE_MS 10000
+
+/* For all attempts, where lock_timeout is not set. */
+#define PATIENCE_MS (5 * 60 * 1000)
+
+/* When the attempt under way gives up; 0: there is none. */
+static TimestampTz attempt_ends = 0;
+
+/* ------------------------------------------------------------------------------------
+ * Locking.
+ */
+
+/* What is left of the attempt is the lock_timeout from here on. */
+static void
+limit_wait(void)
+{
+	long left;
+
+	if (attempt_ends == 0)
+		return;
+	left = TimestampDifferenceMilliseconds(GetCurrentTimestamp(), attempt_ends);
+	(void) set_config_option("lock_timeout", psprintf("%ld", Max(left, MIN_LOCK_MS)),
+							 PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
+}
+
+static const char *
+mode_name(LOCKMODE mode)
+{
+	return mode == ExclusiveLock		 ? "EXCLUSIVE"
+		   : mode == AccessExclusiveLock ? "ACCESS EXCLUSIVE"
+										 : "SHARE UPDATE EXCLUSIVE";
+}
+
+void
+group_lock(List *tables, LOCKMODE mode)
+{
+	int guc_level = NewGUCNestLevel();
+	StringInfoData sql;
+	ListCell *cell;
+
+	foreach (cell, tables)
+	{
+		limit_wait();
+		LockRelationOid(lfirst_oid(cell), mode);
+	}
+	AcceptInvalidationMessages();
+
+	initStringInfo(&sql);
+	appendStringInfoString(&sql, "LOCK TABLE ");
+	foreach (cell, tables)
+		appendStringInfo(&sql, "%sONLY %s", cell == list_head(tables) ? "" : ", ",
+						 name_qualified(lfirst_oid(cell)));
+	appendStringInfo(&sql, " IN %s MODE", mode_name(mode));
+	limit_wait();
+	xact_run_on_nodes(node_list(NODES_OTHER), sql.data);
+	AtEOXact_GUC(true, guc_level);
+}
+
+/* ------------------------------------------------------------------------------------
+ * Attempts.
+ */
+
+/* Runs the step; false: a lock could not be had, and all that it did is undone. */
+static bool
+attempt(void (*step)(void *arg), void *arg)
+{
+	MemoryContext context = CurrentMemoryContext;
+	ResourceOwner owner = CurrentResourceOwner;
+	volatile bool done = false;
+
+	BeginInternalSubTransaction(NULL);
+	MemoryContextSwitchTo(context);
+	attempt_ends = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), ATTEMPT_MS);
+	PG_TRY();
+	{
+		step(arg);
+		attempt_ends = 0;
+		ReleaseCurrentSubTransaction();
+		done = true;
+	}
+	PG_CATCH();
+	{
+		ErrorData *error;
+
+		attempt_ends = 0;
+		MemoryContextSwitchTo(context);
+		error = CopyErrorData();
+		if (error->sqlerrcode != ERRCODE_LOCK_NOT_AVAILABLE)
+			PG_RE_THROW();
+		FlushErrorState();
+		FreeErrorData(error);
+		RollbackAndReleaseCurrentSubTransaction();
+	}
+	PG_END_TRY();
+	MemoryContextSwitchTo(context);
+	CurrentResourceOwner = owner;
+	return done;
+}
+
+static void
+pause_ms(long ms)
+{
+	TimestampTz end = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), ms);
+
+	while ((ms = TimestampDifferenceMilliseconds(GetCurrentTimestamp(), end)) > 0)
+	{
+		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, ms,
+						 WAIT_EVENT_PG_SLEEP);
+		ResetLatch(MyLatch);
+		CHECK_FOR_INTERRUPTS();
+	}
+}
+
+/* Who holds a lock on one of the tables, on whichever node, the strongest first; NULL if
+ * nobody does. */
+static char *
+find_holder(List *tables)
+{
+	StringInfoData names;
+	ListCell *cell;
+
+	initStringInfo(&names);
+	foreach (cell, tables)
+		appendStringInfo(&names, "%s%s::pg_catalog.regclass", names.len == 0 ? "" : ", ",
+						 quote_literal_cstr(name_qualified(lfirst_oid(cell))));
+	foreach_ptr (const DistNode, node, node_list(NODES_ALL))
+	{
+		char *holder = xact_value_from_node(
+			node,
+			psprintf("SELECT coalesce('process ' || pid, 'a prepared transaction') || "
+					 "' holds ' || mode || ' on table ' || relation::pg_catalog.regclass "
+					 "FROM pg_catalog.pg_locks WHERE locktype = 'relation' AND granted "
+					 "AND database = (SELECT d.oid FROM pg_catalog.pg_database d "
+					 "WHERE datname = pg_catalog.current_database()) "
+					 "AND relation = ANY (ARRAY[%s]::pg_catalog.oid[]) "
+					 "AND pid IS DISTINCT FROM pg_catalog.pg_backend_pid() "
+					 "ORDER BY mode = 'AccessShareLock', pid LIMIT 1",
+					 names.data));
+
+		if (holder != NULL)
+			return psprintf("On node %s:%d %s.", node->host, node->port, holder);
+	}
+	return NULL;
+}
+
+static void
+raise_held(List *tables)
+{
+	char *holder = find_holder(tables);
+
+	ereport(ERROR,
+			(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
+			 errmsg("could not lock %s%s for the switch of its shards",
+					list_length(tables) == 1 ? "table " : "the tables colocated with ",
+					name_qualified(linitial_oid(tables))),
+			 holder == NULL ? 0 : errdetail("%s", holder),
+			 errhint("Try again when transactions that use it are over, or end them by "
+					 "pg_terminate_backend(). A larger lock_timeout tries for longer.")));
+}
+
+void
+group_lock_for(List *tables, void (*prepare)(void *arg), void (*step)(void *arg),
+			   void *arg)
+{
+	TimestampTz end = TimestampTzPlusMilliseconds(
+		GetCurrentTimestamp(), LockTimeout > 0 ? LockTimeout : PATIENCE_MS);
+	long pause = FIRST_PAUSE_MS;
+
+	while (!attempt(step, arg))
+	{
+		long left = TimestampDifferenceMilliseconds(GetCurrentTimestamp(), end);
+
+		if (left <= 0)
+			raise_held(tables);
+		pause_ms(Min(pause, left));
+		pause = Min(pause * 2, MAX_PAUSE_MS);
+		prepare(arg);
+	}
+}

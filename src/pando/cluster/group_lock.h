@@ -1,0 +1,25 @@
+/*
+ * group_lock.h: locks on the shell tables of a shard group, on all nodes.
+ */
+#ifndef PANDO_CLUSTER_GROUP_LOCK_H
+#define PANDO_CLUSTER_GROUP_LOCK_H
+
+#include "pando/compat/compat.h"
+#include "nodes/pg_list.h"
+#include "storage/lockdefs.h"
+
+/* Locks the shell tables (Oid list) here and then on all other nodes, to the end of the
+ * transaction. SHARE UPDATE EXCLUSIVE, EXCLUSIVE or ACCESS EXCLUSIVE. */
+extern void group_lock(List *tables, LOCKMODE mode);
+
+/*
+ * Runs step(arg), which takes locks on the tables with group_lock(), in a subtransaction.
+ * If they can't be had soon, all that it did in the transaction is undone, so that those
+ * who wait for this one go on; others get a turn; prepare(arg) is run, without such
+ * locks; and so again, until it succeeds. Raises lock_not_available, naming a holder,
+ * when that takes longer than lock_timeout, or some minutes if that is not set.
+ */
+extern void group_lock_for(List *tables, void (*prepare)(void *arg),
+						   void (*step)(void *arg), void *arg);
+
+#endif
