@@ -4,6 +4,9 @@
 CREATE OR REPLACE FUNCTION pando.shards_create(rel regclass, shardids bigint[],
 		stage text DEFAULT 'all') RETURNS void
 	LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'shards_create';
+CREATE OR REPLACE FUNCTION pando.shard_group_create(rels regclass[], shardids bigint[],
+		stage text) RETURNS void
+	LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'shard_group_create';
 CREATE OR REPLACE FUNCTION pando.shards_drop(rel regclass, shardids bigint[]) RETURNS void
 	LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'shards_drop';
 CREATE OR REPLACE FUNCTION pando.sequence_adjust(seq regclass) RETURNS void

@@ -30,6 +30,15 @@ CREATE OR REPLACE FUNCTION pg_catalog.master_copy_shard_placement(shard_id bigin
 		transfer_mode citus.shard_transfer_mode DEFAULT 'auto') RETURNS void
 	LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'citus_copy_shard_placement';
 
+CREATE OR REPLACE FUNCTION pg_catalog.citus_split_shard_by_split_points(shard_id bigint,
+		split_points text[], node_ids integer[],
+		shard_transfer_mode citus.shard_transfer_mode DEFAULT 'auto') RETURNS void
+	LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'citus_split_shard_by_split_points';
+CREATE OR REPLACE FUNCTION pg_catalog.isolate_tenant_to_new_shard(table_name regclass,
+		tenant_id "any", cascade_option text DEFAULT '',
+		shard_transfer_mode citus.shard_transfer_mode DEFAULT 'auto') RETURNS bigint
+	LANGUAGE c AS 'MODULE_PATHNAME', 'isolate_tenant_to_new_shard';
+
 -- Costs, capacities and permissions of the strategies that come along.
 
 CREATE OR REPLACE FUNCTION pg_catalog.citus_shard_cost_1(bigint) RETURNS real
@@ -156,7 +165,7 @@ CREATE OR REPLACE FUNCTION pando.copies_lost(shardids bigint[], groupids int4[],
 
 -- Online moves: what the nodes are asked to do.
 
-CREATE OR REPLACE FUNCTION pando.move_create(rel regclass, shardid bigint) RETURNS void
+CREATE OR REPLACE FUNCTION pando.move_create(rels regclass[], shardids bigint[]) RETURNS void
 	LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'move_create';
 CREATE OR REPLACE FUNCTION pando.move_capture(rel regclass, shardid bigint) RETURNS void
 	LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'move_capture';
@@ -170,8 +179,8 @@ CREATE OR REPLACE FUNCTION pando.move_end(shardids bigint[]) RETURNS void
 	LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'move_end';
 CREATE OR REPLACE FUNCTION pando.move_undo(shardids bigint[]) RETURNS void
 	LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'move_undo';
-CREATE OR REPLACE FUNCTION pando.move_record(operation bigint, shardids bigint[],
-		source_group integer, target_group integer) RETURNS void
+CREATE OR REPLACE FUNCTION pando.move_record(operation bigint, rels regclass[],
+		shardids bigint[], groupids integer[]) RETURNS void
 	LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'move_record';
 CREATE OR REPLACE FUNCTION pando.move_note() RETURNS trigger
 	LANGUAGE c AS 'MODULE_PATHNAME', 'move_note';

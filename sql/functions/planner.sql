@@ -41,6 +41,10 @@ CREATE OR REPLACE FUNCTION pando.refuse_second_change(number bigint) RETURNS boo
 CREATE OR REPLACE FUNCTION pando.same_shard("table" regclass, before "any", after "any") RETURNS boolean
 	LANGUAGE c STABLE PARALLEL SAFE AS 'MODULE_PATHNAME', 'same_shard';
 
+-- The hash by which a row with that value of the distribution column is in its shard.
+CREATE OR REPLACE FUNCTION pando.key_hash("table" regclass, value "any") RETURNS integer
+	LANGUAGE c STABLE PARALLEL SAFE AS 'MODULE_PATHNAME', 'key_hash';
+
 -- Where a row of a shard is: what is to be locked travels as this. Called on the shard's node.
 CREATE OR REPLACE FUNCTION pando.row_place(tableoid oid, ctid tid, xmin xid) RETURNS text
 	LANGUAGE c STABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'row_place';

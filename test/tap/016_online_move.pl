@@ -8,6 +8,7 @@ use Test::More;
 use Time::HiRes qw(sleep time);
 use lib '.';
 use PandoCluster;
+use PandoMoves;
 
 my $cluster = PandoCluster->new('online_move', workers => 2, conf => <<'END');
 citus.defer_shard_delete_interval = '200ms'
@@ -18,75 +19,8 @@ my $coordinator = $cluster->coordinator;
 plan skip_all => 'built without debug points'
   unless eval { $cluster->sql('SELECT pando.debug_point_clear()'); 1 };
 
-# A group of four tables: without any key and with values out of line; with a key that rows of another refer to; with
-# partitions. Each has a plain table of the same rows.
-my @tables = qw(bare parent child parts);
-$cluster->sql(<<'END');
-SET citus.shard_count TO 2;
-SET citus.next_shard_id TO 1000;
-CREATE TABLE bare (k int, v int, t text, twice int GENERATED ALWAYS AS (v * 2) STORED);
-CREATE TABLE parent (k int PRIMARY KEY, v int);
-CREATE TABLE child (k int REFERENCES parent ON DELETE CASCADE, v int);
-CREATE TABLE parts (k int, v int, PRIMARY KEY (k, v)) PARTITION BY RANGE (v);
-CREATE TABLE parts_low PARTITION OF parts FOR VALUES FROM (MINVALUE) TO (100);
-CREATE TABLE parts_high PARTITION OF parts FOR VALUES FROM (100) TO (MAXVALUE);
-SELECT create_distributed_table('bare', 'k', colocate_with => 'none');
-SELECT create_distributed_table('parent', 'k', colocate_with => 'bare');
-SELECT create_distributed_table('child', 'k', colocate_with => 'bare');
-SELECT create_distributed_table('parts', 'k', colocate_with => 'bare');
-INSERT INTO bare SELECT i % 100, i, repeat(md5(i::text), i % 400) FROM generate_series(1, 2000) i;
-INSERT INTO parent SELECT i, i FROM generate_series(1, 500) i;
-INSERT INTO child SELECT i, i FROM generate_series(1, 500) i;
-INSERT INTO parts SELECT i, i % 200 FROM generate_series(1, 500) i;
-END
-$cluster->sql("CREATE TABLE plain_$_ AS SELECT * FROM $_; SELECT citus_add_local_table_to_metadata('plain_$_')") foreach @tables;
+make_group($cluster);
 my $shard = $cluster->sql("SELECT shardid FROM pg_dist_shard WHERE logicalrelid = 'bare'::regclass ORDER BY 1 LIMIT 1");
-
-# Changes of every kind, made to both tables of each pair in one transaction.
-my $round = 0;
-
-sub change_sql
-{
-	$round++;
-	my $sql = "SET lock_timeout = '5s'; BEGIN;";
-	foreach my $p ('', 'plain_')
-	{
-		my $twice = $p ? ', twice' : '';
-		my $value = $p ? ', v * 2' : '';
-		$sql .= <<"END";
-UPDATE ${p}bare SET v = v + 1@{[ $p ? ', twice = (v + 1) * 2' : '' ]} WHERE k % 7 = $round % 7;
-DELETE FROM ${p}bare WHERE k = $round % 100;
-INSERT INTO ${p}bare (k, v, t$twice) SELECT k, v, repeat('new', 5000)$value FROM (SELECT i k, $round v FROM generate_series(1, 100) i) s;
-@{[ $p ? "DELETE FROM plain_child c USING plain_parent p WHERE c.k = p.k AND p.k % 50 = $round % 50;" : '' ]}
-DELETE FROM ${p}parent WHERE k % 50 = $round % 50;
-INSERT INTO ${p}parent SELECT i, i + $round FROM generate_series(1, 500) i WHERE i % 50 = $round % 50;
-INSERT INTO ${p}child SELECT i, $round FROM generate_series(1, 500) i WHERE i % 50 = $round % 50;
-UPDATE ${p}parts SET v = 199 - v WHERE k % 5 = $round % 5;
-END
-	}
-	return $sql;
-}
-
-sub change
-{
-	my ($node) = @_;
-	my ($ret, $out, $err) = ($node // $coordinator)->psql('postgres', change_sql() . ' COMMIT', on_error_stop => 1);
-	return $err;
-}
-
-sub same
-{
-	my ($what) = @_;
-	my $bad = '';
-	foreach my $t (@tables)
-	{
-		$bad .= "$t: $_\n" foreach split /\n/, $cluster->sql(
-			"(SELECT 'too much', s.k, s.v FROM (SELECT * FROM $t EXCEPT ALL SELECT * FROM plain_$t) s LIMIT 3) UNION ALL "
-			  . "(SELECT 'missing', s.k, s.v FROM (SELECT * FROM plain_$t EXCEPT ALL SELECT * FROM $t) s LIMIT 3)");
-	}
-	is($bad, '', "$what: all rows are there, once");
-	return;
-}
 
 sub place { return $cluster->sql("SELECT groupid FROM pg_dist_placement WHERE shardid = $shard"); }
 
@@ -97,33 +31,6 @@ sub move_to
 	return "SELECT citus_move_shard_placement($shard, s.nodename, s.nodeport, t.nodename, t.nodeport, '"
 	  . ($mode // 'force_logical')
 	  . "') FROM pg_dist_node s, pg_dist_node t WHERE s.groupid = $from AND t.groupid = $to";
-}
-
-# What is left of moves on any node: records, parts, notes, triggers, tables of shards that have no placement there.
-sub leftovers
-{
-	my $left = $cluster->sql('SELECT count(*) FROM pg_dist_cleanup') . ' ';
-	$left .= $_->safe_psql('postgres', <<'END') foreach $cluster->nodes;
-SELECT (SELECT count(*) FROM pando.move_part) + (SELECT count(*) FROM pando.move_change)
-	+ (SELECT count(*) FROM pg_trigger WHERE tgname = 'pando_move')
-	+ (SELECT count(*) FROM pg_class c, pando.relation_shard_id(c.oid) s WHERE s IS NOT NULL AND relkind IN ('r', 'p')
-		AND NOT EXISTS (SELECT FROM pg_dist_placement WHERE shardid = s AND groupid = (SELECT groupid FROM pg_dist_local_group)))
-END
-	return $left;
-}
-
-sub clean
-{
-	my ($what) = @_;
-	my $left;
-	for (1 .. 300)
-	{
-		$left = leftovers();
-		last if $left eq '0 000';
-		sleep 0.1;
-	}
-	is($left, '0 000', "$what: nothing is left behind");
-	return;
 }
 
 # To and from every node, the coordinator among them, with changes at each step. At the last two writers wait.
@@ -190,19 +97,33 @@ clean('a writer over the rounds');
 $cluster->sql(move_to(1));
 
 # Transactions that hold a lock for long hold up the switch, not others.
+sub hold { return $cluster->start($coordinator, "SET application_name = 'holder'; BEGIN; $_[0]; SELECT pg_sleep(1000)"); }
+
+sub holder_pid
+{
+	my $there = "FROM pg_stat_activity WHERE application_name = 'holder' AND wait_event = 'PgSleep'";
+	$coordinator->poll_query_until('postgres', "SELECT count(*) = 1 $there") or die;
+	return $cluster->sql("SELECT pid $there");
+}
+
 foreach my $held (
 	[ 'a writer', "UPDATE bare SET v = v WHERE k = 1", 'RowExclusiveLock' ],
 	[ 'a reader', 'SELECT count(*) FROM bare', 'AccessShareLock' ])
 {
 	my ($what, $sql, $lock) = @$held;
-	my $holder = $cluster->start($coordinator, "SET application_name = 'holder'; BEGIN; $sql; SELECT pg_sleep(1000)");
-	$coordinator->poll_query_until('postgres', "SELECT count(*) = 1 FROM pg_stat_activity WHERE application_name = 'holder' AND wait_event = 'PgSleep'") or die;
-	my $pid = $cluster->sql("SELECT pid FROM pg_stat_activity WHERE application_name = 'holder'");
+	my $holder = hold($sql);
+	my $pid = holder_pid();
 	my ($ret, $out, $err) = $coordinator->psql('postgres', "SET lock_timeout = '2s'; " . move_to(2));
-	like($err, qr/could not lock the tables colocated with public.bare for the switch of its shards.*process $pid holds $lock on table bare/s,
+	like($err, qr/could not lock the tables colocated with public.bare for long enough to move shards.*process $pid holds $lock on table public.bare/s,
 		"$what for long: the move says who it is");
 	is(place(), 1, "$what for long: the shard is where it was");
-	my $move = $cluster->start($coordinator, move_to(2));
+	$cluster->sql("SELECT pg_terminate_backend($pid)");
+	eval { $holder->{handle}->finish };
+
+	my $move = $cluster->start_at($coordinator, 'online-after-indexes', move_to(2));
+	$holder = hold($sql);
+	$pid = holder_pid();
+	$cluster->sql('SELECT pando.debug_point_clear()');
 	$coordinator->poll_query_until('postgres', "SELECT count(*) > 0 FROM get_rebalance_progress() WHERE status = 'Catching Up'") or die;
 	for (1 .. 4)
 	{
@@ -260,19 +181,7 @@ $cluster->sql(move_to(2));
 same('after all of them');
 
 # While writers never stop.
-my $script = PostgreSQL::Test::Utils::tempdir() . '/writer';
-append_to_file($script, <<'END');
-\set k random(1, 400)
-BEGIN;
-UPDATE bare SET v = v + 1 WHERE k = :k % 100;
-UPDATE plain_bare SET v = v + 1, twice = (v + 1) * 2 WHERE k = :k % 100;
-DELETE FROM parts WHERE k = :k;
-DELETE FROM plain_parts WHERE k = :k;
-INSERT INTO parts VALUES (:k, :k % 200);
-INSERT INTO plain_parts VALUES (:k, :k % 200);
-COMMIT;
-END
-$cluster->sql('CREATE INDEX ON plain_bare (k); CREATE INDEX ON plain_parts (k); CREATE INDEX ON bare (k)');
+my $script = writer_script();
 my ($out, $err) = ('', '');
 my $writers = IPC::Run::start([ 'pgbench', '-n', '-h', '127.0.0.1', '-p', $coordinator->port, '-f', $script, '-c', 3, '-T', 12, 'postgres' ],
 	'<', \'', '>', \$out, '2>', \$err, IPC::Run::timeout(120));

@@ -31,6 +31,7 @@
 
 #include "pando/base/debug_point.h"
 #include "pando/base/name.h"
+#include "pando/base/sql.h"
 #include "pando/catalog/cleanup.h"
 #include "pando/cluster/cleanup.h"
 #include "pando/metadata/shard_relation.h"
@@ -84,34 +85,41 @@ record_add(int64 operation, const char *name, int32 group)
 }
 
 /*
- * pando.move_record(operation, shards, source group, target group): the rows of one
- * operation. The caller owns the tables. What a made-up row leads to is taken away by the
- * node itself, which knows what moves have made there.
+ * pando.move_record(operation, tables, shard ids, groups): the rows of one operation, of
+ * as many parts as the arrays have elements. The caller owns the tables. What a made-up
+ * row leads to is taken away by the node itself, which knows what moves have made there.
  */
 Datum
 move_record(PG_FUNCTION_ARGS)
 {
-	ArrayType *array = PG_GETARG_ARRAYTYPE_P(1);
-	const int64 *ids = (int64 *) ARR_DATA_PTR(array);
-	int nids = ArrayGetNItems(ARR_NDIM(array), ARR_DIMS(array));
+	ArrayType *arrays[3];
+	int nparts = 0;
 
 	node_require_coordinator();
-	if (array_contains_nulls(array))
-		ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-						errmsg("shard ids must not be null")));
-	for (int i = 0; i < nids; i++)
+	for (int i = 0; i < lengthof(arrays); i++)
 	{
-		const DistTable *table;
-		char *name;
+		int n;
 
-		if (shard_by_id(ids[i], &table) == NULL)
-			ereport(ERROR, (errcode(ERRCODE_UNDEFINED_OBJECT),
-							errmsg("shard " INT64_FORMAT " does not exist", ids[i])));
-		if (!pg_class_ownercheck(table->relid, GetUserId()))
-			aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_TABLE, get_rel_name(table->relid));
-		name = name_shard_qualified(table->relid, ids[i]);
-		record_add(PG_GETARG_INT64(0), name, PG_GETARG_INT32(2));
-		record_add(PG_GETARG_INT64(0), name, PG_GETARG_INT32(3));
+		arrays[i] = PG_GETARG_ARRAYTYPE_P(i + 1);
+		n = ArrayGetNItems(ARR_NDIM(arrays[i]), ARR_DIMS(arrays[i]));
+		if (array_contains_nulls(arrays[i]))
+			ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+							errmsg("parts of a move must not be null")));
+		if (i > 0 && n != nparts)
+			ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+							errmsg("array arguments differ in length")));
+		nparts = n;
+	}
+	for (int i = 0; i < nparts; i++)
+	{
+		Oid relid = ((Oid *) ARR_DATA_PTR(arrays[0]))[i];
+		int64 shard_id = ((int64 *) ARR_DATA_PTR(arrays[1]))[i];
+
+		(void) dist_table_require(relid);
+		if (!pg_class_ownercheck(relid, GetUserId()))
+			aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_TABLE, get_rel_name(relid));
+		record_add(PG_GETARG_INT64(0), name_shard_qualified(relid, shard_id),
+				   ((int32 *) ARR_DATA_PTR(arrays[2]))[i]);
 	}
 	PG_RETURN_VOID();
 }
@@ -127,8 +135,33 @@ shard_array(List *shards)
 	return psprintf("{%s}", ids.data);
 }
 
+/* The call of move_record(). */
+static char *
+record_command(int64 operation, List *parts)
+{
+	List *tables = NIL;
+	StringInfoData sql, ids, groups;
+
+	initStringInfo(&sql);
+	initStringInfo(&ids);
+	initStringInfo(&groups);
+	foreach_ptr (CleanupPart, part, parts)
+	{
+		const char *separator = ids.len == 0 ? "" : ",";
+
+		tables = lappend(tables, (void *) part->table);
+		appendStringInfo(&ids, "%s" INT64_FORMAT, separator, part->shard_id);
+		appendStringInfo(&groups, "%s%d", separator, part->group);
+	}
+	appendStringInfo(&sql, "SELECT pando.move_record(" INT64_FORMAT ", ", operation);
+	sql_append_text_array(&sql, tables);
+	appendStringInfo(&sql, "::pg_catalog.regclass[], '{%s}', '{%s}')", ids.data,
+					 groups.data);
+	return sql.data;
+}
+
 int64
-cleanup_begin(List *shards, const DistNode *source, const DistNode *target)
+cleanup_begin(List *parts)
 {
 	const DistNode *here = node_local();
 	NodeAddress address = {.node_id = here->id,
@@ -143,10 +176,7 @@ cleanup_begin(List *shards, const DistNode *source, const DistNode *target)
 	session = session_claim_apart(&address, GetUserId());
 	PG_TRY();
 	{
-		session_result_free(session_run(
-			session,
-			psprintf("SELECT pando.move_record(" INT64_FORMAT ", '%s', %d, %d)",
-					 operation, shard_array(shards), source->group, target->group)));
+		session_result_free(session_run(session, record_command(operation, parts)));
 	}
 	PG_FINALLY();
 	{

@@ -10,12 +10,20 @@
 
 #include "pando/metadata/node.h"
 
+/* What an operation may make on a node: the shard's table, or something on it. */
+typedef struct CleanupPart
+{
+	const char *table; /* the shell, qualified and quoted */
+	int64 shard_id;	   /* may be one that is to be */
+	int32 group;	   /* of the node */
+} CleanupPart;
+
 /*
- * Begins an operation on the shards (List of int64 *): it is under way until the
- * transaction ends. What it may make on either node is recorded, in a transaction that is
- * committed when this returns. Returns the operation's id.
+ * Begins an operation: it is under way until the transaction ends. Its parts (List of
+ * CleanupPart *) are recorded, in a transaction that is committed when this returns.
+ * Returns the operation's id.
  */
-extern int64 cleanup_begin(List *shards, const DistNode *source, const DistNode *target);
+extern int64 cleanup_begin(List *parts);
 
 /* The transaction's end decides: if it commits, there is nothing to take away. */
 extern void cleanup_end(int64 operation);

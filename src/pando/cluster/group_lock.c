@@ -177,14 +177,14 @@ find_holder(List *tables)
 	return NULL;
 }
 
-static void
-raise_held(List *tables)
+void
+group_lock_raise(List *tables)
 {
 	char *holder = find_holder(tables);
 
 	ereport(ERROR,
 			(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
-			 errmsg("could not lock %s%s for the switch of its shards",
+			 errmsg("could not lock %s%s for long enough to move shards",
 					list_length(tables) == 1 ? "table " : "the tables colocated with ",
 					name_qualified(linitial_oid(tables))),
 			 holder == NULL ? 0 : errdetail("%s", holder),
@@ -192,12 +192,18 @@ raise_held(List *tables)
 					 "pg_terminate_backend(). A larger lock_timeout tries for longer.")));
 }
 
+TimestampTz
+group_lock_patience(long otherwise)
+{
+	return TimestampTzPlusMilliseconds(GetCurrentTimestamp(),
+									   LockTimeout > 0 ? LockTimeout : otherwise);
+}
+
 void
 group_lock_for(List *tables, void (*prepare)(void *arg), void (*step)(void *arg),
 			   void *arg)
 {
-	TimestampTz end = TimestampTzPlusMilliseconds(
-		GetCurrentTimestamp(), LockTimeout > 0 ? LockTimeout : PATIENCE_MS);
+	TimestampTz end = group_lock_patience(PATIENCE_MS);
 	long pause = FIRST_PAUSE_MS;
 
 	while (!attempt(step, arg))
@@ -205,7 +211,7 @@ group_lock_for(List *tables, void (*prepare)(void *arg), void (*step)(void *arg)
 		long left = TimestampDifferenceMilliseconds(GetCurrentTimestamp(), end);
 
 		if (left <= 0)
-			raise_held(tables);
+			group_lock_raise(tables);
 		pause_ms(Min(pause, left));
 		pause = Min(pause * 2, MAX_PAUSE_MS);
 		prepare(arg);

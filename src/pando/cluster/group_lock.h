@@ -6,11 +6,19 @@
 
 #include "pando/compat/compat.h"
 #include "nodes/pg_list.h"
+#include "datatype/timestamp.h"
 #include "storage/lockdefs.h"
 
 /* Locks the shell tables (Oid list) here and then on all other nodes, to the end of the
  * transaction. SHARE UPDATE EXCLUSIVE, EXCLUSIVE or ACCESS EXCLUSIVE. */
 extern void group_lock(List *tables, LOCKMODE mode);
+
+/* How long a move may wait for locks while others have their turn: lock_timeout, or
+ * `otherwise` (ms) if that is not set; until when that is. */
+extern TimestampTz group_lock_patience(long otherwise);
+
+/* Raises lock_not_available, naming who holds a lock on one of the tables. */
+extern void group_lock_raise(List *tables) pg_attribute_noreturn();
 
 /*
  * Runs step(arg), which takes locks on the tables with group_lock(), in a subtransaction.

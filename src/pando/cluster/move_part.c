@@ -187,19 +187,23 @@ move_changes(PG_FUNCTION_ARGS)
  * The target.
  */
 
-/* pando.move_create(regclass, bigint): the bare table of a shard that this node is to
- * get. */
+/* pando.move_create(regclass[], bigint[]): the bare tables of a shard group that this
+ * node is to get. */
 Datum
 move_create(PG_FUNCTION_ARGS)
 {
-	Oid relid = PG_GETARG_OID(0);
-	int64 shard_id = PG_GETARG_INT64(1);
+	ArrayType *tables = PG_GETARG_ARRAYTYPE_P(0);
+	ArrayType *shards = PG_GETARG_ARRAYTYPE_P(1);
+	int count = ArrayGetNItems(ARR_NDIM(shards), ARR_DIMS(shards));
 
-	shard_require_owner(relid);
-	(void) sql_run("SELECT pando.shards_create(%u::pg_catalog.oid::pg_catalog.regclass, "
-				   "'{" INT64_FORMAT "}', 'table')",
-				   relid, shard_id);
-	part_add(shard_id, own_shard(relid, shard_id), true);
+	DirectFunctionCall3(shard_group_create, PointerGetDatum(tables),
+						PointerGetDatum(shards), CStringGetTextDatum("table"));
+	for (int i = 0; i < count; i++)
+	{
+		int64 shard_id = ((int64 *) ARR_DATA_PTR(shards))[i];
+
+		part_add(shard_id, own_shard(((Oid *) ARR_DATA_PTR(tables))[i], shard_id), true);
+	}
 	PG_RETURN_VOID();
 }
 

@@ -54,6 +54,9 @@ static const struct
 	[MOVE_COMPLETED] = {"Completed", 2},
 };
 
+static const char *const operations[] = {
+	[MOVE_PLACEMENT] = "move", [COPY_PLACEMENT] = "copy", [SPLIT_PLACEMENT] = "split"};
+
 static ProgressTable *table = NULL;
 static LWLock *table_lock = NULL;
 static bool have_entries = false;
@@ -193,7 +196,7 @@ put_rows(ReturnSetInfo *result, const Entry *entry)
 
 		/* The target's tables belong to an open transaction: nobody sees their size. */
 		values[10] = Int64GetDatum(entry->step == MOVE_COMPLETED ? size : 0);
-		values[11] = CStringGetTextDatum(entry->kind == MOVE_PLACEMENT ? "move" : "copy");
+		values[11] = CStringGetTextDatum(operations[entry->kind]);
 		nulls[12] = nulls[13] = true;
 		values[14] = CStringGetTextDatum(steps[entry->step].status);
 		tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);

@@ -268,7 +268,7 @@ copy_reference_table(const DistNode *node, Oid relid)
 				  "}', 'table')",
 				  literal, shard->id));
 	if (get_rel_relkind(relid) != RELKIND_PARTITIONED_TABLE)
-		row_stream_to_node(shard_relation_require(table, shard->id), node, shard_name);
+		row_stream_to_node(relid, shard->id, NULL, node, shard_name);
 	tell(node,
 		 psprintf("SELECT pando.shards_create(%s::pg_catalog.regclass, '{" INT64_FORMAT
 				  "}', 'indexes')",

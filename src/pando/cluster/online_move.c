@@ -1,21 +1,23 @@
 /*
  * online_move.c: filling the copies of an online move while the shards are written to.
  *
- * Two sessions outside of the caller's transaction, one to the source and one to the
- * target (either may be this node), do the work:
+ * Sessions outside of the caller's transaction, one to the source and one to each node
+ * that has targets (any may be this node), do the work:
  *
- *   1. The records of what will be made (cleanup.c), then the bare tables on the target.
+ *   1. The records of what will be made (cleanup.c), then the targets' bare tables.
  *   2. On the source, triggers that note the places of rows that change (move_part.c).
  *   3. All rows with their places, as of one snapshot of the source, which is taken when
- * the triggers are there. The target keeps where each row of the source went.
+ * the triggers are there. Each target gets those that are its own, and keeps where they
+ * went.
  *   4. Indexes and constraints; foreign keys come with the switch and are not checked
  * again: the source's have been.
- *   5. Rounds: under a new snapshot the places noted since the last one; the target
- * deletes what it has from these places and gets what is there now. So it is the source
- * as of that snapshot, whatever the order of changes was, and rows need no key.
+ *   5. Rounds: under a new snapshot the places noted since the last one; each target
+ * deletes what it has from these places and gets what is there now, if it is its own. So
+ * it is its part of the source as of that snapshot, whatever the order of changes was;
+ * rows need no key, and may go from one target to another.
  *   6. Writers are locked out and one more round brings the rest.
  *
- * The target's session must last to the end: where rows went is in its temporary tables.
+ * The targets' sessions must last to the end: where rows went is in its temporary tables.
  * Any loss or error ends the move; cleanup.c takes away what was made.
  */
 #include "pando/compat/compat.h"
@@ -29,7 +31,9 @@
 #include "utils/wait_event.h"
 
 #include "pando/base/debug_point.h"
+#include "pando/base/sql.h"
 #include "pando/cluster/cleanup.h"
+#include "pando/cluster/group_lock.h"
 #include "pando/cluster/move_progress.h"
 #include "pando/cluster/online_move.h"
 #include "pando/cluster/transfer.h"
@@ -40,6 +44,9 @@
 #define CAPTURE_WAIT "500ms"
 #define CAPTURE_PAUSE_MS 500
 
+/* It holds nobody up, and nothing has been copied yet: it may take long. */
+#define LONG_PATIENCE_MS (24L * 3600 * 1000)
+
 /* A round that takes less is the last one. After so many, one that takes less than what
  * writers can be asked to wait will do. */
 #define LAST_ROUND_MS 200
@@ -48,16 +55,13 @@
 
 struct OnlineMove
 {
-	List *members; /* MoveMember * */
-	List *shards;  /* int64 * */
-	int64 shard_id;
+	const GroupCopy *copy;
 	int64 operation;
-	const DistNode *source_node;
-	const DistNode *target_node;
 	Session *source;
-	Session *target;
+	List *sessions;		   /* to each node that has targets; one for all that it has */
+	List *nodes;		   /* those nodes */
 	MemoryContext context; /* its own memory */
-	char *seen;			   /* pg_snapshot of the source that the target is at */
+	char *seen;			   /* pg_snapshot of the source that the targets are at */
 };
 
 static Session *
@@ -82,27 +86,90 @@ run(Session *session, const char *sql)
 
 /* pando.<function>(shell, shard <more>) of a member. */
 static char *
-member_call(const MoveMember *member, const char *function, const char *more)
+member_call(const GroupMember *member, const char *function, const char *more)
 {
 	return psprintf("SELECT pando.%s(%s::pg_catalog.regclass, " INT64_FORMAT "%s)",
 					function, quote_literal_cstr(member->name), member->shard_id, more);
 }
 
+char *
+group_arrays(List *members, const CopyTarget *target)
+{
+	List *names = NIL;
+	StringInfoData arrays;
+	const char *separator = "::pg_catalog.regclass[], '{";
+
+	initStringInfo(&arrays);
+	foreach_ptr (GroupMember, member, members)
+		names = lappend(names, member->name);
+	sql_append_text_array(&arrays, names);
+	foreach_ptr (int64, id, target->shards)
+	{
+		appendStringInfo(&arrays, "%s" INT64_FORMAT, separator, *id);
+		separator = ",";
+	}
+	appendStringInfoString(&arrays, "}'");
+	return arrays.data;
+}
+
+static void
+add_parts(List **parts, const GroupCopy *copy, List *shards, const DistNode *node)
+{
+	ListCell *member_cell;
+	ListCell *shard_cell;
+
+	forboth(member_cell, copy->members, shard_cell, shards)
+	{
+		CleanupPart *part = palloc0(sizeof(CleanupPart));
+
+		part->table = ((GroupMember *) lfirst(member_cell))->name;
+		part->shard_id = *(int64 *) lfirst(shard_cell);
+		part->group = node->group;
+		*parts = lappend(*parts, part);
+	}
+}
+
+static List *
+source_shards(const GroupCopy *copy)
+{
+	List *shards = NIL;
+
+	foreach_ptr (GroupMember, member, copy->members)
+		shards = lappend(shards, &member->shard_id);
+	return shards;
+}
+
 OnlineMove *
-online_move_begin(List *members, int64 shard_id, const DistNode *source,
-				  const DistNode *target)
+online_move_begin(const GroupCopy *copy)
 {
 	OnlineMove *move = palloc0(sizeof(OnlineMove));
+	List *parts = NIL;
 
 	move->context = CurrentMemoryContext;
-	move->members = members;
-	foreach_ptr (MoveMember, member, members)
-		move->shards = lappend(move->shards, &member->shard_id);
-	move->shard_id = shard_id;
-	move->source_node = source;
-	move->target_node = target;
-	move->operation = cleanup_begin(move->shards, source, target);
+	move->copy = copy;
+	add_parts(&parts, copy, source_shards(copy), copy->source);
+	foreach_ptr (CopyTarget, target, copy->targets)
+	{
+		add_parts(&parts, copy, target->shards, target->node);
+		move->nodes = list_append_unique_ptr(move->nodes, (void *) target->node);
+	}
+	move->operation = cleanup_begin(parts);
 	return move;
+}
+
+/* The session to the target's node. */
+static Session *
+target_session(OnlineMove *move, const CopyTarget *target)
+{
+	ListCell *session_cell;
+	ListCell *node_cell;
+
+	forboth(session_cell, move->sessions, node_cell, move->nodes)
+	{
+		if (lfirst(node_cell) == target->node)
+			return lfirst(session_cell);
+	}
+	elog(ERROR, "no session to node %s:%d", target->node->host, target->node->port);
 }
 
 /* ------------------------------------------------------------------------------------
@@ -152,8 +219,10 @@ finish_unless_locked(Session *session)
 static void
 capture(OnlineMove *move)
 {
+	TimestampTz end = group_lock_patience(LONG_PATIENCE_MS);
+
 	run(move->source, "SET lock_timeout = '" CAPTURE_WAIT "'");
-	foreach_ptr (MoveMember, member, move->members)
+	foreach_ptr (GroupMember, member, move->copy->members)
 	{
 		if (!member->has_rows)
 			continue;
@@ -162,6 +231,8 @@ capture(OnlineMove *move)
 			session_send_simple(move->source, member_call(member, "move_capture", ""));
 			if (finish_unless_locked(move->source))
 				break;
+			if (GetCurrentTimestamp() > end)
+				group_lock_raise(move->copy->tables);
 			nap(CAPTURE_PAUSE_MS);
 		}
 	}
@@ -182,39 +253,63 @@ begin_snapshot(OnlineMove *move)
 	return snapshot;
 }
 
+/* Rows of a member for one of the targets; places as in shard_transfer_placed(). */
+static void
+transfer(OnlineMove *move, const CopyTarget *target, int member_index, const char *places)
+{
+	const GroupMember *member = list_nth(move->copy->members, member_index);
+	Session *to = target_session(move, target);
+	TransferPart part = {member->relid, member->shard_id,
+						 *(int64 *) list_nth(target->shards, member_index),
+						 target->range};
+
+	if (places == NULL)
+		shard_transfer_prepare(&part, to);
+	shard_transfer_placed(&part, move->source, to, places);
+}
+
+static void
+run_on_targets(OnlineMove *move, const char *sql)
+{
+	foreach_ptr (Session, session, move->sessions)
+		run(session, sql);
+}
+
 void
 online_move_fill(OnlineMove *move)
 {
+	const GroupCopy *copy = move->copy;
+
 	DEBUG_POINT("online-after-record");
-	move_progress_set(move->shard_id, MOVE_SETTING_UP);
-	move->source = session_to(move->source_node);
-	move->target = session_to(move->target_node);
-	run(move->target, "SET temp_buffers = '64MB'; SET lock_timeout = 0");
-	foreach_ptr (MoveMember, member, move->members)
-		run(move->target, member_call(member, "move_create", ""));
+	move_progress_set(copy->shard_id, MOVE_SETTING_UP);
+	move->source = session_to(copy->source);
+	foreach_ptr (DistNode, node, move->nodes)
+		move->sessions = lappend(move->sessions, session_to(node));
+	run_on_targets(move, "SET temp_buffers = '64MB'; SET lock_timeout = 0");
+	foreach_ptr (CopyTarget, target, copy->targets)
+		run(target_session(move, target), psprintf("SELECT pando.move_create(%s)",
+												   group_arrays(copy->members, target)));
 	DEBUG_POINT("online-after-create");
 	capture(move);
 	DEBUG_POINT("online-after-capture");
 
-	move_progress_set(move->shard_id, MOVE_COPYING_DATA);
+	move_progress_set(copy->shard_id, MOVE_COPYING_DATA);
 	move->seen = begin_snapshot(move);
-	foreach_ptr (MoveMember, member, move->members)
+	for (int i = 0; i < list_length(copy->members); i++)
 	{
-		if (!member->has_rows)
+		if (!((GroupMember *) list_nth(copy->members, i))->has_rows)
 			continue;
-		shard_transfer_prepare(member->relid, member->shard_id, move->target);
-		shard_transfer_placed(member->relid, member->shard_id, move->source, move->target,
-							  NULL);
+		foreach_ptr (CopyTarget, target, copy->targets)
+			transfer(move, target, i, NULL);
 	}
 	run(move->source, "COMMIT");
 	DEBUG_POINT("online-after-copy");
 
-	move_progress_set(move->shard_id, MOVE_CREATING_CONSTRAINTS);
-	foreach_ptr (MoveMember, member, move->members)
-		run(move->target,
-			psprintf("SELECT pando.shards_create(%s::pg_catalog.regclass, '{" INT64_FORMAT
-					 "}', 'indexes')",
-					 quote_literal_cstr(member->name), member->shard_id));
+	move_progress_set(copy->shard_id, MOVE_CREATING_CONSTRAINTS);
+	foreach_ptr (CopyTarget, target, copy->targets)
+		run(target_session(move, target),
+			psprintf("SELECT pando.shard_group_create(%s, 'indexes')",
+					 group_arrays(copy->members, target)));
 	DEBUG_POINT("online-after-indexes");
 }
 
@@ -222,17 +317,19 @@ online_move_fill(OnlineMove *move)
  * Changes.
  */
 
-/* The target becomes the source as of now. */
+/* The targets become the source as of now. */
 static void
 copy_changes(OnlineMove *move)
 {
 	char *since = quote_literal_cstr(move->seen);
 	char *snapshot = begin_snapshot(move);
+	List *members = move->copy->members;
 
-	run(move->target, "BEGIN");
-	run(move->target, "SET CONSTRAINTS ALL DEFERRED");
-	foreach_ptr (MoveMember, member, move->members)
+	run_on_targets(move, "BEGIN");
+	run_on_targets(move, "SET CONSTRAINTS ALL DEFERRED");
+	for (int i = 0; i < list_length(members); i++)
 	{
+		const GroupMember *member = list_nth(members, i);
 		PGresult *result;
 
 		if (!member->has_rows)
@@ -240,11 +337,13 @@ copy_changes(OnlineMove *move)
 		result = session_run(
 			move->source, member_call(member, "move_changes", psprintf(", %s", since)));
 		if (PQntuples(result) == 1 && !PQgetisnull(result, 0, 0))
-			shard_transfer_placed(member->relid, member->shard_id, move->source,
-								  move->target, session_value(result, 0, 0));
+		{
+			foreach_ptr (CopyTarget, target, move->copy->targets)
+				transfer(move, target, i, session_value(result, 0, 0));
+		}
 		session_result_free(result);
 	}
-	run(move->target, "COMMIT");
+	run_on_targets(move, "COMMIT");
 	run(move->source, "COMMIT");
 	pfree(move->seen);
 	move->seen = snapshot;
@@ -253,14 +352,13 @@ copy_changes(OnlineMove *move)
 static void
 raise_not_caught_up(OnlineMove *move, long took)
 {
-	MoveMember *first = linitial(move->members);
+	const GroupCopy *copy = move->copy;
 
 	ereport(ERROR,
 			(errcode(ERRCODE_OBJECT_IN_USE),
-			 errmsg("shard " INT64_FORMAT " of table %s changes faster than its copy on "
-					"node %s:%d can follow",
-					first->shard_id, first->name, move->target_node->host,
-					move->target_node->port),
+			 errmsg("shard " INT64_FORMAT " and those colocated with it change faster "
+					"than their copies can follow",
+					copy->shard_id),
 			 errdetail("Writers would wait about %ld ms for the switch.", took),
 			 errhint("Try again when there are fewer writes, or use shard_transfer_mode "
 					 "block_writes.")));
@@ -269,7 +367,7 @@ raise_not_caught_up(OnlineMove *move, long took)
 void
 online_move_catch_up(OnlineMove *move)
 {
-	move_progress_set(move->shard_id, MOVE_CATCHING_UP);
+	move_progress_set(move->copy->shard_id, MOVE_CATCHING_UP);
 	for (int round = 1;; round++)
 	{
 		TimestampTz start = GetCurrentTimestamp();
@@ -297,22 +395,26 @@ online_move_close(OnlineMove *move)
 {
 	if (move->source != NULL)
 		session_close(move->source);
-	if (move->target != NULL)
-		session_close(move->target);
-	move->source = move->target = NULL;
+	foreach_ptr (Session, session, move->sessions)
+		session_close(session);
+	move->source = NULL;
+	move->sessions = NIL;
 }
 
 void
 online_move_settle(OnlineMove *move)
 {
+	const GroupCopy *copy = move->copy;
+	List *shards = source_shards(copy);
 	StringInfoData ids;
-	char *sql;
 
+	foreach_ptr (CopyTarget, target, copy->targets)
+		shards = list_concat(shards, target->shards);
 	initStringInfo(&ids);
-	foreach_ptr (int64, id, move->shards)
+	foreach_ptr (int64, id, shards)
 		appendStringInfo(&ids, "%s" INT64_FORMAT, ids.len == 0 ? "" : ",", *id);
-	sql = psprintf("SELECT pando.move_end('{%s}')", ids.data);
-	xact_run_on_nodes(list_make2((void *) move->source_node, (void *) move->target_node),
-					  sql);
+	xact_run_on_nodes(
+		list_append_unique_ptr(list_copy(move->nodes), (void *) copy->source),
+		psprintf("SELECT pando.move_end('{%s}')", ids.data));
 	cleanup_end(move->operation);
 }

@@ -5,25 +5,22 @@
 #define PANDO_CLUSTER_ONLINE_MOVE_H
 
 #include "pando/compat/compat.h"
-#include "nodes/pg_list.h"
 
-#include "pando/cluster/move.h"
-#include "pando/metadata/node.h"
+#include "pando/cluster/group_copy.h"
 
-typedef struct OnlineMove OnlineMove;
+/* ARRAY[tables]::regclass[], '{shard ids}' of a target, as functions take them. */
+extern char *group_arrays(List *members, const CopyTarget *target);
 
 /*
- * The steps for the members (List of MoveMember *) of a group, in this order. The shells
- * are locked against schema changes on all nodes. `shard_id` names the move in
- * get_rebalance_progress().
+ * The steps, in this order. The shells are locked against schema changes on all nodes.
+ * What `copy` points to stays as it is.
  */
-extern OnlineMove *online_move_begin(List *members, int64 shard_id,
-									 const DistNode *source, const DistNode *target);
+extern OnlineMove *online_move_begin(const GroupCopy *copy);
 
 /* Copies as of one moment, with all but foreign keys; later changes are noted. */
 extern void online_move_fill(OnlineMove *move);
 
-/* Copies changes until few come while that is done, or it is of no more use. */
+/* Copies changes until few come while that is done; raises if that is never so. */
 extern void online_move_catch_up(OnlineMove *move);
 
 /* The last changes: writers are locked out. The copies are complete then. */

@@ -1,5 +1,5 @@
 /*
- * row_stream.c: rows of a relation of this server, sent to a relation of another.
+ * row_stream.c: rows of a shard of this server, sent to a relation of another.
  *
  * COPY over the transaction's session, in binary format, or in text format where the
  * binary one would hold OIDs, which differ between nodes, or the client has another
@@ -15,6 +15,7 @@
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
 #include "utils/builtins.h"
+#include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
@@ -22,6 +23,7 @@
 #include "pando/base/literal.h"
 #include "pando/cluster/row_stream.h"
 #include "pando/executor/decode.h"
+#include "pando/metadata/shard_relation.h"
 #include "pando/transaction/xact.h"
 
 /* Appends a value as the text format of COPY has it. */
@@ -143,10 +145,27 @@ wait_for_copy_in(Session *session)
 	}
 }
 
-uint64
-row_stream_to_node(Oid source, const DistNode *node, const char *target)
+/* Is the row's hash in the range? */
+static bool
+in_range(const DistTable *table, AttrNumber key, const HashRange *range,
+		 TupleTableSlot *slot)
 {
-	Relation rel = table_open(source, AccessShareLock);
+	bool isnull;
+	Datum value = slot_getattr(slot, key, &isnull);
+	int32 hash = dist_table_hash(table, value, isnull);
+
+	return hash >= range->min && hash <= range->max;
+}
+
+void
+row_stream_to_node(Oid relid, int64 shard_id, const HashRange *range,
+				   const DistNode *node, const char *target)
+{
+	const DistTable *table = dist_table_require(relid);
+	Relation rel = table_open(shard_relation_require(table, shard_id), AccessShareLock);
+	AttrNumber key = range == NULL ? InvalidAttrNumber
+								   : get_attnum(RelationGetRelid(rel),
+												get_attname(relid, table->key, false));
 	TupleDesc sent = sent_columns(RelationGetDescr(rel));
 	bool binary =
 		columns_travel_binary(sent) && pg_get_client_encoding() == GetDatabaseEncoding();
@@ -160,7 +179,6 @@ row_stream_to_node(Oid source, const DistNode *node, const char *target)
 	TupleTableSlot *slot;
 	MemoryContext row_context =
 		AllocSetContextCreate(CurrentMemoryContext, "row stream", ALLOCSET_DEFAULT_SIZES);
-	uint64 rows = 0;
 
 	session_send_simple(session, copy_command(sent, target, binary));
 	wait_for_copy_in(session);
@@ -178,6 +196,12 @@ row_stream_to_node(Oid source, const DistNode *node, const char *target)
 		StringInfoData line;
 
 		CHECK_FOR_INTERRUPTS();
+		if (range != NULL && !in_range(table, key, range, slot))
+		{
+			MemoryContextSwitchTo(old);
+			MemoryContextReset(row_context);
+			continue;
+		}
 		initStringInfo(&line);
 		sent_values(slot, values, nulls);
 		if (binary)
@@ -187,7 +211,6 @@ row_stream_to_node(Oid source, const DistNode *node, const char *target)
 		session_copy_put(session, line.data, line.len);
 		MemoryContextSwitchTo(old);
 		MemoryContextReset(row_context);
-		rows++;
 	}
 	ExecDropSingleTupleTableSlot(slot);
 	table_endscan(scan);
@@ -197,5 +220,4 @@ row_stream_to_node(Oid source, const DistNode *node, const char *target)
 	session_copy_end(session, NULL);
 	session_finish(session);
 	table_close(rel, NoLock);
-	return rows;
 }

@@ -9,6 +9,9 @@
  *
  * An online move has sessions of its own, and rows travel with their places
  * (shard_transfer_placed).
+ *
+ * Where a shard is split, the source sends what the range of hashes has. On one and the
+ * same node that is a plain INSERT ... SELECT.
  */
 #include "pando/compat/compat.h"
 
@@ -35,9 +38,11 @@
 /* What is copied, as text for COPY. */
 typedef struct Transfer
 {
-	char *relation; /* the shard, qualified and quoted */
-	char *columns;	/* "(a, b)"; "" for a table without columns */
-	List *names;	/* String */
+	char *from;	   /* the shard on the source, qualified and quoted */
+	char *to;	   /* that on the target */
+	char *columns; /* "(a, b)"; "" for a table without columns */
+	char *where;   /* "" or a condition that begins with WHERE */
+	List *names;   /* String */
 	bool binary;
 } Transfer;
 
@@ -52,10 +57,22 @@ typedef struct ByteSource
 
 static ByteSource *byte_source = NULL;
 
-static Transfer
-transfer_describe(Oid relid, int64 shard_id)
+/* WHERE the row's hash is in the range. */
+static char *
+range_condition(Oid relid, const HashRange *range)
 {
-	Relation shell = table_open(relid, AccessShareLock);
+	const DistTable *table = dist_table_require(relid);
+
+	return psprintf(
+		" WHERE pando.key_hash(%s::pg_catalog.regclass, %s) BETWEEN %d AND %d",
+		quote_literal_cstr(name_qualified(relid)),
+		quote_identifier(get_attname(relid, table->key, false)), range->min, range->max);
+}
+
+static Transfer
+transfer_describe(const TransferPart *part)
+{
+	Relation shell = table_open(part->relid, AccessShareLock);
 	TupleDesc desc = RelationGetDescr(shell);
 	Transfer transfer = {.binary = true};
 	StringInfoData columns;
@@ -78,8 +95,10 @@ transfer_describe(Oid relid, int64 shard_id)
 		appendStringInfoChar(&columns, ')');
 	table_close(shell, NoLock);
 
-	transfer.relation = name_shard_qualified(relid, shard_id);
+	transfer.from = name_shard_qualified(part->relid, part->from_shard);
+	transfer.to = name_shard_qualified(part->relid, part->to_shard);
 	transfer.columns = columns.data;
+	transfer.where = part->range == NULL ? "" : range_condition(part->relid, part->range);
 	return transfer;
 }
 
@@ -99,11 +118,29 @@ copy_out_command(const Transfer *transfer, const char *what)
 		what);
 }
 
-/* The whole shard, as it is named in COPY. */
+/* "a, b" after `prefix`; "" without columns. */
 static char *
-whole_shard(const Transfer *transfer)
+column_list(const Transfer *transfer, const char *prefix)
 {
-	return psprintf("%s %s", transfer->relation, transfer->columns);
+	StringInfoData list;
+
+	initStringInfo(&list);
+	foreach_ptr (String, name, transfer->names)
+	{
+		appendStringInfo(&list, "%s%s", prefix, quote_identifier(strVal(name)));
+		prefix = ", ";
+	}
+	return list.data;
+}
+
+/* The rows, as they are named in COPY TO. */
+static char *
+rows_to_send(const Transfer *transfer)
+{
+	if (transfer->where[0] == '\0')
+		return psprintf("%s %s", transfer->from, transfer->columns);
+	return psprintf("(SELECT%s FROM ONLY %s%s)", column_list(transfer, " "),
+					transfer->from, transfer->where);
 }
 
 /*
@@ -188,10 +225,18 @@ pump(const Transfer *transfer, Session *from, const char *what, Session *to,
 static void
 transfer_between(const Transfer *transfer, const DistNode *source, const DistNode *target)
 {
-	char *shard = whole_shard(transfer);
+	pump(transfer, xact_session(source, XACT_READ), rows_to_send(transfer),
+		 xact_session(target, XACT_WRITE),
+		 psprintf("%s %s", transfer->to, transfer->columns));
+}
 
-	pump(transfer, xact_session(source, XACT_READ), shard,
-		 xact_session(target, XACT_WRITE), shard);
+static void
+transfer_within(const Transfer *transfer, const DistNode *node)
+{
+	xact_run_on_nodes(list_make1((void *) node),
+					  psprintf("INSERT INTO %s %s SELECT%s FROM ONLY %s%s", transfer->to,
+							   transfer->columns, column_list(transfer, " "),
+							   transfer->from, transfer->where));
 }
 
 /* A copy_data_source_cb. */
@@ -217,18 +262,20 @@ read_bytes(void *to, int min_bytes, int max_bytes)
 
 /* From another node into this one. */
 static void
-transfer_here(const Transfer *transfer, Oid relid, int64 shard_id, const DistNode *source)
+transfer_here(const Transfer *transfer, const TransferPart *part, const DistNode *source)
 {
 	ByteSource bytes = {.session = xact_session(source, XACT_READ)};
 	ByteSource *outer = byte_source;
-	Relation rel = table_open(shard_relation_require(dist_table_require(relid), shard_id),
-							  RowExclusiveLock);
+	Relation rel = table_open(
+		shard_relation_require(dist_table_require(part->relid), part->to_shard),
+		RowExclusiveLock);
 	ParseState *pstate = make_parsestate(NULL);
 	Node *format = (Node *) makeString(transfer->binary ? "binary" : "text");
 	CopyFromState copy;
 
 	addRangeTableEntryForRelation(pstate, rel, RowExclusiveLock, NULL, false, false);
-	session_send_simple(bytes.session, copy_out_command(transfer, whole_shard(transfer)));
+	session_send_simple(bytes.session,
+						copy_out_command(transfer, rows_to_send(transfer)));
 	bytes.ended = !await_copy(bytes.session, SESSION_COPY_OUT);
 
 	byte_source = &bytes;
@@ -253,63 +300,53 @@ require_shard_of(const Transfer *transfer, int64 shard_id, const DistNode *sourc
 {
 	char *found = xact_value_from_node(
 		source, psprintf("SELECT pando.relation_shard_id(%s::pg_catalog.regclass)",
-						 quote_literal_cstr(transfer->relation)));
+						 quote_literal_cstr(transfer->from)));
 
 	if (found == NULL || strcmp(found, psprintf(INT64_FORMAT, shard_id)) != 0)
 		ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 						errmsg("%s on node %s:%d is not shard " INT64_FORMAT,
-							   transfer->relation, source->host, source->port, shard_id),
+							   transfer->from, source->host, source->port, shard_id),
 						errdetail("Its table's owner doesn't own it, or it is gone.")));
 }
 
 void
-shard_transfer(Oid relid, int64 shard_id, const DistNode *source, const DistNode *target)
+shard_transfer(const TransferPart *part, const DistNode *source, const DistNode *target)
 {
-	Transfer transfer = transfer_describe(relid, shard_id);
+	Transfer transfer = transfer_describe(part);
 	int32 here = node_local_group();
 
 	if (source->group != here)
-		require_shard_of(&transfer, shard_id, source);
-	if (target->group == here)
-		transfer_here(&transfer, relid, shard_id, source);
+		require_shard_of(&transfer, part->from_shard, source);
+	if (source->group == target->group)
+		transfer_within(&transfer, source);
+	else if (target->group == here)
+		transfer_here(&transfer, part, source);
 	else if (source->group == here)
-		row_stream_to_node(shard_relation_require(dist_table_require(relid), shard_id),
-						   target, transfer.relation);
+		row_stream_to_node(part->relid, part->from_shard, part->range, target,
+						   transfer.to);
 	else
 		transfer_between(&transfer, source, target);
 }
 
-/* ", a, b": what follows the place. */
-static char *
-column_list(const Transfer *transfer)
-{
-	StringInfoData list;
-
-	initStringInfo(&list);
-	foreach_ptr (String, name, transfer->names)
-		appendStringInfo(&list, ", %s", quote_identifier(strVal(name)));
-	return list.data;
-}
-
 void
-shard_transfer_prepare(Oid relid, int64 shard_id, Session *to)
+shard_transfer_prepare(const TransferPart *part, Session *to)
 {
-	Transfer transfer = transfer_describe(relid, shard_id);
+	Transfer transfer = transfer_describe(part);
 
 	session_result_free(session_run(
 		to, psprintf("SELECT pando.move_receive(%s::pg_catalog.regclass, " INT64_FORMAT
 					 ", %s)",
-					 quote_literal_cstr(name_qualified(relid)), shard_id,
-					 quote_literal_cstr(column_list(&transfer)))));
+					 quote_literal_cstr(name_qualified(part->relid)), part->to_shard,
+					 quote_literal_cstr(column_list(&transfer, ", ")))));
 }
 
 void
-shard_transfer_placed(Oid relid, int64 shard_id, Session *from, Session *to,
+shard_transfer_placed(const TransferPart *part, Session *from, Session *to,
 					  const char *places)
 {
-	Transfer transfer = transfer_describe(relid, shard_id);
-	const char *received = move_places_name(shard_id);
-	const char *where = "";
+	Transfer transfer = transfer_describe(part);
+	const char *received = move_places_name(part->to_shard);
+	const char *where = transfer.where;
 
 	if (places != NULL)
 	{
@@ -319,11 +356,13 @@ shard_transfer_placed(Oid relid, int64 shard_id, Session *from, Session *to,
 			to, psprintf("WITH gone AS (DELETE FROM %s WHERE place = %s RETURNING here) "
 						 "DELETE FROM ONLY %s WHERE ctid = "
 						 "ANY (ARRAY(SELECT here FROM gone))",
-						 received, changed, transfer.relation)));
-		where = psprintf(" WHERE ctid = %s", changed);
+						 received, changed, transfer.to)));
+		where =
+			psprintf("%s ctid = %s",
+					 where[0] == '\0' ? " WHERE" : psprintf("%s AND", where), changed);
 	}
 	pump(&transfer, from,
-		 psprintf("(SELECT ctid%s FROM ONLY %s%s)", column_list(&transfer),
-				  transfer.relation, where),
-		 to, move_rows_name(shard_id));
+		 psprintf("(SELECT ctid%s FROM ONLY %s%s)", column_list(&transfer, ", "),
+				  transfer.from, where),
+		 to, move_rows_name(part->to_shard));
 }

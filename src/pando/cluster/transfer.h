@@ -7,25 +7,34 @@
 #include "pando/compat/compat.h"
 
 #include "pando/metadata/node.h"
+#include "pando/metadata/table.h"
 #include "pando/remote/session.h"
 
+/* Which rows of a shard go where. */
+typedef struct TransferPart
+{
+	Oid relid;				/* the shell */
+	int64 from_shard;		/* on the source */
+	int64 to_shard;			/* on the target; its table is there */
+	const HashRange *range; /* of what rows; NULL: all */
+} TransferPart;
+
 /*
- * Copies all rows of the shard of a table on `source` into the relation of the same name
- * on `target`, in the transaction. Nobody else may write to the shard meanwhile. Either
- * node may be this one.
+ * Copies rows from `source` to `target`, in the transaction. Nobody else may write to the
+ * shard meanwhile. Either node may be this one, and both the same for two shards.
  */
-extern void shard_transfer(Oid relid, int64 shard_id, const DistNode *source,
+extern void shard_transfer(const TransferPart *part, const DistNode *source,
 						   const DistNode *target);
 
 /* Makes a session on the target able to receive rows of the shard with their places. */
-extern void shard_transfer_prepare(Oid relid, int64 shard_id, Session *to);
+extern void shard_transfer_prepare(const TransferPart *part, Session *to);
 
 /*
- * Copies rows of the shard, as the transaction of `from` sees them, with their places to
- * the session `to`, both in transactions of their own. places: NULL for all; else the
- * text of a tid[], and what was received from these places before is deleted first.
+ * Copies rows, as the transaction of `from` sees them, with their places to the session
+ * `to`, both in transactions of their own. places: NULL for all; else the text of a
+ * tid[], and what was received from these places before is deleted first.
  */
-extern void shard_transfer_placed(Oid relid, int64 shard_id, Session *from, Session *to,
+extern void shard_transfer_placed(const TransferPart *part, Session *from, Session *to,
 								  const char *places);
 
 #endif

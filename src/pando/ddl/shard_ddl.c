@@ -28,11 +28,13 @@
 #include "utils/syscache.h"
 
 #include "pando/base/name.h"
+#include "pando/base/sql.h"
 #include "pando/ddl/shard_ddl.h"
 #include "pando/ddl/table_def.h"
 #include "pando/ddl/utility.h"
 
 PG_FUNCTION_INFO_V1(shards_create);
+PG_FUNCTION_INFO_V1(shard_group_create);
 PG_FUNCTION_INFO_V1(shards_drop);
 PG_FUNCTION_INFO_V1(worker_apply_shard_ddl_command);
 
@@ -141,25 +143,54 @@ trust_foreign_keys(Node *stmt)
 	}
 }
 
-/* Commands of one stage, for all of the shards; `trusted`: rows are known to satisfy
- * foreign keys. */
-static void
-shards_create_stage(Oid relid, ShardStage stage, const int64 *ids, int nids, bool trusted)
+/* A stage, or all of them, as SQL names it. */
+typedef struct Stages
 {
-	foreach_ptr (char, command, table_def_shard_commands(relid, stage))
-	{
-		foreach_ptr (Node, stmt, shard_parse(command))
-		{
-			for (int i = 0; i < nids; i++)
-			{
-				ShardMap map = {.relid = relid, .shard_id = ids[i]};
-				Node *copy = copyObject(stmt);
+	int first;
+	int last;
+	bool trusted; /* rows are known to satisfy foreign keys */
+} Stages;
 
-				CHECK_FOR_INTERRUPTS();
-				if (trusted)
-					trust_foreign_keys(copy);
-				if (shard_rename_statement(copy, &map))
-					shard_run(copy, command);
+static Stages
+stages_of_name(const char *name)
+{
+	if (strcmp(name, "all") == 0)
+		return (Stages){0, lengthof(stage_names) - 1, false};
+	if (strcmp(name, "foreign_keys_held") == 0)
+		return (Stages){SHARD_STAGE_FOREIGN_KEYS, SHARD_STAGE_FOREIGN_KEYS, true};
+	for (int stage = 0; stage < lengthof(stage_names); stage++)
+	{
+		if (strcmp(name, stage_names[stage]) == 0)
+			return (Stages){stage, stage, false};
+	}
+	ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+					errmsg("unknown stage \"%s\"", name),
+					errhint("Stages are table, indexes, foreign_keys and all.")));
+}
+
+/* Commands of the stages, for all of the shards. Names are qualified: the caller sets
+ * search_path. */
+static void
+shards_create_stages(Oid relid, Stages stages, const int64 *ids, int nids,
+					 const ShardPeers *peers)
+{
+	for (int stage = stages.first; stage <= stages.last; stage++)
+	{
+		foreach_ptr (char, command, table_def_shard_commands(relid, stage))
+		{
+			foreach_ptr (Node, stmt, shard_parse(command))
+			{
+				for (int i = 0; i < nids; i++)
+				{
+					ShardMap map = {.relid = relid, .shard_id = ids[i], .peers = peers};
+					Node *copy = copyObject(stmt);
+
+					CHECK_FOR_INTERRUPTS();
+					if (stages.trusted)
+						trust_foreign_keys(copy);
+					if (shard_rename_statement(copy, &map))
+						shard_run(copy, command);
+				}
 			}
 		}
 	}
@@ -174,32 +205,44 @@ Datum
 shards_create(PG_FUNCTION_ARGS)
 {
 	Oid relid = PG_GETARG_OID(0);
-	char *stage_name = text_to_cstring(PG_GETARG_TEXT_PP(2));
-	bool all = strcmp(stage_name, "all") == 0;
-	bool trusted = strcmp(stage_name, "foreign_keys_held") == 0;
-	bool known = all;
 	int64 *ids;
 	int nids = shard_ids(PG_GETARG_ARRAYTYPE_P(1), &ids);
+	Stages stages = stages_of_name(text_to_cstring(PG_GETARG_TEXT_PP(2)));
 	int guc_level;
 
-	if (trusted)
-		stage_name = "foreign_keys";
 	shard_require_owner(relid);
-	guc_level = NewGUCNestLevel();
-	set_config_option("search_path", "pg_catalog", PGC_USERSET, PGC_S_SESSION,
-					  GUC_ACTION_SAVE, true, 0, false);
-	for (int stage = 0; stage < lengthof(stage_names); stage++)
+	guc_level = sql_pin_search_path();
+	shards_create_stages(relid, stages, ids, nids, NULL);
+	AtEOXact_GUC(true, guc_level);
+	PG_RETURN_VOID();
+}
+
+/*
+ * pando.shard_group_create(tables, shard ids, stage): the same for a shard of each of
+ * several colocated tables, parents before partitions. They refer to each other, whatever
+ * the metadata say, which need not know these shards.
+ */
+Datum
+shard_group_create(PG_FUNCTION_ARGS)
+{
+	ArrayType *tables = PG_GETARG_ARRAYTYPE_P(0);
+	int64 *ids;
+	int nids = shard_ids(PG_GETARG_ARRAYTYPE_P(1), &ids);
+	Stages stages = stages_of_name(text_to_cstring(PG_GETARG_TEXT_PP(2)));
+	ShardPeers peers = {nids, (Oid *) ARR_DATA_PTR(tables), ids};
+	int guc_level;
+
+	if (ARR_NDIM(tables) > 1 || array_contains_nulls(tables) ||
+		ArrayGetNItems(ARR_NDIM(tables), ARR_DIMS(tables)) != nids)
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+						errmsg("there must be as many shard ids as tables")));
+	guc_level = sql_pin_search_path();
+	for (int i = 0; i < nids; i++)
 	{
-		if (!all && strcmp(stage_name, stage_names[stage]) != 0)
-			continue;
-		known = true;
-		shards_create_stage(relid, stage, ids, nids, trusted);
+		shard_require_owner(peers.relids[i]);
+		shards_create_stages(peers.relids[i], stages, &ids[i], 1, &peers);
 	}
 	AtEOXact_GUC(true, guc_level);
-	if (!known)
-		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-						errmsg("unknown stage \"%s\"", stage_name),
-						errhint("Stages are table, indexes, foreign_keys and all.")));
 	PG_RETURN_VOID();
 }
 

@@ -9,16 +9,26 @@
 #define PANDO_DDL_SHARD_DDL_H
 
 #include "pando/compat/compat.h"
+#include "fmgr.h"
 #include "nodes/parsenodes.h"
 
 #include "pando/metadata/table.h"
 
+/* Shards that are to be, of which the metadata don't know yet, of colocated tables. */
+typedef struct ShardPeers
+{
+	int count;
+	const Oid *relids; /* shell tables */
+	const int64 *shard_ids;
+} ShardPeers;
+
 /* Which shard stands for a table, and with it for the tables that are colocated. */
 typedef struct ShardMap
 {
-	Oid relid;				/* shell table */
-	int64 shard_id;			/* its shard */
-	const DistTable *table; /* looked up when another table is mentioned */
+	Oid relid;				 /* shell table */
+	int64 shard_id;			 /* its shard */
+	const DistTable *table;	 /* looked up when another table is mentioned */
+	const ShardPeers *peers; /* what stands for other tables; NULL: as the metadata say */
 } ShardMap;
 
 /*
@@ -61,6 +71,9 @@ extern List *shard_parse(const char *sql);
  * free to all, and a table of that name may have taken a shard's place.
  */
 extern void shard_drop_tables(List *names, Oid owner, int elevel);
+
+/* The SQL function pando.shard_group_create(). */
+extern Datum shard_group_create(PG_FUNCTION_ARGS);
 
 /* A relation's owner; raises undefined_table. */
 extern Oid shard_owner(Oid relid);

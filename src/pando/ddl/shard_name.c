@@ -42,6 +42,11 @@ shard_map_find(const ShardMap *map, Oid relid)
 
 	if (relid == map->relid)
 		return map->shard_id;
+	for (int i = 0; map->peers != NULL && i < map->peers->count; i++)
+	{
+		if (map->peers->relids[i] == relid)
+			return map->peers->shard_ids[i];
+	}
 
 	other = dist_table(relid);
 	if (other != NULL && other->kind == TABLE_REFERENCE)

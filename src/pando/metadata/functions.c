@@ -23,6 +23,7 @@ PG_FUNCTION_INFO_V1(column_to_column_name);
 PG_FUNCTION_INFO_V1(column_name_to_column);
 PG_FUNCTION_INFO_V1(get_shard_id_for_distribution_column);
 PG_FUNCTION_INFO_V1(same_shard);
+PG_FUNCTION_INFO_V1(key_hash);
 PG_FUNCTION_INFO_V1(distributed_tables_colocated);
 PG_FUNCTION_INFO_V1(get_colocated_table_array);
 PG_FUNCTION_INFO_V1(get_colocated_shard_array);
@@ -84,6 +85,15 @@ key_value(const DistTable *table, Datum value, Oid type)
 }
 
 Datum
+dist_table_key_argument(const DistTable *table, FunctionCallInfo fcinfo, int argument)
+{
+	Datum value;
+	Oid type = any_argument(fcinfo, argument, &value);
+
+	return key_value(table, value, type);
+}
+
+Datum
 get_shard_id_for_distribution_column(PG_FUNCTION_ARGS)
 {
 	const DistTable *table;
@@ -102,11 +112,7 @@ get_shard_id_for_distribution_column(PG_FUNCTION_ARGS)
 		PG_RETURN_INT64(table->shards[0].id);
 	}
 	if (!isnull)
-	{
-		Oid type = any_argument(fcinfo, 1, &value);
-
-		value = key_value(table, value, type);
-	}
+		value = dist_table_key_argument(table, fcinfo, 1);
 	index = shard_index_if_any(table, value, isnull);
 	if (index < 0)
 		PG_RETURN_NULL();
@@ -132,6 +138,26 @@ same_shard(PG_FUNCTION_ARGS)
 	}
 	PG_RETURN_BOOL(shard_index_if_any(table, PG_GETARG_DATUM(1), PG_ARGISNULL(1)) ==
 				   shard_index_if_any(table, PG_GETARG_DATUM(2), PG_ARGISNULL(2)));
+}
+
+/* pando.key_hash(table, value): by which the table's row with that value in the
+ * distribution column is in its shard. */
+Datum
+key_hash(PG_FUNCTION_ARGS)
+{
+	const DistTable *table;
+
+	if (PG_ARGISNULL(0))
+		PG_RETURN_NULL();
+	table = dist_table_require(PG_GETARG_OID(0));
+	if (table->kind != TABLE_HASH)
+		ereport(ERROR, (errcode(ERRCODE_WRONG_OBJECT_TYPE),
+						errmsg("table %s is not distributed by hash",
+							   name_qualified(table->relid))));
+	if (get_fn_expr_argtype(fcinfo->flinfo, 1) != table->key_type)
+		ereport(ERROR, (errcode(ERRCODE_DATATYPE_MISMATCH),
+						errmsg("not a value of the distribution column's type")));
+	PG_RETURN_INT32(dist_table_hash(table, PG_GETARG_DATUM(1), PG_ARGISNULL(1)));
 }
 
 /* ------------------------------------------------------------------------------------

@@ -569,9 +569,12 @@ dist_table_invalidate(Oid relid)
  * Shards.
  */
 
-static int32
-shard_hash(const DistTable *table, Datum value)
+int32
+dist_table_hash(const DistTable *table, Datum value, bool isnull)
 {
+	/* As hash partitioning has it: NULL adds nothing to a row's hash. */
+	if (isnull)
+		return 0;
 	/* The function's own cache is part of the table's memory: not const for it. */
 	return DatumGetInt32(
 		FunctionCall1Coll((FmgrInfo *) &table->hash, table->key_collation, value));
@@ -612,8 +615,7 @@ shard_index_if_any(const DistTable *table, Datum value, bool isnull)
 {
 	if (table->kind == TABLE_RANGE)
 		return isnull ? -1 : range_map_find(table, value);
-	/* As hash partitioning has it: NULL adds nothing to a row's hash. */
-	return shard_index_of_hash(table, isnull ? 0 : shard_hash(table, value));
+	return shard_index_of_hash(table, dist_table_hash(table, value, isnull));
 }
 
 int

@@ -130,6 +130,21 @@ extern TypeCacheEntry *hashable_type(Oid type);
 /* The same with its B-tree comparison. */
 extern TypeCacheEntry *comparable_type(Oid type);
 
+/* Hash values, both inclusive. */
+typedef struct HashRange
+{
+	int32 min;
+	int32 max;
+} HashRange;
+
+/* Of a value of the distribution column, in a table that is split by hash: it is in the
+ * shard whose range has that. */
+extern int32 dist_table_hash(const DistTable *table, Datum value, bool isnull);
+
+/* An argument of type "any", not NULL, as a value of the distribution column's type. */
+extern Datum dist_table_key_argument(const DistTable *table, FunctionCallInfo fcinfo,
+									 int argument);
+
 /*
  * Index of the shard that holds a value of the distribution column's type, if any does.
  * Rows without a value are where the hash 0 is; raises if the hash ranges have a gap. In

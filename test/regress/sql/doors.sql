@@ -77,7 +77,7 @@ SELECT pando.lead_next_id('pg_dist_groupid_seq');
 SELECT pando.colocation_unregister(147);
 SELECT pando.move_undo('{1470000}');
 SELECT pando.move_capture('bait', 5);
-SELECT pando.move_record(1, '{5}', 0, 1);
+SELECT pando.move_record(1, '{bait}', '{5}', '{0}');
 CREATE TRIGGER forged BEFORE INSERT ON mine FOR EACH ROW EXECUTE FUNCTION pando.move_row('1', '2');
 CREATE TRIGGER forged AFTER INSERT ON bait FOR EACH ROW EXECUTE FUNCTION pando.move_note();
 SELECT pando.gate_close(30000);

@@ -1,0 +1,98 @@
+/*
+ * group_copy.h: copies of a shard group on other nodes: what moves and splits have in
+ * common.
+ */
+#ifndef PANDO_CLUSTER_GROUP_COPY_H
+#define PANDO_CLUSTER_GROUP_COPY_H
+
+#include "pando/compat/compat.h"
+#include "nodes/pg_list.h"
+
+#include "pando/metadata/node.h"
+#include "pando/metadata/table.h"
+
+/* How (citus.shard_transfer_mode). */
+typedef enum TransferMode
+{
+	TRANSFER_AUTO,	 /* online if this transaction can do it */
+	TRANSFER_ONLINE, /* writers go on, but for a moment at the end; else an error */
+	TRANSFER_BLOCKING
+} TransferMode;
+
+/* A value of the SQL type. */
+extern TransferMode transfer_mode(Oid mode);
+
+/* One table of the shard group. */
+typedef struct GroupMember
+{
+	Oid relid;
+	char *name; /* of the shell, qualified and quoted */
+	int64 shard_id;
+	int64 placement_id; /* on the source */
+	bool has_rows;		/* it is not partitioned */
+} GroupMember;
+
+/* Shards that get rows of the group. */
+typedef struct CopyTarget
+{
+	const DistNode *node;
+	List *shards;			/* int64 *, of the members in their order */
+	const HashRange *range; /* of the rows; NULL: all */
+} CopyTarget;
+
+typedef struct GroupCopy
+{
+	List *tables;	/* the shells (Oid list), parents before partitions */
+	List *members;	/* GroupMember * */
+	int64 shard_id; /* one of theirs, for get_rebalance_progress() and messages */
+	const DistNode *source;
+	List *targets; /* CopyTarget * */
+} GroupCopy;
+
+typedef struct OnlineMove OnlineMove; /* online_move.h */
+
+/* Tables whose shards move together with the table's, parents before partitions (Oid
+ * list). */
+extern List *shard_group_tables(const DistTable *table);
+
+/* Order of a list of tables' OIDs: parents before their partitions, then by OID. */
+extern int table_depth_cmp(const ListCell *a, const ListCell *b);
+
+/* The active placement of the shard in a node group; NULL if there is none. */
+extern const Placement *placement_on(const Shard *shard, int32 group);
+
+/* The member of a group that is the table's shard with that index, on the source;
+ * `placement` is there. */
+extern GroupMember *group_member_of(const DistTable *table, int index,
+									const Placement *placement);
+
+/* Checks; each raises. */
+extern const Shard *group_shard_require(int64 shard_id, const DistTable **table);
+extern const DistNode *group_node_require(int32 id);
+extern void group_check_owner(List *tables);
+extern void group_check_node(const DistNode *node, const char *which);
+
+/*
+ * Will the copy be an online one? `obstacle`, if any, is why it can't; others are found
+ * here. Raises if it must be one and can't.
+ */
+extern bool group_copy_online(const GroupCopy *copy, TransferMode mode,
+							  const char *obstacle);
+
+/* Waits until nothing is left of earlier operations on the shards. */
+extern void group_copy_await(const GroupCopy *copy);
+
+/*
+ * Makes the targets' tables and fills them. The shells are locked (group_lock.h):
+ * EXCLUSIVE, or SHARE UPDATE EXCLUSIVE for an online copy; when it returns, in ACCESS
+ * EXCLUSIVE mode. Returns what group_copy_settle() needs; NULL unless online.
+ */
+extern OnlineMove *group_copy_fill(const GroupCopy *copy, bool online);
+
+/* Drops the members' tables on the source. */
+extern void group_drop_source(const GroupCopy *copy);
+
+/* Joins what was made outside of the transaction to it. */
+extern void group_copy_settle(OnlineMove *online);
+
+#endif

@@ -1,0 +1,174 @@
+# Shards that are split while they are written to: nothing is lost or doubled, whether tables have keys or not, whichever nodes the
+# new shards are on; and whatever interrupts a split at whichever step, the old shard is there and nothing else is.
+use strict;
+use warnings;
+use IPC::Run;
+use PostgreSQL::Test::Utils;
+use Test::More;
+use Time::HiRes qw(sleep time);
+use lib '.';
+use PandoCluster;
+use PandoMoves;
+
+my $cluster = PandoCluster->new('online_split', workers => 2, conf => <<'END');
+citus.defer_shard_delete_interval = '200ms'
+citus.recover_2pc_interval = '500ms'
+END
+my $coordinator = $cluster->coordinator;
+
+plan skip_all => 'built without debug points'
+  unless eval { $cluster->sql('SELECT pando.debug_point_clear()'); 1 };
+
+make_group($cluster);
+my @nodes = split /\n/, $cluster->sql('SELECT nodeid FROM pg_dist_node ORDER BY groupid');
+
+# The largest shard of bare in a node group, or anywhere, and its middle.
+sub largest
+{
+	my ($group) = @_;
+	return split /\|/, $cluster->sql('SELECT shardid, (shardminvalue::bigint + shardmaxvalue::bigint) / 2, groupid
+		FROM pg_dist_shard JOIN pg_dist_placement USING (shardid) WHERE logicalrelid = \'bare\'::regclass '
+		  . (defined $group ? "AND groupid = $group " : '') . 'ORDER BY shardmaxvalue::bigint - shardminvalue::bigint DESC, shardid LIMIT 1');
+}
+
+# In two, on these node groups.
+sub split_onto
+{
+	my ($groups, $mode, $from) = @_;
+	my ($shard, $middle) = largest($from);
+	my $ids = join ', ', map { $nodes[$_] } @$groups;
+	return "SELECT citus_split_shard_by_split_points($shard, ARRAY['$middle'], ARRAY[$ids], '" . ($mode // 'force_logical') . "')";
+}
+
+sub shards
+{
+	return $cluster->sql("SELECT string_agg(concat_ws(' ', logicalrelid, shardid, shardminvalue, shardmaxvalue, groupid), ', ' ORDER BY shardid)
+		FROM pg_dist_shard JOIN pg_dist_placement USING (shardid)");
+}
+
+# Rows that are in another shard than the one where they are looked for.
+sub nothing_astray
+{
+	my ($what) = @_;
+	is($cluster->sql("SELECT sum(result::int) FROM unnest('{bare,parent,child,parts_low,parts_high}'::text[]) t, run_command_on_shards(t::regclass,
+		format('SELECT count(*) FROM ONLY %%s WHERE get_shard_id_for_distribution_column(%L, k) <> substring(''%%s'', ''[0-9]+\$'')::bigint', t))"),
+		'0', "$what: each row is in its shard");
+	return;
+}
+
+# With changes at each step: from and to every node, the coordinator among them.
+my %at = ('online-after-create' => [ 1, [ 1, 2 ] ], 'online-after-capture' => [ 2, [ 2, 2 ] ], 'online-after-copy' => [ 1, [ 0, 1 ] ],
+	'online-after-indexes' => [ 0, [ 1, 2 ] ], 'online-after-rounds' => [ 2, [ 1, 0 ] ], 'online-before-lock' => [ 0, [ 0, 2 ] ]);
+my @points = qw(online-after-create online-after-capture online-after-copy online-after-indexes online-after-rounds online-before-lock);
+foreach my $point (@points)
+{
+	my ($from, $to) = @{ $at{$point} };
+	my $before = $cluster->sql("SELECT count(*) FROM pg_dist_shard WHERE logicalrelid = 'bare'::regclass");
+	my $psql = $cluster->start_at($coordinator, $point, split_onto($to, undef, $from));
+	is(change($cluster->worker(1)), '', "$point: writers go on, on a worker");
+	is(change(), '', "$point: and on the coordinator");
+	$cluster->sql('SELECT pando.debug_point_clear()');
+	$psql->{handle}->finish;
+	is($psql->{err}, '', "$point: the split succeeds");
+	is($cluster->sql("SELECT count(*) - $before FROM pg_dist_shard WHERE logicalrelid = 'bare'::regclass"), '1', "$point: there is one shard more");
+	same($point);
+	nothing_astray($point);
+	clean($point);
+}
+my $psql = $cluster->start_at($coordinator, 'online-after-last-round', split_onto([ 1, 2 ]));
+like(scalar(change()), qr/lock timeout/, 'writers wait for the switch');
+$cluster->sql('SELECT pando.debug_point_clear()');
+$psql->{handle}->finish;
+is($psql->{err}, '', 'the split succeeds');
+same('a writer that gave up');
+is($cluster->sql("SELECT count(*) FROM (SELECT * FROM run_command_on_placements('child', \$\$SELECT bool_and(convalidated) FROM pg_constraint WHERE conrelid = '%s'::regclass AND contype = 'f'\$\$)) s WHERE result <> 't'"), '0', 'foreign keys are there, and valid');
+isnt(scalar(($coordinator->psql('postgres', "INSERT INTO child SELECT -i, 0 FROM generate_series(1, 20) i"))[0]), 0, 'and hold');
+
+# A second split of the group waits for the first, and finds that the shard is no more.
+my $sql = split_onto([ 1, 2 ]);
+$psql = $cluster->start_at($coordinator, 'online-after-copy', $sql);
+my $second = $cluster->start($coordinator, "SET application_name = 'second'; $sql");
+$coordinator->poll_query_until('postgres', "SELECT count(*) = 1 FROM pg_stat_activity WHERE application_name = 'second' AND wait_event_type = 'Lock'") or die;
+$cluster->sql('SELECT pando.debug_point_clear()');
+$psql->{handle}->finish;
+is($psql->{err}, '', 'the first of two splits succeeds');
+$second->{handle}->finish;
+like($second->{err}, qr/could not find valid entry for shard/, 'the second says that the shard is gone');
+same('two splits');
+clean('two splits');
+
+# Interrupted at each step.
+sub interrupt
+{
+	my ($point, $kind, $how, $mode) = @_;
+	my $what = "$kind, $point";
+	my $before = shards();
+	my $run = $cluster->start_at($coordinator, $point, split_onto([ 1, 2 ], $mode, 1));
+	is(change(), '', "$what: a writer before it") unless $point =~ /last-round|^move/;
+	$how->($run);
+	eval { $run->{handle}->finish };
+	ok($cluster->settled, "$what: nothing stays prepared");
+	is(shards(), $before, "$what: shards are what they were");
+	clean($what);
+	is(change(), '', "$what: they can be written");
+	same($what);
+	return;
+}
+
+sub crash
+{
+	my ($i) = @_;
+	return sub {
+		$cluster->kill_server($i);
+		($cluster->nodes)[$i]->start;
+		$cluster->sql('SELECT pando.debug_point_clear()') if $i;
+	};
+}
+
+sub cancel
+{
+	my ($run) = @_;
+	$cluster->sql("SELECT pg_cancel_backend($run->{pid})");
+	$run->{handle}->finish;
+	$cluster->sql('SELECT pando.debug_point_clear()');
+	return;
+}
+
+foreach my $point ('online-after-record', @points[ 0 .. 3 ], qw(online-after-last-round move-before-switch))
+{
+	interrupt($point, 'the coordinator crashes', crash(0));
+	interrupt($point, 'a cancel', \&cancel);
+}
+foreach my $point (qw(online-after-capture online-after-copy online-after-last-round))
+{
+	interrupt($point, $_ == 1 ? 'the source crashes' : 'a target crashes', crash($_)) foreach 1, 2;
+}
+foreach my $point (qw(move-after-create move-after-copy move-before-switch))
+{
+	interrupt($point, 'blocking, the coordinator crashes', crash(0), 'block_writes');
+	interrupt($point, 'blocking, a target crashes', crash(2), 'block_writes');
+}
+
+# While writers never stop.
+my $script = writer_script();
+my ($out, $err) = ('', '');
+my $writers = IPC::Run::start([ 'pgbench', '-n', '-h', '127.0.0.1', '-p', $coordinator->port, '-f', $script, '-c', 3, '-T', 15, 'postgres' ],
+	'<', \'', '>', \$out, '2>', \$err, IPC::Run::timeout(240));
+my $end = time + 11;
+my $splits = 0;
+while (time < $end)
+{
+	$cluster->sql(split_onto([ $splits % 3, ($splits + 1) % 3 ], 'auto'));
+	$cluster->sql("SELECT isolate_tenant_to_new_shard('bare', " . ($splits + 1) . ", 'CASCADE')") if $splits < 3;
+	$splits++;
+}
+$writers->finish;
+unlike($err, qr/aborted|ERROR/, 'writers beside splits meet no error');
+like($out, qr/failed transactions: 0 /, 'and none fails');
+cmp_ok($splits, '>', 0, 'shards were split beside them');
+same('beside writers');
+nothing_astray('beside writers');
+clean('beside writers');
+
+$cluster->stop;
+done_testing();

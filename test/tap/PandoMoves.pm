@@ -1,0 +1,136 @@
+# PandoMoves: a shard group for TAP scripts that move or split it while it is written to, and what must be true of it.
+#
+# Four tables: without any key and with values out of line; with a key that rows of another refer to; with partitions. Each has a
+# plain table of the same rows.
+package PandoMoves;
+
+use strict;
+use warnings;
+use Exporter 'import';
+use Test::More;
+use Time::HiRes qw(sleep);
+
+our @EXPORT = qw(make_group change_sql change same leftovers clean writer_script);
+
+my @tables = qw(bare parent child parts);
+my ($cluster, $coordinator);
+
+sub make_group
+{
+	($cluster) = @_;
+	$coordinator = $cluster->coordinator;
+	$cluster->sql(<<'END');
+SET citus.shard_count TO 2;
+SET citus.next_shard_id TO 1000;
+CREATE TABLE bare (k int, v int, t text, twice int GENERATED ALWAYS AS (v * 2) STORED);
+CREATE TABLE parent (k int PRIMARY KEY, v int);
+CREATE TABLE child (k int REFERENCES parent ON DELETE CASCADE, v int);
+CREATE TABLE parts (k int, v int, PRIMARY KEY (k, v)) PARTITION BY RANGE (v);
+CREATE TABLE parts_low PARTITION OF parts FOR VALUES FROM (MINVALUE) TO (100);
+CREATE TABLE parts_high PARTITION OF parts FOR VALUES FROM (100) TO (MAXVALUE);
+SELECT create_distributed_table('bare', 'k', colocate_with => 'none');
+SELECT create_distributed_table('parent', 'k', colocate_with => 'bare');
+SELECT create_distributed_table('child', 'k', colocate_with => 'bare');
+SELECT create_distributed_table('parts', 'k', colocate_with => 'bare');
+INSERT INTO bare SELECT i % 100, i, repeat(md5(i::text), i % 400) FROM generate_series(1, 2000) i;
+INSERT INTO parent SELECT i, i FROM generate_series(1, 500) i;
+INSERT INTO child SELECT i, i FROM generate_series(1, 500) i;
+INSERT INTO parts SELECT i, i % 200 FROM generate_series(1, 500) i;
+END
+	$cluster->sql("CREATE TABLE plain_$_ AS SELECT * FROM $_; SELECT citus_add_local_table_to_metadata('plain_$_')") foreach @tables;
+	return;
+}
+
+# Changes of every kind, made to both tables of each pair in one transaction.
+my $round = 0;
+
+sub change_sql
+{
+	$round++;
+	my $sql = "SET lock_timeout = '5s'; BEGIN;";
+	foreach my $p ('', 'plain_')
+	{
+		my $twice = $p ? ', twice' : '';
+		my $value = $p ? ', v * 2' : '';
+		$sql .= <<"END";
+UPDATE ${p}bare SET v = v + 1@{[ $p ? ', twice = (v + 1) * 2' : '' ]} WHERE k % 7 = $round % 7;
+DELETE FROM ${p}bare WHERE k = $round % 100;
+INSERT INTO ${p}bare (k, v, t$twice) SELECT k, v, repeat('new', 5000)$value FROM (SELECT i k, $round v FROM generate_series(1, 100) i) s;
+@{[ $p ? "DELETE FROM plain_child c USING plain_parent p WHERE c.k = p.k AND p.k % 50 = $round % 50;" : '' ]}
+DELETE FROM ${p}parent WHERE k % 50 = $round % 50;
+INSERT INTO ${p}parent SELECT i, i + $round FROM generate_series(1, 500) i WHERE i % 50 = $round % 50;
+INSERT INTO ${p}child SELECT i, $round FROM generate_series(1, 500) i WHERE i % 50 = $round % 50;
+UPDATE ${p}parts SET v = 199 - v WHERE k % 5 = $round % 5;
+END
+	}
+	return $sql;
+}
+
+sub change
+{
+	my ($node) = @_;
+	my ($ret, $out, $err) = ($node // $coordinator)->psql('postgres', change_sql() . ' COMMIT', on_error_stop => 1);
+	return $err;
+}
+
+sub same
+{
+	my ($what) = @_;
+	my $bad = '';
+	foreach my $t (@tables)
+	{
+		$bad .= "$t: $_\n" foreach split /\n/, $cluster->sql(
+			"(SELECT 'too much', s.k, s.v FROM (SELECT * FROM $t EXCEPT ALL SELECT * FROM plain_$t) s LIMIT 3) UNION ALL "
+			  . "(SELECT 'missing', s.k, s.v FROM (SELECT * FROM plain_$t EXCEPT ALL SELECT * FROM $t) s LIMIT 3)");
+	}
+	is($bad, '', "$what: all rows are there, once");
+	return;
+}
+
+# What is left of moves on any node: records, parts, notes, triggers, tables of shards that have no placement there.
+sub leftovers
+{
+	my $left = $cluster->sql('SELECT count(*) FROM pg_dist_cleanup') . ' ';
+	$left .= $_->safe_psql('postgres', <<'END') foreach $cluster->nodes;
+SELECT (SELECT count(*) FROM pando.move_part) + (SELECT count(*) FROM pando.move_change)
+	+ (SELECT count(*) FROM pg_trigger WHERE tgname = 'pando_move')
+	+ (SELECT count(*) FROM pg_class WHERE relname ~ '^(bare|parent|child|parts|parts_low|parts_high)_[0-9]+$' AND relkind IN ('r', 'p')
+		AND NOT EXISTS (SELECT FROM pg_dist_placement WHERE shardid = substring(relname, '[0-9]+$')::bigint AND groupid = (SELECT groupid FROM pg_dist_local_group)))
+END
+	return $left;
+}
+
+sub clean
+{
+	my ($what) = @_;
+	my $left;
+	for (1 .. 300)
+	{
+		$left = leftovers();
+		last if $left eq '0 000';
+		sleep 0.1;
+	}
+	is($left, '0 000', "$what: nothing is left behind");
+	return;
+}
+
+# For pgbench: changes of both tables of two pairs.
+sub writer_script
+{
+	my $script = PostgreSQL::Test::Utils::tempdir() . '/writer';
+	PostgreSQL::Test::Utils::append_to_file($script, <<'END');
+\set k random(1, 400)
+BEGIN;
+UPDATE bare SET v = v + 1 WHERE k = :k % 100;
+UPDATE plain_bare SET v = v + 1, twice = (v + 1) * 2 WHERE k = :k % 100;
+DELETE FROM parts WHERE k = :k;
+DELETE FROM plain_parts WHERE k = :k;
+INSERT INTO parts VALUES (:k, :k % 200);
+INSERT INTO plain_parts VALUES (:k, :k % 200);
+COMMIT;
+END
+	$cluster->sql('CREATE INDEX ON plain_bare (k); CREATE INDEX ON plain_parts (k); CREATE INDEX ON bare (k)');
+	return $script;
+}
+
+1;
