@@ -31,29 +31,40 @@
 
 static get_relation_stats_hook_type next_stats_hook;
 
-/* The child that stands best for all: the one with most rows. */
-static AppendRelInfo *
-largest_child(PlannerInfo *root, Index parent, int *children)
+/* The tables under a UNION ALL. */
+typedef struct Children
 {
-	AppendRelInfo *largest = NULL;
-	double most = -1;
+	AppendRelInfo *largest; /* stands best for all; NULL: there are none */
+	double largest_rows;
+	double rows; /* of all */
+} Children;
 
-	*children = 0;
+/*
+ * The core takes filters for single tables out of OR conditions, and remembers how many
+ * rows they leave, before it has looked at any child: there is a RelOptInfo of none then.
+ */
+static Children
+children_of(PlannerInfo *root, Index parent)
+{
+	Children children = {.largest_rows = -1};
+
 	foreach_ptr (AppendRelInfo, child, root->append_rel_list)
 	{
 		RelOptInfo *rel = root->simple_rel_array[child->child_relid];
+		RangeTblEntry *rte = planner_rt_fetch(child->child_relid, root);
+		double rows;
 
-		if (child->parent_relid != parent || rel == NULL ||
-			planner_rt_fetch(child->child_relid, root)->rtekind != RTE_RELATION)
+		if (child->parent_relid != parent || rte->rtekind != RTE_RELATION)
 			continue;
-		(*children)++;
-		if (rel->tuples > most)
+		rows = rel != NULL ? rel->tuples : Max(0, estimate_counted_rows(rte->relid));
+		children.rows += rows;
+		if (rows > children.largest_rows)
 		{
-			most = rel->tuples;
-			largest = child;
+			children.largest_rows = rows;
+			children.largest = child;
 		}
 	}
-	return largest;
+	return children;
 }
 
 static HeapTuple
@@ -80,6 +91,18 @@ stats_of_shards(HeapTuple shard, double shard_rows, double rows)
 	return tuple;
 }
 
+/* Statistics that say how many distinct values there are, not which part of the rows. */
+static HeapTuple
+stats_counted(HeapTuple stats, double rows)
+{
+	HeapTuple tuple = heap_copytuple(stats);
+	Form_pg_statistic form = (Form_pg_statistic) GETSTRUCT(tuple);
+
+	if (form->stadistinct < 0)
+		form->stadistinct = clamp_row_est(-form->stadistinct * rows);
+	return tuple;
+}
+
 static void
 keep_stats(HeapTuple tuple)
 {
@@ -89,37 +112,44 @@ static bool
 union_stats(PlannerInfo *root, RangeTblEntry *rte, AttrNumber column,
 			VariableStatData *variable)
 {
-	AppendRelInfo *child = NULL;
+	Children children = {0};
 	Index relid = variable->rel != NULL ? variable->rel->relid : 0;
+	Oid shard;
 	Oid shell;
 	Var *var;
 	HeapTuple tuple;
-	int children;
 
 	if (rte->inh && column > 0 && relid > 0 && relid < root->simple_rel_array_size &&
 		root->simple_rte_array[relid] == rte)
-		child = largest_child(root, relid, &children);
-	if (child == NULL || column > list_length(child->translated_vars) ||
-		!IsA(list_nth(child->translated_vars, column - 1), Var) ||
-		!relation_is_shard(planner_rt_fetch(child->child_relid, root)->relid, NULL,
-						   &shell))
+		children = children_of(root, relid);
+	if (children.largest == NULL ||
+		column > list_length(children.largest->translated_vars) ||
+		!IsA(list_nth(children.largest->translated_vars, column - 1), Var))
 		return false;
-	var = list_nth(child->translated_vars, column - 1);
+	shard = planner_rt_fetch(children.largest->child_relid, root)->relid;
+	if (!relation_is_shard(shard, NULL, &shell))
+		return false;
+	var = list_nth(children.largest->translated_vars, column - 1);
 	variable->acl_ok = pg_class_aclcheck(shell, GetUserId(), ACL_SELECT) == ACLCHECK_OK;
 	variable->freefunc = ReleaseSysCache;
-	variable->statsTuple = stats_of_column(shell, var->varattno);
-	if (HeapTupleIsValid(variable->statsTuple))
-		return true;
-	tuple =
-		stats_of_column(planner_rt_fetch(child->child_relid, root)->relid, var->varattno);
-	if (HeapTupleIsValid(tuple))
+	tuple = stats_of_column(shell, var->varattno);
+	if (HeapTupleIsValid(tuple) && variable->rel->tuples > 0)
 	{
-		double rows = root->simple_rel_array[child->child_relid]->tuples;
-
-		variable->statsTuple = stats_of_shards(tuple, rows, rows * children);
-		variable->freefunc = keep_stats;
-		ReleaseSysCache(tuple);
+		variable->statsTuple = tuple;
+		return true;
 	}
+	variable->freefunc = keep_stats;
+	if (HeapTupleIsValid(tuple))
+		variable->statsTuple = stats_counted(tuple, children.rows);
+	else
+	{
+		tuple = stats_of_column(shard, var->varattno);
+		if (HeapTupleIsValid(tuple))
+			variable->statsTuple =
+				stats_of_shards(tuple, children.largest_rows, children.rows);
+	}
+	if (HeapTupleIsValid(tuple))
+		ReleaseSysCache(tuple);
 	return true;
 }
 

@@ -11,6 +11,7 @@
 
 #include "access/htup_details.h"
 #include "access/table.h"
+#include "catalog/pg_class.h"
 #include "catalog/pg_proc.h"
 #include "catalog/pg_statistic.h"
 #include "nodes/nodeFuncs.h"
@@ -23,6 +24,7 @@
 #include "utils/memutils.h"
 #include "utils/rel.h"
 #include "utils/selfuncs.h"
+#include "utils/syscache.h"
 
 #include "pando/metadata/table.h"
 #include "pando/planner/where/distribution.h"
@@ -290,6 +292,20 @@ estimate_nodes(const Distribution *distribution)
 	const DistTable *table = tasks > 1 ? dist_table(distribution->anchor) : NULL;
 
 	return Max(1, Min(table != NULL ? table->ngroups : 1, tasks));
+}
+
+double
+estimate_counted_rows(Oid relid)
+{
+	HeapTuple tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
+	double rows = -1;
+
+	if (HeapTupleIsValid(tuple))
+	{
+		rows = ((Form_pg_class) GETSTRUCT(tuple))->reltuples;
+		ReleaseSysCache(tuple);
+	}
+	return rows;
 }
 
 double

@@ -54,6 +54,9 @@ extern bool estimate_under_way(void);
 /* A row like pg_statistic's that says nothing but the number of distinct values. */
 extern HeapTuple estimate_column_stats(double distinct);
 
+/* Rows of a table as VACUUM or ANALYZE counted them; below zero: they have not. */
+extern double estimate_counted_rows(Oid relid);
+
 /* Bytes that so many rows are on the wire. */
 extern double estimate_bytes(double rows, int width);
 

@@ -14,13 +14,11 @@
  */
 #include "pando/compat/compat.h"
 
-#include "access/htup_details.h"
-#include "catalog/pg_class.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
-#include "utils/syscache.h"
 
 #include "pando/metadata/table.h"
+#include "pando/planner/fragment/estimate.h"
 #include "pando/planner/fragment/merge.h"
 #include "pando/planner/where/result_scope.h"
 
@@ -45,14 +43,8 @@ typedef struct Merge
 static double
 tuples_of_table(Oid relid)
 {
-	HeapTuple tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
-	double tuples = -1;
+	double tuples = estimate_counted_rows(relid);
 
-	if (HeapTupleIsValid(tuple))
-	{
-		tuples = ((Form_pg_class) GETSTRUCT(tuple))->reltuples;
-		ReleaseSysCache(tuple);
-	}
 	return tuples < 0 ? DEFAULT_TUPLES : tuples;
 }
 

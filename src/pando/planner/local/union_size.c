@@ -5,6 +5,7 @@
  * of hardly more rows than shards has no selective filter then: of 25 nations in 32
  * shards one name would give 32. The filters' selectivity among the rows of all shards,
  * by the statistics of the whole (column_stats.c), is what it expects of a plain table.
+ * The same of lookups, in one shard or in all, as the inner side of a nested loop.
  *
  * Groups that are made shard group by shard group (all_here.c) are made once. In a
  * parallel plan PostgreSQL would as well have each process make all of them, as the inner
@@ -16,6 +17,7 @@
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/paths.h"
+#include "optimizer/restrictinfo.h"
 #include "parser/parsetree.h"
 
 #include "pando/base/hook.h"
@@ -49,6 +51,32 @@ scale_paths(List *paths, double factor)
 	{
 		if (path->param_info == NULL)
 			path->rows = clamp_row_est(path->rows * factor);
+	}
+}
+
+/*
+ * A lookup finds what the whole table has of its values, be it in one shard or in all:
+ * the core added up the shards' rows, at least one of each.
+ */
+static void
+size_lookups(PlannerInfo *root, RelOptInfo *rel)
+{
+	foreach_ptr (Path, path, rel->pathlist)
+	{
+		Relids outer = PATH_REQ_OUTER(path);
+		Relids both = bms_union(rel->relids, outer);
+		List *clauses = NIL;
+
+		if (path->param_info == NULL)
+			continue;
+		foreach_ptr (RestrictInfo, info, rel->joininfo)
+		{
+			if (join_clause_is_movable_into(info, rel->relids, both))
+				clauses = lappend(clauses, info);
+		}
+		clauses = list_concat(clauses,
+							  generate_join_implied_equalities(root, both, outer, rel));
+		path->rows = Min(path->rows, get_parameterized_baserel_size(root, rel, clauses));
 	}
 }
 
@@ -111,6 +139,7 @@ size_union(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *rte)
 	scale_paths(rel->pathlist, rows / rel->rows);
 	scale_paths(rel->partial_pathlist, rows / rel->rows);
 	rel->rows = rows;
+	size_lookups(root, rel);
 }
 
 void
