@@ -1,7 +1,8 @@
 /*
  * manage_new.c: new local tables become managed ones at once (see the header).
  *
- * After CREATE TABLE and CREATE TABLE AS, as if citus_add_local_table_to_metadata() had
+ * After CREATE TABLE, CREATE TABLE AS and CREATE FOREIGN TABLE, also those that IMPORT
+ * FOREIGN SCHEMA runs, as if citus_add_local_table_to_metadata() had
  * been called. What that function would refuse (temporary tables, partitions, children)
  * stays a local table.
  */
@@ -33,6 +34,8 @@ table_to_be(const Node *stmt)
 {
 	if (IsA(stmt, CreateStmt))
 		return ((const CreateStmt *) stmt)->relation;
+	if (IsA(stmt, CreateForeignTableStmt))
+		return ((const CreateForeignTableStmt *) stmt)->base.relation;
 	if (IsA(stmt, CreateTableAsStmt) &&
 		((const CreateTableAsStmt *) stmt)->objtype == OBJECT_TABLE)
 		return ((const CreateTableAsStmt *) stmt)->into->rel;
@@ -45,7 +48,8 @@ can_be_managed(Oid relid)
 {
 	Relation rel = table_open(relid, NoLock);
 	bool can = rel->rd_createSubid != InvalidSubTransactionId &&
-			   rel->rd_rel->relkind == RELKIND_RELATION &&
+			   (rel->rd_rel->relkind == RELKIND_RELATION ||
+				rel->rd_rel->relkind == RELKIND_FOREIGN_TABLE) &&
 			   rel->rd_rel->relpersistence != RELPERSISTENCE_TEMP &&
 			   !has_superclass(relid) && dist_table(relid) == NULL;
 

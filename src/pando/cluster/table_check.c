@@ -79,17 +79,29 @@ is_shard(Relation rel)
 }
 
 static void
-check_kind(Relation rel)
+check_relkind(Relation rel, bool may_be_foreign)
+{
+	bool foreign = rel->rd_rel->relkind == RELKIND_FOREIGN_TABLE;
+
+	if (rel->rd_rel->relkind == RELKIND_RELATION ||
+		rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE || (foreign && may_be_foreign))
+		return;
+	ereport(ERROR,
+			(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+			 errmsg("\"%s\" is not an ordinary table", RelationGetRelationName(rel)),
+			 errdetail_relkind_not_supported(rel->rd_rel->relkind),
+			 foreign ? errhint("citus_add_local_table_to_metadata() makes it usable on "
+							   "all nodes.")
+					 : 0));
+}
+
+static void
+check_kind(Relation rel, bool may_be_foreign)
 {
 	Oid namespace = RelationGetNamespace(rel);
 	char *schema = get_namespace_name(namespace);
 
-	if (rel->rd_rel->relkind != RELKIND_RELATION &&
-		rel->rd_rel->relkind != RELKIND_PARTITIONED_TABLE)
-		ereport(ERROR,
-				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
-				 errmsg("\"%s\" is not an ordinary table", RelationGetRelationName(rel)),
-				 errdetail_relkind_not_supported(rel->rd_rel->relkind)));
+	check_relkind(rel, may_be_foreign);
 	if (rel->rd_rel->relpersistence == RELPERSISTENCE_TEMP)
 		refuse(rel, ERRCODE_FEATURE_NOT_SUPPORTED, "It is a temporary table.", NULL);
 	if (IsCatalogRelation(rel) || namespace == PG_CATALOG_NAMESPACE ||
@@ -125,11 +137,11 @@ check_policies(Relation rel)
 }
 
 static void
-check_not_in_metadata(Relation rel)
+check_not_in_metadata(Relation rel, bool may_be_foreign)
 {
 	const DistTable *table;
 
-	check_kind(rel);
+	check_kind(rel, may_be_foreign);
 	table = dist_table(RelationGetRelid(rel));
 	if (table != NULL)
 		ereport(ERROR,
@@ -148,7 +160,7 @@ table_check_ordinary(Relation rel)
 	if (rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE)
 		refuse(rel, ERRCODE_FEATURE_NOT_SUPPORTED, "It is a partitioned table.", NULL);
 	check_no_partition(rel);
-	check_not_in_metadata(rel);
+	check_not_in_metadata(rel, true);
 }
 
 void
@@ -161,7 +173,7 @@ table_check_relation(Relation rel)
 void
 table_check_partition(Relation rel)
 {
-	check_not_in_metadata(rel);
+	check_not_in_metadata(rel, false);
 	check_policies(rel);
 	row_expressions_check(rel);
 }

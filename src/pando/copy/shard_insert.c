@@ -29,6 +29,7 @@
 #include "executor/execPartition.h"
 #include "executor/executor.h"
 #include "executor/nodeModifyTable.h"
+#include "foreign/fdwapi.h"
 #include "miscadmin.h"
 #include "parser/parse_relation.h"
 #include "utils/guc.h"
@@ -187,6 +188,8 @@ target_open(ShardInsert *insert, const Shard *shard)
 	state->mt_transition_capture =
 		MakeTransitionCaptureState(triggers, RelationGetRelid(rel), CMD_INSERT);
 	target->state = state;
+	if (relinfo->ri_FdwRoutine != NULL && relinfo->ri_FdwRoutine->BeginForeignInsert)
+		relinfo->ri_FdwRoutine->BeginForeignInsert(state, relinfo);
 
 	if (rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE)
 		target->routing = ExecSetupPartitionTupleRouting(target->estate, rel);
@@ -220,6 +223,9 @@ target_close(Target *target)
 	}
 	if (target->single_bulk != NULL)
 		FreeBulkInsertState(target->single_bulk);
+	if (target->relinfo->ri_FdwRoutine != NULL &&
+		target->relinfo->ri_FdwRoutine->EndForeignInsert)
+		target->relinfo->ri_FdwRoutine->EndForeignInsert(target->estate, target->relinfo);
 	ExecDropSingleTupleTableSlot(target->mapped);
 	ExecDropSingleTupleTableSlot(target->single);
 	if (target->routing != NULL)
@@ -279,20 +285,34 @@ after_row(Target *target, ResultRelInfo *relinfo, TupleTableSlot *row)
 	list_free(recheck);
 }
 
+/* The row of a foreign table, whose server may leave it out. */
+static void
+insert_foreign(ShardInsert *insert, Target *target, ResultRelInfo *relinfo,
+			   TupleTableSlot *row)
+{
+	row = relinfo->ri_FdwRoutine->ExecForeignInsert(target->estate, relinfo, row, NULL);
+	if (row == NULL)
+		return;
+	row->tts_tableOid = RelationGetRelid(relinfo->ri_RelationDesc);
+	after_row(target, relinfo, row);
+	insert->inserted++;
+}
+
 /* Stores one row at once. */
 static void
 insert_one(ShardInsert *insert, Target *target, ResultRelInfo *relinfo,
 		   TupleTableSlot *row)
 {
-	if (relinfo->ri_FdwRoutine != NULL)
-		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-						errmsg("COPY into foreign table \"%s\" is not supported",
-							   RelationGetRelationName(relinfo->ri_RelationDesc))));
 	if (relinfo->ri_TrigDesc != NULL && relinfo->ri_TrigDesc->trig_insert_before_row &&
 		!ExecBRInsertTriggers(target->estate, relinfo, row))
 		return;
 
 	row_check(target, relinfo, row);
+	if (relinfo->ri_FdwRoutine != NULL)
+	{
+		insert_foreign(insert, target, relinfo, row);
+		return;
+	}
 	if (target->single_bulk == NULL)
 	{
 		MemoryContext old = MemoryContextSwitchTo(target->estate->es_query_cxt);

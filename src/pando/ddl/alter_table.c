@@ -265,6 +265,11 @@ rename_prepare(DdlJob *job)
 			!local_shell_has_renamed(relid, stmt))
 			return;
 		job_add_table(job, relid);
+		if (job->applying && dist_table_require(relid)->managed_local)
+		{
+			local_shell_kind(&stmt->renameType);
+			local_shell_kind(&stmt->relationType);
+		}
 		if (stmt->renameType == OBJECT_RULE ||
 			(stmt->renameType == OBJECT_TRIGGER &&
 			 !trigger_is_on_shards(relid, stmt->subname)))
@@ -319,5 +324,9 @@ set_schema_prepare(DdlJob *job)
 	else if (OidIsValid(relid) && kind_is_view(relid))
 		view_prepare(job, stmt->relation);
 	else
+	{
 		job_one_table(job, stmt->relation);
+		if (job->applying)
+			local_shell_kind(&stmt->objectType);
+	}
 }

@@ -54,3 +54,21 @@ create_table_prepare(DdlJob *job)
 			column_check_local(stmt->relation, (ColumnDef *) element);
 	}
 }
+
+/* A foreign table is no shard's, nor is one a shard's partition. */
+void
+create_foreign_table_prepare(DdlJob *job)
+{
+	CreateForeignTableStmt *stmt = (CreateForeignTableStmt *) job->stmt;
+
+	foreach_ptr (RangeVar, parent, stmt->base.inhRelations)
+	{
+		if (OidIsValid(job_distributed_table(parent)))
+			ereport(ERROR,
+					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+					 errmsg("cannot make foreign table \"%s\" a partition of \"%s\"",
+							stmt->base.relation->relname, parent->relname),
+					 errdetail("Partitions of a distributed table are distributed, and a "
+							   "foreign table can't be.")));
+	}
+}

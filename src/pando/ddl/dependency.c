@@ -213,7 +213,8 @@ walk_relation(Walk *walk, Seen *seen)
 	const ObjectAddress *object = &seen->object;
 	char relkind = get_rel_relkind(object->objectId);
 	bool is_root = list_length(walk->seen) == 1;
-	bool is_table = relkind == RELKIND_RELATION || relkind == RELKIND_PARTITIONED_TABLE;
+	bool is_table = relkind == RELKIND_RELATION || relkind == RELKIND_PARTITIONED_TABLE ||
+					relkind == RELKIND_FOREIGN_TABLE;
 
 	if (relkind == RELKIND_INDEX || relkind == RELKIND_PARTITIONED_INDEX ||
 		relkind == RELKIND_COMPOSITE_TYPE || is_root)

@@ -105,6 +105,12 @@ drop_note_table(Oid relid)
 		return;
 	if (table->managed_local && !utility_is_internal() && !utility_is_applying())
 		node_require_coordinator();
+	else if (get_rel_relkind(relid) == RELKIND_FOREIGN_TABLE && utility_is_internal())
+		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+						errmsg("cannot drop foreign table %s from another node",
+							   name_qualified(relid)),
+						errdetail("There nothing shows that it needs what is dropped."),
+						errhint("Run the statement on the coordinator.")));
 	if (scope == NULL)
 	{
 		catalog_forget_table(relid);
@@ -157,7 +163,8 @@ drop_note_relation(Oid relid, AttrNumber column)
 {
 	char relkind = get_rel_relkind(relid);
 
-	if (relkind != RELKIND_RELATION && relkind != RELKIND_PARTITIONED_TABLE)
+	if (relkind != RELKIND_RELATION && relkind != RELKIND_PARTITIONED_TABLE &&
+		relkind != RELKIND_FOREIGN_TABLE)
 		return;
 	if (column != InvalidAttrNumber)
 		drop_check_column(relid, column);

@@ -92,7 +92,7 @@ static const ObjectKind kinds[] = {
 	EVERYWHERE(EXTENSION, ExtensionRelationId),
 	EVERYWHERE(FDW, ForeignDataWrapperRelationId),
 	EVERYWHERE(FOREIGN_SERVER, ForeignServerRelationId),
-	LOCAL(FOREIGN_TABLE, RelationRelationId, "foreign tables are not distributed"),
+	TABLE(FOREIGN_TABLE),
 	EVERYWHERE(FUNCTION, ProcedureRelationId),
 	PART(INDEX, RelationRelationId, "a table"),
 	EVERYWHERE(LANGUAGE, LanguageRelationId),

@@ -3,7 +3,9 @@
  *
  * A shell has what it takes to plan a statement and send it to the table: columns with
  * their defaults, owner, privileges, indexes, unique and check constraints. All else is
- * the table's alone, on the coordinator, for there every statement ends up.
+ * the table's alone, on the coordinator, for there every statement ends up. So the shell
+ * of a foreign table is an ordinary table, and the foreign server is reached from the
+ * coordinator alone, by the role that asks.
  */
 #include "pando/compat/compat.h"
 
@@ -42,13 +44,17 @@ local_shells_lock(Oid relid, LOCKMODE mode)
 void
 local_shells_lock_dropped(const DropStmt *stmt)
 {
-	if (stmt->removeType != OBJECT_TABLE)
+	if (stmt->removeType != OBJECT_TABLE && stmt->removeType != OBJECT_FOREIGN_TABLE)
 		return;
 	foreach_ptr (List, names, stmt->objects)
 	{
 		Oid relid = RangeVarGetRelid(makeRangeVarFromNameList(names), NoLock, true);
 		const DistTable *table = OidIsValid(relid) ? dist_table(relid) : NULL;
 
+		/* On other nodes it is an ordinary table, of which PostgreSQL would tell. */
+		if (table != NULL && table->managed_local &&
+			stmt->removeType == OBJECT_FOREIGN_TABLE)
+			node_require_coordinator();
 		if (table != NULL && table->kind == TABLE_MANAGED_LOCAL &&
 			pg_class_ownercheck(relid, GetUserId()))
 			local_shells_lock(relid, AccessExclusiveLock);
@@ -113,12 +119,21 @@ local_shell_keep_commands(AlterTableStmt *stmt)
 			ColumnDef *column = (ColumnDef *) command->def;
 
 			column->constraints = without_foreign_keys(column->constraints);
+			column->fdwoptions = NIL;
 		}
 		else if (command->subtype == AT_DropConstraint)
 			command->missing_ok = true;
 		rest = lappend(rest, command);
 	}
 	stmt->cmds = rest;
+	local_shell_kind(&stmt->objtype);
+}
+
+void
+local_shell_kind(ObjectType *type)
+{
+	if (*type == OBJECT_FOREIGN_TABLE)
+		*type = OBJECT_TABLE;
 }
 
 bool

@@ -16,7 +16,7 @@
  */
 extern void local_shells_lock(Oid relid, LOCKMODE mode);
 
-/* The same for those that a DROP TABLE names. */
+/* The same for those that a DROP TABLE or DROP FOREIGN TABLE names. */
 extern void local_shells_lock_dropped(const DropStmt *stmt);
 
 /*
@@ -24,6 +24,9 @@ extern void local_shells_lock_dropped(const DropStmt *stmt);
  * remains.
  */
 extern void local_shell_keep_commands(AlterTableStmt *stmt);
+
+/* On another node: the shell of a foreign table is an ordinary one, and so named. */
+extern void local_shell_kind(ObjectType *type);
 
 /* On another node: has the shell what the statement renames? */
 extern bool local_shell_has_renamed(Oid relid, const RenameStmt *stmt);

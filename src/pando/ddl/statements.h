@@ -18,6 +18,7 @@ extern void set_schema_prepare(DdlJob *job);
 
 /* create_table.c */
 extern void create_table_prepare(DdlJob *job);
+extern void create_foreign_table_prepare(DdlJob *job);
 /* NOTICE that a local table's foreign key sees only half of what it should. */
 extern void constraint_check_local(RangeVar *table, Constraint *constraint);
 extern void column_check_local(RangeVar *table, ColumnDef *column);

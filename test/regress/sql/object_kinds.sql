@@ -37,6 +37,7 @@ INSERT INTO samples VALUES
 	('DROP EVENT TRIGGER e'),
 	('DROP EXTENSION e'), ('DROP FOREIGN DATA WRAPPER w'), ('DROP FUNCTION f'), ('DROP INDEX i'), ('DROP LANGUAGE l'),
 	('DROP MATERIALIZED VIEW m'), ('DROP OPERATOR +(int, int)'), ('DROP OPERATOR CLASS c USING btree'), ('DROP OPERATOR FAMILY f USING btree'),
+	('ALTER FOREIGN TABLE t OPTIONS (a ''1'')'), ('CREATE FOREIGN TABLE t (a int) SERVER s'), ('DROP FOREIGN TABLE t'),
 	('DROP OWNED BY r'), ('DROP POLICY p ON t'), ('DROP PROCEDURE p'), ('DROP PUBLICATION p'), ('DROP ROLE r'), ('DROP ROUTINE r'),
 	('DROP RULE r ON t'), ('DROP SCHEMA s'), ('DROP SEQUENCE s'), ('DROP SERVER s'), ('DROP STATISTICS s'), ('DROP TABLE t'),
 	('DROP TEXT SEARCH CONFIGURATION c'), ('DROP TEXT SEARCH DICTIONARY d'), ('DROP TEXT SEARCH PARSER p'), ('DROP TEXT SEARCH TEMPLATE t'),
@@ -47,8 +48,7 @@ INSERT INTO samples VALUES
 INSERT INTO samples VALUES
 	('ALTER DATABASE d SET work_mem = 1', 'databases are each server''s own'), ('CREATE DATABASE d', 'databases are each server''s own'),
 	('DROP DATABASE d', 'databases are each server''s own'),
-	('ALTER FOREIGN TABLE t OPTIONS (a ''1'')', 'foreign tables are not distributed'), ('CREATE FOREIGN TABLE t (a int) SERVER s', 'foreign tables are not distributed'),
-	('DROP FOREIGN TABLE t', 'foreign tables are not distributed'), ('IMPORT FOREIGN SCHEMA s FROM SERVER t INTO u', 'it makes foreign tables'),
+	('IMPORT FOREIGN SCHEMA s FROM SERVER t INTO u', 'it makes foreign tables'),
 	('ALTER LARGE OBJECT 1 OWNER TO r', 'data of one node'), ('ALTER SYSTEM SET work_mem = 1', 'each server''s file'),
 	('ALTER SUBSCRIPTION s DISABLE', 'one node receives'), ('CREATE SUBSCRIPTION s CONNECTION '''' PUBLICATION p', 'one node receives'),
 	('DROP SUBSCRIPTION s', 'one node receives'), ('ALTER TABLESPACE t RENAME TO u', 'directories of one server'),
