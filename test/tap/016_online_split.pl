@@ -84,9 +84,14 @@ same('a writer that gave up');
 is($cluster->sql("SELECT count(*) FROM (SELECT * FROM run_command_on_placements('child', \$\$SELECT bool_and(convalidated) FROM pg_constraint WHERE conrelid = '%s'::regclass AND contype = 'f'\$\$)) s WHERE result <> 't'"), '0', 'foreign keys are there, and valid');
 isnt(scalar(($coordinator->psql('postgres', "INSERT INTO child SELECT -i, 0 FROM generate_series(1, 20) i"))[0]), 0, 'and hold');
 
-# A second split of the group waits for the first, and finds that the shard is no more.
+# A second split of the group waits for the first, and finds that the shard is no more. A table that would join the group meanwhile
+# is told so, and can when it is over.
 my $sql = split_onto([ 1, 2 ]);
 $psql = $cluster->start_at($coordinator, 'online-after-copy', $sql);
+$cluster->sql('CREATE TABLE joiner (k int, v int)');
+my $join = "SELECT create_distributed_table('joiner', 'k', colocate_with => 'bare')";
+my ($ret, $joined, $refused) = $coordinator->psql('postgres', $join);
+like($refused, qr/cannot colocate public.joiner with public.\w+ now/, 'no table joins while shards are split');
 my $second = $cluster->start($coordinator, "SET application_name = 'second'; $sql");
 $coordinator->poll_query_until('postgres', "SELECT count(*) = 1 FROM pg_stat_activity WHERE application_name = 'second' AND wait_event_type = 'Lock'") or die;
 $cluster->sql('SELECT pando.debug_point_clear()');
@@ -95,6 +100,9 @@ is($psql->{err}, '', 'the first of two splits succeeds');
 $second->{handle}->finish;
 like($second->{err}, qr/could not find valid entry for shard/, 'the second says that the shard is gone');
 same('two splits');
+$cluster->sql("$join; INSERT INTO joiner SELECT k, v FROM parent");
+is($cluster->sql('SELECT count(*) - (SELECT count(*) FROM parent) FROM joiner JOIN parent USING (k)'), '0', 'a table joins after the split');
+$cluster->sql('DROP TABLE joiner');
 clean('two splits');
 
 # Interrupted at each step.

@@ -9,10 +9,15 @@
 #include "pando/compat/compat.h"
 
 #include "catalog/namespace.h"
+#include "miscadmin.h"
+#include "pgstat.h"
+#include "storage/latch.h"
 #include "storage/lmgr.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
+#include "utils/timestamp.h"
 #include "utils/varlena.h"
+#include "utils/wait_event.h"
 
 #include "pando/base/name.h"
 #include "pando/base/sql.h"
@@ -24,6 +29,9 @@
 #include "pando/cluster/settings.h"
 
 #define REFERENCE_REPLICATION (-1)
+
+/* What a table that is to join a group waits for others who have locked it. */
+#define GROUP_PATIENCE_MS 3000
 
 bool
 colocation_is_private(int32 colocation)
@@ -48,6 +56,34 @@ member_of(int32 colocation, Oid except)
 	return InvalidOid;
 }
 
+/*
+ * No move or split of the group's shards is under way from here on to the end of the
+ * transaction: it would not know of the table that joins. One that is may take hours, and
+ * all who choose a group wait for this transaction: so it is not waited for.
+ */
+static void
+lock_group(const TableSpec *spec)
+{
+	TimestampTz end =
+		TimestampTzPlusMilliseconds(GetCurrentTimestamp(), GROUP_PATIENCE_MS);
+
+	while (!ConditionalLockRelationOid(spec->model, ShareUpdateExclusiveLock))
+	{
+		if (GetCurrentTimestamp() > end)
+			ereport(ERROR,
+					(errcode(ERRCODE_OBJECT_IN_USE),
+					 errmsg("cannot colocate %s with %s now", name_qualified(spec->relid),
+							name_qualified(spec->model)),
+					 errdetail("Shards of that table are being moved or split, or it is "
+							   "being changed."),
+					 errhint("Try again later, or use colocate_with => 'none'.")));
+		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, 50,
+						 WAIT_EVENT_PG_SLEEP);
+		ResetLatch(MyLatch);
+		CHECK_FOR_INTERRUPTS();
+	}
+}
+
 /* Joins the group, whose shards are those of the model if it has one. */
 static void
 join_group(TableSpec *spec, const ColocationRow *row)
@@ -57,10 +93,8 @@ join_group(TableSpec *spec, const ColocationRow *row)
 	spec->shard_count = row->shardcount;
 	spec->replication = row->replicationfactor;
 	spec->model = member_of(row->colocationid, spec->relid);
-	/* A shard move locks writers out of the whole group: it has ended, or waits for us.
-	 */
 	if (OidIsValid(spec->model))
-		LockRelationOid(spec->model, RowShareLock);
+		lock_group(spec);
 }
 
 /* A group of its own; it gets its number when it is registered. */
