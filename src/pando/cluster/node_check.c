@@ -166,8 +166,7 @@ check_not_leaving(const DistNode *node)
 	}
 }
 
-/* First column of the first row, over a session of its own; NULL if that can't be had. */
-static char *
+char *
 node_probe(const DistNode *node, const char *sql)
 {
 	NodeAddress address = {node->id, node->group, node->host, node->port};

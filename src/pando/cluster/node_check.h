@@ -25,6 +25,10 @@ extern void node_check_new_address(const DistNode *node);
  */
 extern void node_check_replica(const DistNode *replica, const DistNode *primary);
 
+/* First column of the first row, over a session outside the transaction; NULL if that
+ * can't be had. */
+extern char *node_probe(const DistNode *node, const char *sql);
+
 /* Can the address be connected to as the session's user? Outside the transaction, no
  * errors. */
 extern bool node_is_reachable(const DistNode *node);

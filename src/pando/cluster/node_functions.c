@@ -259,6 +259,10 @@ citus_activate_node(PG_FUNCTION_ARGS)
 
 	begin_change();
 	row = node_row_find(text_argument(fcinfo, 0), PG_GETARG_INT32(1), true);
+	if (row->node.is_clone)
+		ereport(ERROR, (errcode(ERRCODE_WRONG_OBJECT_TYPE),
+						errmsg("node %s:%d is a clone", row->node.host, row->node.port),
+						errhint("Use citus_promote_clone_and_rebalance().")));
 	if (!row->node.active && row->node.primary)
 		activate(row);
 	else if (!row->node.active)
@@ -360,13 +364,12 @@ citus_remove_node(PG_FUNCTION_ARGS)
 	else
 	{
 		node_require_no_only_placement(&row->node, "remove");
-		if (sql_value(
-				"SELECT 1 FROM pg_catalog.pg_dist_node WHERE groupid = %d AND nodeid "
-				"<> %d",
-				row->node.group, row->node.id) != NULL)
+		if (sql_value("SELECT 1 FROM pg_catalog.pg_dist_node WHERE (groupid = %d OR "
+					  "nodeprimarynodeid = %d) AND nodeid <> %d",
+					  row->node.group, row->node.id, row->node.id) != NULL)
 			ereport(ERROR, (errcode(ERRCODE_OBJECT_IN_USE),
-							errmsg("cannot remove node %s:%d because its group has "
-								   "secondary nodes",
+							errmsg("cannot remove node %s:%d because it has "
+								   "secondaries or clones",
 								   row->node.host, row->node.port),
 							errhint("Remove those first.")));
 		forget_node(&row->node);

@@ -41,8 +41,9 @@
 #include "pando/ddl/lock_list.h"
 #include "pando/metadata/table.h"
 
-#define OBJECT_LOCK 4711 /* the fourth number of a lock's tag, where users have 1 and 2  \
-						  */
+#define OBJECT_LOCK                                                                      \
+	4711 /* the fourth number of a lock's tag, where users have 1 and 2                  \
+		  */
 
 void
 lock_list_take_object(const char *name, LOCKMODE mode)

@@ -100,6 +100,19 @@ sequence_is_identity(Oid seqid)
 					 seqid) != NULL;
 }
 
+/* The group whose range the sequence has, 0 if it is none's: a server that was a replica
+ * of another node has that one's. */
+static int32
+sequence_range_group(const FormData_pg_sequence *form)
+{
+	int32 group = (int32) (form->seqmin >> RANGE_BITS);
+
+	return form->seqtypid == INT8OID && form->seqmin == RANGE_FIRST(group) &&
+				   form->seqmax == RANGE_LAST(group)
+			   ? group
+			   : 0;
+}
+
 void
 sequence_fit(Oid seqid)
 {
@@ -113,6 +126,11 @@ sequence_fit(Oid seqid)
 		sequence_fit_range(seqid, &form, group);
 	else if (form.seqtypid == INT8OID && form.seqmin == RANGE_FIRST(group))
 		; /* done before */
+	else if (sequence_range_group(&form) > 0)
+	{
+		form.seqstart -= RANGE_FIRST(sequence_range_group(&form)) - 1;
+		sequence_fit_range(seqid, &form, group);
+	}
 	else if (sequence_is_identity(seqid))
 	{
 		if (form.seqcycle)
