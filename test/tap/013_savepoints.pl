@@ -3,15 +3,15 @@
 use strict;
 use warnings;
 use PandoCluster;
+use PandoWire;
 use Time::HiRes qw(sleep);
 use Test::More;
 
-my $cluster = PandoCluster->new('savepoints');
+my $cluster = PandoCluster->new('savepoints', network => 1);
 my ($coordinator, $worker) = ($cluster->coordinator, $cluster->worker(1));
 $cluster->make_tables(0);
 my ($key1, $key2) = map { $cluster->sql("SELECT min(k) FROM t WHERE get_shard_id_for_distribution_column('t', k) IN"
-	. " (SELECT shardid FROM pg_dist_placement p JOIN pg_dist_node n USING (groupid) WHERE nodeport = " . $_->port . ')') }
-  ($worker, $cluster->worker(2));
+	. " (SELECT shardid FROM pg_dist_placement p JOIN pg_dist_node n USING (groupid) WHERE nodeport = " . $cluster->node_port($_) . ')') } (1, 2);
 
 # Both nodes' rows, and an error on the second node; with a parameter in the extended protocol, without in the simple one.
 my %fails = (
@@ -69,6 +69,19 @@ $cluster->sql('UPDATE t SET v = 0');
 my $said = run_held('node-before-savepoint', "BEGIN; UPDATE t SET v = 1 WHERE $both;\n"
 	. "SAVEPOINT a; $fails{'simple protocol'};\nROLLBACK TO a; UPDATE t SET v = v + 1 WHERE $both;\nCOMMIT;\n", 0);
 like($said, qr/ERROR:  08\w+: .*it did not make a savepoint in time/s, 'a node that hangs before the savepoint');
+values_are('0 0', 'nothing is committed');
+ok($cluster->settled, 'nothing stays prepared');
+
+# A node that hears nothing of the rollback is given up by name: the transaction goes on without it, and can't commit.
+my $client = PandoWire->connect($coordinator->port, timeout => 100);
+$client->query("BEGIN; UPDATE t SET v = 1 WHERE $both; SAVEPOINT a; UPDATE t SET v = 2 WHERE $both");
+$cluster->network->cut(2, 'drop');
+my $answer = $client->query('ROLLBACK TO a');
+is_deeply($answer->{notices}, [ 'the remote node 127.0.0.1:' . $cluster->node_port(2) . ' was given up' ], 'a node that does not hear of the rollback');
+$answer = $client->query("UPDATE t SET v = v + 1 WHERE k = $key2");
+like($answer->{error}, qr/^08\w+ .*:${\$cluster->node_port(2)} /, 'what needs it says so');
+$client->query('COMMIT');
+$cluster->network->heal(2);
 values_are('0 0', 'nothing is committed');
 ok($cluster->settled, 'nothing stays prepared');
 

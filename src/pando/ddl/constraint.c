@@ -452,7 +452,8 @@ constraint_prepare(DdlJob *job, Oid relid, Constraint *constraint, char *column)
 			constraint_check_key(relid, constraint, column);
 			break;
 		case CONSTR_FOREIGN:
-			lock_list_add(job, RangeVarGetRelid(constraint->pktable, NoLock, true),
+			/* Waits for who drops it. */
+			lock_list_add(job, job_distributed_table(constraint->pktable),
 						  ShareRowExclusiveLock);
 			if (!dist_table_require(relid)->managed_local)
 				constraint_check_foreign_key(relid, constraint, column);

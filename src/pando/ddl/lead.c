@@ -34,6 +34,7 @@
 #include "utils/lsyscache.h"
 #include "utils/varlena.h"
 
+#include "pando/base/debug_point.h"
 #include "pando/base/name.h"
 #include "pando/base/sql.h"
 #include "pando/catalog/catalog.h"
@@ -279,10 +280,12 @@ lead_statement(const DdlJob *job)
 	if (locks == NIL && (!job->concerned || node_is_coordinator()))
 		return false;
 	xact_settle_past();
+	DEBUG_POINT("ddl-before-locks");
 	if (!node_is_coordinator())
 		lock_there(locks, nowait);
 	lock_here(locks, nowait);
 	lock_elsewhere(locks, nowait);
+	DEBUG_POINT("ddl-locked");
 	return true;
 }
 

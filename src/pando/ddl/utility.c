@@ -490,11 +490,15 @@ job_follow(DdlJob *job)
 		job->handler->changed(job);
 	if (!job->applying)
 	{
+		DEBUG_POINT("ddl-shell-changed");
 		xact_wrote_locally();
 		job_check_tables(job);
 		job_ensure_dependencies(job);
 		job_send(job);
+		DEBUG_POINT("ddl-sent");
 	}
+	else
+		DEBUG_POINT("node-ddl-shell-changed");
 	job_run_shards(job);
 	if (job->handler->finish != NULL)
 		job->handler->finish(job);

@@ -111,6 +111,21 @@ settle(List *sessions, long timeout_ms, int elevel)
 	return all_over;
 }
 
+void
+abandon(List *sessions, const char *why, int elevel)
+{
+	foreach_ptr (Session, session, sessions)
+	{
+		if (is_over(session))
+			continue;
+		ereport(elevel, (errcode(ERRCODE_CONNECTION_FAILURE),
+						 errmsg("the remote node %s:%d was given up",
+								session->address.host, session->address.port),
+						 errdetail("%s", why)));
+		session_abandon(session, why);
+	}
+}
+
 /*
  * Cancels what runs on the sessions, all at once; those that don't end in time die. A
  * node that has not read the statement yet takes no notice of a cancel, so it is asked
@@ -128,11 +143,7 @@ cancel_all(List *sessions)
 		if (ProcDiePending)
 			break;
 	}
-	foreach_ptr (Session, session, sessions)
-	{
-		if (!is_over(session))
-			session_abandon(session, "it did not end a cancelled command in time");
-	}
+	abandon(sessions, "It did not end a cancelled command in time.", DEBUG1);
 }
 
 /* Nothing to commit there, but others wait until the rest is committed. */

@@ -74,6 +74,10 @@ extern void finish_register(void);
 extern bool settle(List *sessions, long timeout_ms, int elevel);
 extern void cancel_all(List *sessions);
 
+/* Gives up the sessions that are under way still, and says so: they are dead afterwards.
+ */
+extern void abandon(List *sessions, const char *why, int elevel);
+
 /* How long a node may take to end a cancelled command, and to roll back. */
 #define CANCEL_MS 5000
 #define ROLLBACK_MS 10000

@@ -19,6 +19,8 @@
 #include "pando/transaction/member.h"
 #include "tcop/tcopprot.h"
 
+#define SLOW_ROLLBACK "It did not roll back to a savepoint in time."
+
 /*
  * How many savepoints this backend has made for other nodes, and the one whose
  * subtransaction is the next; or "".
@@ -111,7 +113,6 @@ subxact_abort(int level)
 	List *touched = NIL;
 	List *joined_here = NIL; /* cancelled, they may not have got to the savepoint */
 	List *joined_before = NIL;
-	bool in_time;
 
 	foreach_ptr (Member, member, members)
 	{
@@ -135,10 +136,10 @@ subxact_abort(int level)
 		else
 			joined_before = lappend(joined_before, member->session);
 	}
-	in_time = settle(joined_here, ROLLBACK_MS, DEBUG1);
-	if (!settle(joined_before, ROLLBACK_MS, WARNING) || !in_time)
-		ereport(WARNING, (errcode(ERRCODE_CONNECTION_FAILURE),
-						  errmsg("a node did not roll back to a savepoint in time")));
+	(void) settle(joined_here, ROLLBACK_MS, DEBUG1);
+	(void) settle(joined_before, ROLLBACK_MS, WARNING);
+	abandon(joined_here, SLOW_ROLLBACK, WARNING);
+	abandon(joined_before, SLOW_ROLLBACK, WARNING);
 	foreach_ptr (Member, member, list_copy(members))
 	{
 		Session *session = member->session;

@@ -1,0 +1,168 @@
+# Two schema changes at once from two nodes: one waits for the other, as on one server, and ends as there; in the end all nodes have the same.
+use strict;
+use warnings;
+use Test::More;
+use Time::HiRes qw(sleep time);
+use PandoCluster;
+use PandoWire;
+
+my $cluster = PandoCluster->new('pairs', workers => 3);
+my @nodes = $cluster->nodes;
+my $third = "'127.0.0.1', " . $nodes[3]->port;
+$cluster->coordinator->safe_psql('postgres', 'CREATE DATABASE plain');
+
+# [name, first, second, outcome if it differs from that of plain tables]. Both are in a transaction; the second's comes to its end as soon as it can.
+# "a|b": after a has been done, and the other's a as well, b.
+my @pairs = (
+	[ 'the same column', 'ALTER TABLE a ADD x int', 'ALTER TABLE a ADD x int' ],
+	[ 'two columns', 'ALTER TABLE a ADD x int', 'ALTER TABLE a ADD y text' ],
+	[ 'a column, and the table goes', 'ALTER TABLE a ADD x int', 'DROP TABLE a' ],
+	[ 'the table goes, and a column', 'DROP TABLE a', 'ALTER TABLE a ADD x int' ],
+	[ 'the table goes twice', 'DROP TABLE a', 'DROP TABLE a' ],
+	[ 'an index and a column', 'CREATE INDEX ON a (v)', 'ALTER TABLE a ADD x int' ],
+	[ 'two indexes', 'CREATE INDEX ia ON a (v)', 'CREATE INDEX ib ON a (v, k)' ],
+	[ 'one name for two indexes', 'CREATE INDEX ia ON a (v)', 'CREATE INDEX ia ON a (k)', 'done 42P07' ],
+	[ 'a name, and the old one', 'ALTER TABLE a RENAME v TO w', 'ALTER TABLE a ALTER v SET DEFAULT 3' ],
+	[ 'the table gets another name', 'ALTER TABLE a RENAME TO c', 'ALTER TABLE a ADD x int' ],
+	[ 'TRUNCATE and a column', 'TRUNCATE a', 'ALTER TABLE a ADD x int' ],
+	[ 'a key to b, and b goes', 'ALTER TABLE a ADD FOREIGN KEY (k) REFERENCES b', 'DROP TABLE b' ],
+	[ 'b goes, and a key to it', 'DROP TABLE b', 'ALTER TABLE a ADD FOREIGN KEY (k) REFERENCES b' ],
+	[ 'two tables', 'ALTER TABLE a ADD x int', 'ALTER TABLE b ADD x int' ],
+	[ 'two tables in opposite order', 'ALTER TABLE a ADD x int|ALTER TABLE b ADD y int', 'ALTER TABLE b ADD x int|ALTER TABLE a ADD y int', 'done done 40P01 done' ],
+	[ 'both tables and one', 'DROP TABLE a, b', 'ALTER TABLE b ADD x int' ],
+	[ 'a partition and its parent', 'ALTER TABLE p1 ADD CHECK (v > 0)', 'ALTER TABLE p ADD x int' ],
+	[ 'the parent and a partition', 'ALTER TABLE p ADD x int', 'DROP TABLE p1' ],
+	[ 'one more partition, and the parent', 'CREATE TABLE p2 PARTITION OF p FOR VALUES FROM (10) TO (20)', 'ALTER TABLE p ADD x int' ],
+	[ 'two tables distributed', map({ "CREATE TABLE $_ (k int); SELECT 1 FROM create_distributed_table('$_', 'k')" } 'c', 'd'), 'done done' ],
+	[ 'distributed, and other shards', "CREATE TABLE c (k int); SELECT 1 FROM create_distributed_table('c', 'k')", "SELECT 1 FROM alter_distributed_table('a', shard_count := 3, cascade_to_colocated := false)", 'done done' ],
+	[ 'a column, and distributed', 'ALTER TABLE a ADD x int', "SELECT 1 FROM alter_distributed_table('a', shard_count := 3, cascade_to_colocated := false)", 'done done' ],
+	[ 'other shards, and a column', "SELECT 1 FROM alter_distributed_table('a', shard_count := 3, cascade_to_colocated := false)", 'ALTER TABLE a ADD x int', 'done done' ],
+	[ 'a schema and what is in it', 'DROP SCHEMA s CASCADE', 'CREATE FUNCTION s.g() RETURNS int LANGUAGE sql AS \'SELECT 1\'', 'done 3F000' ],
+	[ 'what is in a schema and it', 'CREATE FUNCTION s.g() RETURNS int LANGUAGE sql AS \'SELECT 1\'', 'DROP SCHEMA s', 'done 2BP01' ],
+	[ 'the same schema', 'CREATE SCHEMA n', 'CREATE SCHEMA n', 'done 42P06' ],
+	[ 'the same function', 'CREATE OR REPLACE FUNCTION f() RETURNS int LANGUAGE sql AS \'SELECT 2\'', 'CREATE OR REPLACE FUNCTION f() RETURNS int LANGUAGE sql AS \'SELECT 3\'', 'done done' ],
+	[ 'the same type', "CREATE TYPE t AS ENUM ('a')", "CREATE TYPE t AS ENUM ('b')", 'done 42710' ],
+	[ 'a value of a type, and it goes', "ALTER TYPE e ADD VALUE 'z'", 'DROP TYPE e', 'done done' ],
+	[ 'the same role', 'GRANT pair_1 TO pair_2', 'ALTER ROLE pair_1 CONNECTION LIMIT 7', 'done done' ],
+	[ 'a view, and its table goes', 'CREATE VIEW w AS SELECT * FROM a', 'DROP TABLE a' ],
+	[ 'the table goes, and a view', 'DROP TABLE a', 'CREATE VIEW w AS SELECT * FROM a' ],
+	[ 'the view goes, and one on it', 'DROP VIEW u', 'CREATE VIEW w AS SELECT * FROM u' ],
+	[ 'the same view', 'CREATE OR REPLACE VIEW u AS SELECT k, v FROM a WHERE k > 1', 'CREATE OR REPLACE VIEW u AS SELECT k, v FROM a WHERE k > 2', 'done done' ]);
+
+my $setup = <<'END';
+CREATE TABLE a (k int PRIMARY KEY, v int); CREATE TABLE b (k int PRIMARY KEY, v int);
+CREATE TABLE p (k int, v int) PARTITION BY RANGE (v); CREATE TABLE p1 PARTITION OF p FOR VALUES FROM (0) TO (10);
+INSERT INTO a VALUES (1, 1), (2, 2);
+CREATE SCHEMA s; CREATE FUNCTION s.f() RETURNS int LANGUAGE sql AS 'SELECT 1'; CREATE FUNCTION f() RETURNS int LANGUAGE sql AS 'SELECT 1';
+CREATE TYPE e AS ENUM ('a'); CREATE VIEW u AS SELECT k, v FROM a;
+END
+my $distribute = <<'END';
+SELECT create_distributed_table('a', 'k', shard_count := 4); SELECT create_distributed_table('b', 'k', colocate_with := 'a');
+SELECT create_distributed_table('p', 'k', shard_count := 4);
+END
+my $clear = 'DROP TABLE IF EXISTS a, b, c, d, p CASCADE; DROP SCHEMA IF EXISTS s, n CASCADE; DROP FUNCTION IF EXISTS f; DROP TYPE IF EXISTS e, t CASCADE';
+
+# What there is, on a node: columns, indexes, constraints, views, functions, types, but for shards.
+my $there = <<'END';
+SELECT string_agg(line, E'\n' ORDER BY line COLLATE "C") FROM (
+	SELECT concat_ws(' ', attrelid::regclass, attname, atttypid::regtype, attnotnull) line FROM pg_attribute JOIN pg_class c ON c.oid = attrelid
+	WHERE relnamespace IN ('public'::regnamespace, to_regnamespace('s')) AND attnum > 0 AND NOT attisdropped AND relkind <> 'v' AND relname !~ '_\d{6,}'
+	UNION ALL SELECT pg_get_constraintdef(oid) || conrelid::regclass FROM pg_constraint WHERE connamespace = 'public'::regnamespace AND conrelid::regclass::text !~ '_\d{6,}'
+	UNION ALL SELECT pg_get_viewdef(oid) FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind = 'v' AND oid > 16384
+		AND NOT EXISTS (SELECT FROM pg_depend WHERE objid = pg_class.oid AND deptype = 'e')
+	UNION ALL SELECT prosrc FROM pg_proc WHERE pronamespace IN ('public'::regnamespace, to_regnamespace('s'))
+	UNION ALL SELECT enumtypid::regtype || enumlabel FROM pg_enum JOIN pg_type t ON t.oid = enumtypid WHERE typnamespace = 'public'::regnamespace) x
+END
+
+my @asking = map { PandoWire->connect($_->port) } @nodes;
+my $plain = PandoWire->connect($nodes[0]->port, database => 'plain');
+
+# Has the client's statement ended, or does somebody wait for a lock? (Nothing else is under way.)
+sub await_end_or_wait
+{
+	my ($client, @servers) = @_;
+	my $end = time + 120;
+	while (time < $end)
+	{
+		return if $client->{select}->can_read(0.05);
+		foreach my $server (@servers)
+		{
+			return if $server->value(q{SELECT count(*) FROM pg_locks WHERE NOT granted}) > 0;
+		}
+	}
+	fail('neither an end nor a wait');
+	return;
+}
+
+sub state_of { my ($answer) = @_; return 'lost' if $answer->{lost}; return $answer->{error} ? substr $answer->{error}, 0, 5 : 'done'; }
+
+# The outcome of both, on two connections.
+sub outcome
+{
+	my ($servers, $one, $two, $first, $second) = @_;
+	my @first = split /\|/, $first;
+	my @second = split /\|/, $second;
+	my @states;
+	$one->query('BEGIN');
+	$two->query('BEGIN');
+	$states[0] = state_of($one->query($first[0]));
+	$two->send($second[0]);
+	await_end_or_wait($two, @$servers);
+	if (@first > 1)
+	{
+		# Opposite orders: one of the two is the victim.
+		$states[1] = state_of($two->answer);
+		$one->send($first[1]);
+		await_end_or_wait($one, @$servers);
+		$two->send($second[1]);
+		my @last = map { state_of($_->answer) } $one, $two;
+		$_->query('COMMIT') foreach $one, $two;
+		return join ' ', @states, sort @last;
+	}
+	$one->query('COMMIT');
+	$states[1] = state_of($two->answer);
+	$two->query('COMMIT');
+	return join ' ', @states;
+}
+
+$cluster->sql('CREATE ROLE pair_1; CREATE ROLE pair_2');
+my $number = 0;
+foreach my $pair (@pairs)
+{
+	my ($name, $first, $second, $expected) = @$pair;
+	$plain->query("$clear; $setup");
+	my ($plain1, $plain2) = map { PandoWire->connect($nodes[0]->port, database => 'plain') } 1, 2;
+	my $plain_outcome = $expected ? '' : outcome([$plain], $plain1, $plain2, $first, $second);
+	my $plain_there = $plain->value($there);
+	my $coordinator = $number++ % 2;
+	foreach my $nodes ([ $coordinator, 1 - $coordinator ], [ 1, 2 ])
+	{
+		$cluster->sql($clear);
+		$cluster->sql("$setup $distribute");
+		my $on = "$name, from nodes @$nodes";
+		my ($one, $two) = map { PandoWire->connect($nodes[$_]->port, timeout => 120) } @$nodes;
+		is(outcome(\@asking, $one, $two, $first, $second), $expected // $plain_outcome, $on);
+		my @there = map { $_->value($there) } @asking;
+		is($there[$_], $there[0], "$on: node $_ has the same") foreach 1 .. 3;
+		is($there[0], $plain_there, "$on: and plain tables") if !defined $expected;
+		undef $_ foreach $one, $two;
+	}
+}
+$cluster->sql($clear);
+
+# A node joins while another one changes a table, before and after it.
+foreach my $joins_first (1, 0)
+{
+	$cluster->sql("$setup $distribute");
+	$cluster->sql("SELECT citus_remove_node($third)") if $cluster->sql("SELECT count(*) FROM pg_dist_placement p JOIN pg_dist_node USING (groupid) WHERE nodeport = " . $nodes[3]->port) == 0
+	  || $cluster->sql("SELECT citus_drain_node($third)") eq '';
+	my ($coordinator, $worker) = map { PandoWire->connect($nodes[$_]->port, timeout => 120) } 0, 1;
+	my ($first, $second) = ([ $coordinator, "SELECT 1 FROM citus_add_node($third)" ], [ $worker, 'ALTER TABLE a ADD x int' ]);
+	($first, $second) = ($second, $first) if !$joins_first;
+	is(outcome([ @asking[ 0 .. 2 ] ], $first->[0], $second->[0], $first->[1], $second->[1]), 'done done', 'a node joins ' . ($joins_first ? 'first' : 'second'));
+	is($asking[3]->value("SELECT count(*) FROM pg_attribute WHERE attrelid = 'a'::regclass AND attname = 'x'"), '1', 'and has the column');
+	$cluster->sql($clear);
+}
+is($cluster->prepared_count, 0, 'nothing stays prepared');
+$cluster->stop;
+done_testing();
