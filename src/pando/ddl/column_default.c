@@ -14,6 +14,8 @@
 
 #include "access/table.h"
 #include "catalog/heap.h"
+#include "catalog/pg_inherits.h"
+#include "catalog/pg_trigger.h"
 #include "commands/trigger.h"
 #include "executor/executor.h"
 #include "nodes/makefuncs.h"
@@ -245,28 +247,48 @@ column_default_fix(DdlJob *job, Oid relid, AlterTableStmt *stmt,
  * The coordinator's UPDATE.
  */
 
+/* Would an UPDATE of columns that are new fire a trigger of this table? */
+static bool
+update_fires_trigger(Oid relid)
+{
+	Relation rel = table_open(relid, NoLock);
+	bool fires = false;
+
+	for (int i = 0; rel->trigdesc != NULL && i < rel->trigdesc->numtriggers; i++)
+	{
+		const Trigger *trigger = &rel->trigdesc->triggers[i];
+
+		fires |= !trigger->tgisinternal && TRIGGER_FOR_UPDATE(trigger->tgtype) &&
+				 trigger->tgnattr == 0 && trigger->tgenabled != TRIGGER_DISABLED;
+	}
+	table_close(rel, NoLock);
+	return fires;
+}
+
 /* An UPDATE is a change like any other, ALTER TABLE isn't. */
 static void
 check_update(Oid relid, const char *column)
 {
-	Relation rel = table_open(relid, NoLock);
 	const char *why = NULL;
+	const char *hint = NULL;
 
-	for (int i = 0; rel->trigdesc != NULL && i < rel->trigdesc->numtriggers; i++)
+	foreach_oid(each, find_all_inheritors(relid, AccessExclusiveLock, NULL))
 	{
-		if (!rel->trigdesc->triggers[i].tgisinternal)
+		if (update_fires_trigger(each))
+		{
 			why = "An UPDATE gives the rows their values, and would fire its triggers.";
+			hint = "Disable the triggers of UPDATE in the same transaction.";
+		}
 	}
 	if (check_enable_rls(relid, InvalidOid, true) == RLS_ENABLED)
 		why = "An UPDATE gives the rows their values, and sees those that policies show.";
-	table_close(rel, NoLock);
 	if (why != NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("cannot add column \"%s\" with values of its own for each row to "
 						"table \"%s\"",
 						column, get_rel_name(relid)),
-				 errdetail("%s", why)));
+				 errdetail("%s", why), hint != NULL ? errhint("%s", hint) : 0));
 }
 
 static void
