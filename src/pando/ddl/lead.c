@@ -228,6 +228,12 @@ lock_here(List *locks, bool nowait)
 {
 	foreach_ptr (DdlLock, lock, locks)
 	{
+		/* As PostgreSQL says it, without the schema. */
+		if (OidIsValid(lock->relid) && nowait &&
+			!ConditionalLockRelationOid(lock->relid, lock->mode))
+			ereport(ERROR, (errcode(ERRCODE_LOCK_NOT_AVAILABLE),
+							errmsg("could not obtain lock on relation \"%s\"",
+								   get_rel_name(lock->relid))));
 		if (OidIsValid(lock->relid))
 			lock_relation(lock->name, lock->mode, nowait);
 		else if (node_is_coordinator())

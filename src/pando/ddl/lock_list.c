@@ -39,6 +39,7 @@
 #include "pando/base/sql.h"
 #include "pando/ddl/kind.h"
 #include "pando/ddl/lock_list.h"
+#include "pando/ddl/partition.h"
 #include "pando/metadata/table.h"
 
 #define OBJECT_LOCK                                                                      \
@@ -78,6 +79,25 @@ lock_list_add(DdlJob *job, Oid relid, LOCKMODE mode)
 		job->locks = lappend(job->locks, lock_new(relid, name_qualified(relid), mode));
 }
 
+/* Does it change an index or a statistics object of the table, which alone is locked? */
+static bool
+is_of_part(const DdlJob *job)
+{
+	const Node *stmt = job->stmt;
+	int type = handler_object_type(job->stmt);
+	const RangeVar *relation =
+		IsA(stmt, AlterTableStmt) ? ((const AlterTableStmt *) stmt)->relation
+		: IsA(stmt, RenameStmt)	  ? ((const RenameStmt *) stmt)->relation
+								  : NULL;
+
+	if (type == OBJECT_STATISTIC_EXT && !IsA(stmt, CommentStmt))
+		return true;
+	if (relation == NULL || type == OBJECT_COLUMN || type == OBJECT_TABCONSTRAINT)
+		return false;
+	return partition_relkind_is_index(
+		get_rel_relkind(RangeVarGetRelid(relation, NoLock, true)));
+}
+
 /*
  * The strongest lock that PostgreSQL takes on a table for the statement. None where the
  * nodes' work outside the transaction would wait for us.
@@ -87,6 +107,8 @@ mode_of(const DdlJob *job)
 {
 	if (job->outside)
 		return NoLock;
+	if (is_of_part(job))
+		return ShareUpdateExclusiveLock;
 	switch (nodeTag(job->stmt))
 	{
 		case T_AlterTableStmt:
