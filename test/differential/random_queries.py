@@ -177,6 +177,11 @@ INSERT INTO ps SELECT i, NULLIF(i %% 4, 3) FROM generate_series(1, 11) i;
 INSERT INTO pr SELECT i, NULLIF(i %% 5, 3), NULLIF('y' || i %% 4, 'y2') FROM generate_series(0, 9) i;
 INSERT INTO rg SELECT CASE WHEN i %% 9 = 4 THEN 20 ELSE i %% 9 END, NULLIF(i %% 12, 5), NULLIF(i %% 7, 3) FROM generate_series(1, 26) i;
 """.replace('%%', '%')
+# Shards of a group may be of any size, and have only one value.
+SPLIT = """
+SELECT isolate_tenant_to_new_shard('a', 3, 'CASCADE', 'block_writes');
+SELECT isolate_tenant_to_new_shard('f', 5, 'CASCADE', 'block_writes');
+"""
 # Rows for tables of which nobody knows the shard of a row, on plain tables and on each shard.
 ROWS_OF_AP = "INSERT INTO %s SELECT NULLIF(i %% 10, 6), NULLIF(i %% 5, 2), NULLIF('y' || i %% 4, 'y3') FROM generate_series(1, 24) i WHERE "
 FILL_AP = {'plain': ROWS_OF_AP % 'ap' + 'true;',
@@ -558,7 +563,7 @@ def set_up(database, shards):
         script = f'SET client_min_messages = warning; CREATE SCHEMA {schema}; SET search_path = {schema};' + MAKE
         if schema == 'dist':
             script += DISTRIBUTE % shards
-        cluster.must(database, script + LATE + FILL + FILL_AP[schema])
+        cluster.must(database, script + LATE + FILL + FILL_AP[schema] + (SPLIT if schema == 'dist' else ''))
 
 
 def results(database, schema, texts, settings):
