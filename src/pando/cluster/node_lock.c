@@ -86,24 +86,51 @@ node_lock_definitions(void)
 	return relids;
 }
 
+typedef struct NamedTable
+{
+	Oid relid;
+	char *name; /* qualified */
+} NamedTable;
+
+static int
+compare_names(const ListCell *a, const ListCell *b)
+{
+	return strcmp(((NamedTable *) lfirst(a))->name, ((NamedTable *) lfirst(b))->name);
+}
+
+/* By name, for nodes have OIDs of their own. */
+static List *
+tables_by_name(List *relids)
+{
+	List *tables = NIL;
+
+	foreach_oid(relid, relids)
+	{
+		NamedTable *table = palloc(sizeof(NamedTable));
+
+		table->relid = relid;
+		table->name = name_qualified(relid);
+		tables = lappend(tables, table);
+	}
+	list_sort(tables, compare_names);
+	return tables;
+}
+
 void
 node_lock_tables_everywhere(List *relids, LOCKMODE mode, const DistNode *except)
 {
 	List *nodes = NIL;
 	StringInfoData sql;
-	ListCell *cell;
 
 	if (relids == NIL)
 		return;
-	relids = list_copy(relids);
-	list_sort(relids, list_oid_cmp);
 	initStringInfo(&sql);
-	foreach (cell, relids)
+	foreach_ptr (NamedTable, table, tables_by_name(relids))
 	{
-		LockRelationOid(lfirst_oid(cell), mode);
-		appendStringInfo(
-			&sql, "SELECT pando.table_lock(%s::pg_catalog.regclass, '%s');\n",
-			quote_literal_cstr(name_qualified(lfirst_oid(cell))), lock_mode_name(mode));
+		LockRelationOid(table->relid, mode);
+		appendStringInfo(&sql,
+						 "SELECT pando.table_lock(%s::pg_catalog.regclass, '%s');\n",
+						 quote_literal_cstr(table->name), lock_mode_name(mode));
 	}
 	foreach_ptr (const DistNode, node, node_list(NODES_OTHER))
 	{

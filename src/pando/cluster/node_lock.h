@@ -16,7 +16,7 @@
 extern List *node_lock_definitions(void);
 
 /*
- * Locks the tables (Oid list) here, in order of OID, and then on all other nodes but
+ * Locks the tables (Oid list) here, in order of name, and then on all other nodes but
  * `except` (may be NULL). ExclusiveLock keeps writers out, AccessExclusiveLock everybody.
  * The same order everywhere, so that two who lock the same tables meet on this node.
  */

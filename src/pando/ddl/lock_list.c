@@ -99,8 +99,9 @@ is_of_part(const DdlJob *job)
 }
 
 /*
- * The strongest lock that PostgreSQL takes on a table for the statement. None where the
- * nodes' work outside the transaction would wait for us.
+ * The strongest lock that PostgreSQL takes on a table for the statement, or one that
+ * keeps out another of its kind, too: two whose locks get along would come to raise them.
+ * None where the nodes' work outside the transaction would wait for us.
  */
 static LOCKMODE
 mode_of(const DdlJob *job)
@@ -115,11 +116,14 @@ mode_of(const DdlJob *job)
 			return AlterTableGetLockLevel(((AlterTableStmt *) job->stmt)->cmds);
 		case T_IndexStmt:
 		case T_ReindexStmt:
-			return ShareLock;
 		case T_CreateTrigStmt:
 			return ShareRowExclusiveLock;
 		case T_LockStmt:
 			return ((LockStmt *) job->stmt)->mode;
+		case T_RenameStmt:
+			return ((RenameStmt *) job->stmt)->renameType == OBJECT_INDEX
+					   ? ShareUpdateExclusiveLock
+					   : AccessExclusiveLock;
 		case T_ConstraintsSetStmt:
 			return NoLock;
 		case T_CommentStmt:

@@ -48,7 +48,9 @@ partition_relkind_is_index(char relkind)
  * Indexes of partitions
  */
 
-/* Indexes of the table's partitions that follow a parent's, the lowest partitions first.
+/*
+ * Indexes of the table's partitions that follow a parent's, the lowest partitions first.
+ * Takes no locks (pg_partition_tree() does): the coordinator's come before this node's.
  */
 static List *
 partition_indexes(Oid relid)
@@ -58,8 +60,11 @@ partition_indexes(Oid relid)
 	foreach_ptr (
 		char, id,
 		sql_column(
-			"SELECT i.indexrelid FROM pg_catalog.pg_partition_tree(%u) t "
-			"JOIN pg_catalog.pg_index i ON i.indrelid = t.relid "
+			"WITH RECURSIVE t(relid, level) AS (SELECT %u::pg_catalog.oid, 0 UNION ALL "
+			"SELECT h.inhrelid, t.level + 1 FROM t JOIN pg_catalog.pg_inherits h "
+			"ON h.inhparent = t.relid) "
+			"SELECT i.indexrelid FROM t JOIN pg_catalog.pg_index i ON i.indrelid = "
+			"t.relid "
 			"JOIN pg_catalog.pg_class c ON c.oid = i.indexrelid "
 			"WHERE t.level > 0 AND c.relispartition "
 			"ORDER BY t.level DESC, t.relid::pg_catalog.regclass::pg_catalog.text, "
@@ -225,17 +230,21 @@ check_colocated(Oid relid, Oid child)
 					 get_rel_name(child))));
 }
 
-/* In PostgreSQL's order. One that isn't distributed yet follows its parent
- * (cluster/partitions.c), which nobody else has then. */
+/*
+ * In PostgreSQL's order. One that isn't distributed yet follows its parent
+ * (cluster/partitions.c), which nobody else has then. A default partition's shards keep
+ * everybody out then, also who comes by the parent and has that shell alone.
+ */
 static void
 lock_partition(DdlJob *job, Oid relid, Oid child, bool attach)
 {
-	bool shared = attach && dist_table(child) != NULL;
+	Oid by_default = get_default_partition_oid(relid);
+	bool shared = attach && dist_table(child) != NULL && !OidIsValid(by_default);
 
 	if (!compat_owns_relation(relid, GetUserId()))
 		return;
 	lock_list_add(job, relid, shared ? ShareUpdateExclusiveLock : AccessExclusiveLock);
-	lock_list_add(job, get_default_partition_oid(relid), AccessExclusiveLock);
+	lock_list_add(job, by_default, AccessExclusiveLock);
 	if (dist_table(child) != NULL)
 		lock_list_add(job, child, AccessExclusiveLock);
 }
