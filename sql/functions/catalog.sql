@@ -28,6 +28,8 @@ CREATE OR REPLACE FUNCTION pando.colocation_register(id int4, shardcount int4,
 		replicationfactor int4, disttype regtype, distcollation regcollation,
 		private boolean DEFAULT false) RETURNS void
 	LANGUAGE c AS 'MODULE_PATHNAME', 'colocation_register';
+CREATE OR REPLACE FUNCTION pando.schema_register(schema regnamespace, colocation int4) RETURNS void
+	LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'schema_register';
 CREATE OR REPLACE FUNCTION pando.colocation_unregister(id int4) RETURNS void
 	LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'colocation_unregister';
 

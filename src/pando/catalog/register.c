@@ -30,6 +30,7 @@
 #include "pando/catalog/partition.h"
 #include "pando/catalog/placement.h"
 #include "pando/catalog/register.h"
+#include "pando/catalog/schema.h"
 #include "pando/catalog/shard.h"
 
 PG_FUNCTION_INFO_V1(table_register);
@@ -43,6 +44,7 @@ PG_FUNCTION_INFO_V1(placement_set_group);
 PG_FUNCTION_INFO_V1(placement_unregister);
 PG_FUNCTION_INFO_V1(colocation_register);
 PG_FUNCTION_INFO_V1(colocation_unregister);
+PG_FUNCTION_INFO_V1(schema_register);
 
 /* ------------------------------------------------------------------------------------
  * Rights and arguments.
@@ -387,6 +389,28 @@ colocation_unregister(PG_FUNCTION_ARGS)
 						errmsg("colocation group %d has tables", id)));
 	catalog_colocation_delete(id);
 	change_private("DELETE FROM pando.colocation_private WHERE colocationid = %d", id);
+	CommandCounterIncrement();
+	PG_RETURN_VOID();
+}
+
+/* schema_register(schema, colocation): whose group its tables are; 0: it is distributed
+ * no more. */
+Datum
+schema_register(PG_FUNCTION_ARGS)
+{
+	SchemaRow row = {.schemaid = PG_GETARG_OID(0), .colocationid = PG_GETARG_INT32(1)};
+	char *name = get_namespace_name(row.schemaid);
+
+	guard("pando.schema_register()");
+	if (name == NULL)
+		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_SCHEMA),
+						errmsg("schema with OID %u does not exist", row.schemaid)));
+	if (!compat_owns_schema(row.schemaid, GetUserId()))
+		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_SCHEMA, name);
+	(void) catalog_schema_delete(row.schemaid);
+	CommandCounterIncrement();
+	if (row.colocationid != 0)
+		catalog_schema_insert(&row);
 	CommandCounterIncrement();
 	PG_RETURN_VOID();
 }

@@ -13,6 +13,11 @@ typedef struct SchemaRow
 	int32 colocationid;
 } SchemaRow;
 
+/* The colocation group of the schema's tables; 0: it is not distributed. */
+extern int32 catalog_schema_colocation(Oid schemaid);
+
+extern void catalog_schema_insert(const SchemaRow *row);
+
 /* Was there a row? */
 extern bool catalog_schema_delete(Oid schemaid);
 

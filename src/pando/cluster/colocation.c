@@ -24,6 +24,7 @@
 #include "pando/catalog/catalog.h"
 #include "pando/catalog/colocation.h"
 #include "pando/catalog/partition.h"
+#include "pando/catalog/schema.h"
 #include "pando/cluster/colocation.h"
 #include "pando/cluster/node_row.h"
 #include "pando/cluster/settings.h"
@@ -170,6 +171,27 @@ choose_with_table(TableSpec *spec, const char *with)
 	spec->model = relid;
 }
 
+/* A table of a distributed schema joins the schema's group. */
+static bool
+choose_of_schema(TableSpec *spec)
+{
+	Oid schema = get_rel_namespace(spec->relid);
+	int32 colocation = catalog_schema_colocation(schema);
+
+	if (colocation == 0)
+		return false;
+	if (spec->kind != TABLE_SINGLE)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("cannot distribute table %s in another way than its schema",
+						name_qualified(spec->relid)),
+				 errdetail("Schema \"%s\" is distributed: its tables are on one node "
+						   "together.",
+						   get_namespace_name(schema))));
+	join_group(spec, catalog_colocation_by_id(colocation));
+	return true;
+}
+
 void
 colocation_choose(TableSpec *spec, const char *colocate_with)
 {
@@ -177,6 +199,8 @@ colocation_choose(TableSpec *spec, const char *colocate_with)
 
 	LockRelationOid(catalog_oid("pg_dist_colocation"), ShareRowExclusiveLock);
 
+	if (choose_of_schema(spec))
+		return;
 	if (alone && pg_strcasecmp(colocate_with, COLOCATE_DEFAULT) != 0 &&
 		pg_strcasecmp(colocate_with, COLOCATE_NONE) != 0)
 		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
@@ -253,7 +277,9 @@ void
 colocation_drop_if_empty(int32 colocation)
 {
 	if (colocation == 0 || catalog_partition_by_colocation(colocation) != NIL ||
-		catalog_colocation_by_id(colocation) == NULL)
+		catalog_colocation_by_id(colocation) == NULL ||
+		sql_value("SELECT 1 FROM pg_catalog.pg_dist_schema WHERE colocationid = %d",
+				  colocation) != NULL)
 		return;
 	node_run_everywhere(psprintf("SELECT pando.colocation_unregister(%d)", colocation));
 }

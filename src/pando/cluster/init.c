@@ -11,6 +11,7 @@
 #include "pando/cluster/manage_new.h"
 #include "pando/cluster/move_progress.h"
 #include "pando/cluster/partitions.h"
+#include "pando/cluster/schema.h"
 #include "pando/cluster/settings.h"
 
 #define MAX_REPLICATION_FACTOR 100
@@ -28,6 +29,7 @@ cluster_init(void)
 	lost_copy_mark_init();
 	manage_new_init();
 	partitions_init();
+	schema_init();
 	DefineCustomIntVariable(
 		"citus.shard_count", "Number of shards of a newly distributed table.", NULL,
 		&setting_shard_count, 32, 1, MAX_SHARD_COUNT, PGC_USERSET, 0, NULL, NULL, NULL);

@@ -32,6 +32,7 @@
 #include "pando/cluster/settings.h"
 #include "pando/cluster/shards.h"
 #include "pando/cluster/table_check.h"
+#include "pando/cluster/table_functions.h"
 #include "pando/ddl/lead.h"
 #include "pando/ddl/local_key.h"
 #include "pando/metadata/node.h"
@@ -266,6 +267,33 @@ foreign_key_closure(List *relids)
 		}
 	}
 	return relids;
+}
+
+void
+tables_undistribute(List *relids)
+{
+	int complete;
+	List *connected;
+
+	foreach_oid(relid, relids)
+	{
+		begin_change(relid);
+		dist_table_require(relid);
+	}
+	complete = list_length(partitions_complete(relids));
+	connected = foreign_key_closure(list_copy(relids));
+	if (list_length(connected) > complete)
+		ereport(
+			ERROR,
+			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+			 errmsg("cannot make %s a local table because of its foreign keys",
+					name_qualified(linitial_oid(relids))),
+			 errdetail("A foreign key connects it, or a table with it, with %s, which "
+					   "is distributed.",
+					   name_qualified(list_nth_oid(connected, complete))),
+			 errhint("Drop the foreign keys first.")));
+	convert_undistribute(connected, false);
+	CommandCounterIncrement();
 }
 
 /* undistribute_table(table, cascade_via_foreign_keys) */

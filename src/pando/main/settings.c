@@ -103,7 +103,7 @@ static const BoolSetting bool_settings[] = {
 /* Their default is off; on is refused. */
 static const char *const refused_settings[] = {
 	"citus.allow_unsafe_constraints",			"citus.enable_change_data_capture",
-	"citus.enable_create_database_propagation", "citus.enable_schema_based_sharding",
+	"citus.enable_create_database_propagation",
 	"citus.skip_constraint_validation",			"citus.writable_standby_coordinator",
 };
 
