@@ -12,7 +12,6 @@
 #include "access/xact.h"
 #include "catalog/heap.h"
 #include "catalog/namespace.h"
-#include "miscadmin.h"
 #include "nodes/makefuncs.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
@@ -79,8 +78,6 @@ truncate_prepare(DdlJob *job)
 	List *ours = keep_distributed(job, stmt->relations);
 	ListCell *cell;
 
-	/* PostgreSQL says so itself, but after locks that a standby can't take. */
-	PreventCommandIfReadOnly("TRUNCATE TABLE");
 	if (stmt->behavior == DROP_CASCADE)
 		truncate_add_referencing(job, stmt->relations);
 	if (job->applying)

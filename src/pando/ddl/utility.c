@@ -16,6 +16,7 @@
 
 #include "access/relation.h"
 #include "access/xact.h"
+#include "access/xlog.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_type.h"
@@ -596,7 +597,9 @@ static void
 utility_run(DdlCall *call)
 {
 	DdlJob job = {.call = call};
-	List *local = utility_is_ours(call) ? take_up(&job, call) : NIL;
+	/* On a standby PostgreSQL refuses what changes anything, before it takes locks. */
+	List *local =
+		utility_is_ours(call) && !RecoveryInProgress() ? take_up(&job, call) : NIL;
 
 	if (!job.concerned)
 	{
