@@ -49,6 +49,10 @@ CREATE OR REPLACE FUNCTION pando.key_hash("table" regclass, value "any") RETURNS
 CREATE OR REPLACE FUNCTION pando.row_place(tableoid oid, ctid tid, xmin xid) RETURNS text
 	LANGUAGE c STABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'row_place';
 
+-- A row of a table as text, the same on all nodes and in all sessions.
+CREATE OR REPLACE FUNCTION pando.row_line(row_of_table record) RETURNS text
+	LANGUAGE c STABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'row_line_of';
+
 -- The ctid of a shard's row among the rows of all shards of its table, and back to that in its shard.
 CREATE OR REPLACE FUNCTION pando.row_ctid(tableoid oid, ctid tid) RETURNS tid
 	LANGUAGE c STABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'row_ctid';

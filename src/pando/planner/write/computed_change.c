@@ -13,7 +13,9 @@
  *     WHERE <identity of t's row> = source.id RETURNING source.y
  *
  * The identity is the row's ctid: the row is locked, so that it stays where it is. Where
- * a row has several copies it is the primary key. What WHERE says of t alone stays.
+ * a row has several copies it is the primary key, and without one what it has in all
+ * columns, with a number among the rows that have the same. What WHERE says of t alone
+ * stays.
  *
  * SET (a, b) = (SELECT ...) joins the rows that were found in a query between.
  */
@@ -54,7 +56,9 @@
 #include "pando/planner/where/hazard.h"
 #include "pando/planner/query/join_tree.h"
 #include "pando/planner/query/level_fields.h"
+#include "pando/planner/query/row_number.h"
 #include "pando/planner/write/row_identity.h"
+#include "pando/planner/write/steps.h"
 
 typedef struct Computing
 {
@@ -65,6 +69,10 @@ typedef struct Computing
 	List *outputs;	  /* of the source: expressions over those */
 	List *subselects; /* SubLink *, of SET (...) = (SELECT ...) */
 	LockClauseStrength lock;
+	bool copied;	/* several rows of FROM may match a row that has several copies */
+	bool nameless;	/* rows_have_no_name() */
+	List *identity; /* numbers of outputs */
+	int line;		/* another: row_line() of rows without a name */
 } Computing;
 
 /* The source's column with the value of an expression of the statement's own level. */
@@ -82,13 +90,30 @@ source_column(Computing *computing, Node *expr)
  * Which row is changed.
  */
 
+static Var *
+identity_column(Computing *computing, Node *expr)
+{
+	Var *column = source_column(computing, expr);
+
+	computing->identity = lappend_int(computing->identity, column->varattno);
+	return column;
+}
+
 static List *
 same_row(Computing *computing, const DistTable *target)
 {
 	List *values = NIL;
+	Node *line;
 
+	if (computing->nameless)
+	{
+		line = row_line(computing->target, target->relid);
+		(void) identity_column(computing, row_place_call(computing->target));
+		computing->line = source_column(computing, line)->varattno;
+		return NIL; /* change_of_numbered_rows() */
+	}
 	foreach_ptr (Node, expr, row_identity(target, computing->target))
-		values = lappend(values, source_column(computing, expr));
+		values = lappend(values, identity_column(computing, expr));
 	return row_is(target, computing->target, values);
 }
 
@@ -138,24 +163,12 @@ static Query *
 numbered(Query *subselect)
 {
 	int by = 1;
-	WindowFunc *number = makeNode(WindowFunc);
-	WindowClause *window = makeNode(WindowClause);
 	Query *query;
 
 	cte_each_use_in((Node *) subselect, NULL, move_below, &by);
 	IncrementVarSublevelsUp((Node *) subselect, 1, 1);
 	query = query_over_query(subselect, "given");
-	number->winfnoid = F_ROW_NUMBER;
-	number->wintype = INT8OID;
-	number->winref = window->winref = 1;
-	number->location = -1;
-	window->frameOptions = FRAMEOPTION_DEFAULTS;
-	query->windowClause = list_make1(window);
-	query->hasWindowFuncs = true;
-	query->targetList =
-		lappend(query->targetList,
-				makeTargetEntry((Expr *) number, list_length(query->targetList) + 1,
-								pstrdup("number"), false));
+	(void) steps_add_column(query, row_number_over(query, NIL), "number");
 	return query;
 }
 
@@ -285,6 +298,30 @@ source_query(Computing *computing)
 	return source;
 }
 
+/*
+ * The same for the change. A row that has several copies comes once: each might take what
+ * another row of FROM gives it. One without a name has its line, and its number among the
+ * rows that have the same, as the last columns.
+ */
+static Query *
+source_of_change(Computing *computing)
+{
+	Query *source = source_query(computing);
+	TargetEntry *line;
+
+	if (computing->copied)
+		source = rows_taken_once(source, computing->identity);
+	if (computing->nameless)
+	{
+		source = query_over_query(source, "rows");
+		line = list_nth(source->targetList, computing->line - 1);
+		(void) steps_add_column(source, (Node *) copyObject(line->expr), "line");
+		(void) steps_add_column(
+			source, row_number_over(source, list_make1_int(computing->line)), "number");
+	}
+	return source;
+}
+
 /* ------------------------------------------------------------------------------------
  * The change.
  */
@@ -351,8 +388,6 @@ why_not(Query *query, const DistTable *target)
 {
 	const RangeTblEntry *rte = rt_fetch(query->resultRelation, query->rtable);
 
-	if (table_has_copies(target) && primary_key(target->relid) == NIL)
-		return "The table has several copies and no primary key";
 	/* The client may have read them from another copy than the one that is locked. */
 	if (table_has_copies(target) && write_system_columns(query).others)
 		return "System columns of the table's copies are not the same";
@@ -382,8 +417,8 @@ keys_of_rows(Query *query)
 	return distribution.pruned ? distribution.keys : NIL;
 }
 
-Query *
-change_of_found_rows(Query *query, const DistTable *target, const char **why)
+static Query *
+change_of_rows(Query *query, const DistTable *target, const char **why)
 {
 	Computing computing = {.query = query_without_join_columns(query),
 						   .target = query->resultRelation,
@@ -399,6 +434,8 @@ change_of_found_rows(Query *query, const DistTable *target, const char **why)
 	*why = why_not(query, target);
 	if (*why != NULL)
 		return NULL;
+	computing.copied = table_has_copies(target) && !rows_come_once(query);
+	computing.nameless = rows_have_no_name(target);
 	find_subselects(&computing);
 	change = palloc(sizeof(Query));
 	*change = *query;
@@ -414,7 +451,7 @@ change_of_found_rows(Query *query, const DistTable *target, const char **why)
 	quals = list_concat(same_row(&computing, target), repeatable_quals(query));
 	change->targetList = assignments(&computing, target);
 
-	source = rte_of_query("source", source_query(&computing));
+	source = rte_of_query("source", source_of_change(&computing));
 	for (Index varno = 1; varno < computing.source; varno++)
 		change->rtable =
 			lappend(change->rtable, varno == computing.target
@@ -428,14 +465,83 @@ change_of_found_rows(Query *query, const DistTable *target, const char **why)
 	return change;
 }
 
+/* NULL, or why nothing but change_of_numbered_rows() can name the rows. */
+static const char *
+why_no_name(const DistTable *target)
+{
+	return rows_have_no_name(target) ? "The table has several copies and no primary key"
+									 : NULL;
+}
+
+Query *
+change_of_found_rows(Query *query, const DistTable *target, const char **why)
+{
+	*why = why_no_name(target);
+	return *why != NULL ? NULL : change_of_rows(query, target, why);
+}
+
 Query *
 change_computed_here(Query *query, const DistTable *target, const char **why)
 {
-	Query *change = change_of_found_rows(query, target, why);
+	Query *change = change_of_rows(query, target, why);
 
 	if (change != NULL)
 		llast(change->rtable) = broadcast_of_query(
 			((RangeTblEntry *) llast(change->rtable))->subquery, "source");
+	return change;
+}
+
+/*
+ * SELECT ctid, tableoid, line, row_number() OVER (PARTITION BY line) FROM t: which of the
+ * rows that have the same in all columns is which.
+ */
+static Query *
+numbered_rows(const Query *change, const DistTable *target)
+{
+	RangeTblEntry *rte = copyObject(rt_fetch(change->resultRelation, change->rtable));
+	Query *rows;
+
+	rte->rellockmode = AccessShareLock;
+	rte->requiredPerms = ACL_SELECT;
+	rte->updatedCols = NULL;
+	rows = query_from_rte(rte);
+	rows->targetList = columns_of(
+		list_make3(makeVar(1, SelfItemPointerAttributeNumber, TIDOID, -1, InvalidOid, 0),
+				   makeVar(1, TableOidAttributeNumber, OIDOID, -1, InvalidOid, 0),
+				   row_line(1, target->relid)));
+	(void) steps_add_column(rows, row_number_over(rows, list_make1_int(3)), "number");
+	return rows;
+}
+
+Query *
+change_of_numbered_rows(Query *change, const DistTable *target)
+{
+	Index varno = change->resultRelation;
+	Query *rows = numbered_rows(change, target);
+	RangeTblEntry *source = llast(change->rtable);
+	Index source_varno = list_length(change->rtable);
+	int line = list_length(source->eref->colnames) - 1;
+	List *quals;
+	Var *column[4];
+
+	change = copyObject(change);
+	change->jointree->fromlist = lappend(
+		change->jointree->fromlist, add_item(change, rte_of_query("numbered", rows)));
+	for (int i = 0; i < 4; i++)
+		column[i] = makeVarFromTargetEntry(list_length(change->rtable),
+										   list_nth(rows->targetList, i));
+	quals = list_make4(
+		same_value((Node *) column[0],
+				   (Node *) makeVar(varno, SelfItemPointerAttributeNumber, TIDOID, -1,
+									InvalidOid, 0)),
+		same_value((Node *) column[1], (Node *) makeVar(varno, TableOidAttributeNumber,
+														OIDOID, -1, InvalidOid, 0)),
+		same_value((Node *) column[2],
+				   (Node *) makeVar(source_varno, line, TEXTOID, -1, C_COLLATION_OID, 0)),
+		same_value((Node *) column[3],
+				   (Node *) makeVar(source_varno, line + 1, INT8OID, -1, InvalidOid, 0)));
+	change->jointree->quals =
+		make_and_qual(change->jointree->quals, quals_as_node(quals));
 	return change;
 }
 
@@ -449,7 +555,9 @@ rows_of_change(Query *query, const DistTable *target, LockClauseStrength lock,
 						   .lock = lock,
 						   .rows = {.varno = 1}};
 
-	*why = why_not(query, target);
+	*why = why_no_name(target);
+	if (*why == NULL)
+		*why = why_not(query, target);
 	if (*why != NULL)
 		return NULL;
 	find_subselects(&computing);

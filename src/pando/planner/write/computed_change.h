@@ -20,7 +20,16 @@
 extern Query *change_computed_here(Query *query, const DistTable *target,
 								   const char **why);
 
-/* The same where that item, the last of the range table, is left a subquery. */
+/*
+ * What change_computed_here() gives of a table with several copies and no primary key, to
+ * be completed once it is known that it can stand on the copies: each copy numbers the
+ * rows that have the same in all columns, and changes those with the numbers of rows that
+ * were found. Which of them that is makes no difference.
+ */
+extern Query *change_of_numbered_rows(Query *change, const DistTable *target);
+
+/* change_computed_here() where that item, the last of the range table, is left a
+ * subquery; not of such a table. */
 extern Query *change_of_found_rows(Query *query, const DistTable *target,
 								   const char **why);
 

@@ -48,6 +48,7 @@
 #include "pando/planner/query/join_tree.h"
 #include "pando/planner/query/level_fields.h"
 #include "pando/planner/query/merge_source.h"
+#include "pando/planner/query/row_number.h"
 #include "pando/planner/where/distribution.h"
 #include "pando/planner/write/computed_change.h"
 #include "pando/planner/write/merge.h"
@@ -119,33 +120,6 @@ static Query *
 read_step(Step *step)
 {
 	return query_of_columns(step_rte(step));
-}
-
-/* row_number() OVER (PARTITION BY columns) */
-static Node *
-add_row_number(Query *query, List *columns)
-{
-	WindowFunc *number = makeNode(WindowFunc);
-	WindowClause *window = makeNode(WindowClause);
-
-	foreach_int(column, columns)
-	{
-		TargetEntry *entry = list_nth(query->targetList, column - 1);
-		SortGroupClause *clause = makeNode(SortGroupClause);
-
-		clause->tleSortGroupRef = entry->ressortgroupref = column;
-		get_sort_group_operators(exprType((Node *) entry->expr), true, true, false,
-								 &clause->sortop, &clause->eqop, NULL, &clause->hashable);
-		window->partitionClause = lappend(window->partitionClause, clause);
-	}
-	number->winfnoid = F_ROW_NUMBER;
-	number->wintype = INT8OID;
-	number->winref = window->winref = 1;
-	number->location = -1;
-	window->frameOptions = FRAMEOPTION_DEFAULTS;
-	query->windowClause = list_make1(window);
-	query->hasWindowFuncs = true;
-	return (Node *) number;
 }
 
 static bool
@@ -377,7 +351,7 @@ refuse_second_changes(Merge *merge)
 								   : (Node *) makeBoolExpr(OR_EXPR, is_change, -1);
 	for (int i = 0; i < merge->nidentity; i++)
 		identity = lappend_int(identity, i + 2);
-	number = add_row_number(changes, identity);
+	number = row_number_over(changes, identity);
 	steps_add_column(changes,
 					 (Node *) makeFuncExpr(function, BOOLOID, list_make1(number),
 										   InvalidOid, InvalidOid, COERCE_EXPLICIT_CALL),
@@ -568,7 +542,7 @@ read_source(Merge *merge, RangeTblEntry *source)
 {
 	Query *query = query_over_query(source->subquery, "source");
 
-	merge->number = steps_add_column(query, add_row_number(query, NIL), "number");
+	merge->number = steps_add_column(query, row_number_over(query, NIL), "number");
 	query->cteList = merge->query->cteList;
 	query->hasRecursive = merge->query->hasRecursive;
 	query->hasModifyingCTE = merge->query->hasModifyingCTE;

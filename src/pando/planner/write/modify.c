@@ -16,6 +16,7 @@
 #include "pando/planner/where/result_scope.h"
 #include "pando/planner/write/computed_change.h"
 #include "pando/planner/write/modify.h"
+#include "pando/planner/write/row_identity.h"
 #include "pando/planner/write/several_sources.h"
 #include "pando/planner/write/system_columns.h"
 #include "pando/planner/write/write_rules.h"
@@ -47,22 +48,46 @@ change_after_reads(Query *query, const DistTable *target, Distribution *distribu
 }
 
 /* The same once all that it computes has been computed; `given`: with the policies of its
- * target. Raises an error if that can't be. */
+ * target. NULL if that can't be, *why says why. */
 static Query *
-change_after_computing(Query *given, Query *query, const DistTable *target,
-					   Distribution *distribution)
+change_after_computing(Query *given, const DistTable *target, Distribution *distribution,
+					   const char **why)
 {
-	const char *why = distribution->reason;
 	Query *computed;
 
 	results_forget(0);
-	computed = change_computed_here(given, target, &why);
+	computed = change_computed_here(given, target, why);
 	if (computed == NULL)
-		refuse_modification(target, query, why);
+		return NULL;
 	*distribution = distribution_of_query(computed);
+	*why = distribution->reason;
 	if (!can_stand_on_shards(computed, target, distribution))
-		refuse_modification(target, query, distribution->reason);
-	return computed;
+		return NULL;
+	return rows_have_no_name(target) ? change_of_numbered_rows(computed, target)
+									 : computed;
+}
+
+/*
+ * A row that has several copies and that several rows of FROM may match: one is chosen
+ * here. Where that can't be done, as the statement says it, and if there are several it
+ * fails.
+ */
+static Query *
+change_of_one_source(Query *given, Query *query, const DistTable *target,
+					 Distribution *distribution)
+{
+	Distribution computed_distribution;
+	const char *why;
+	Query *change;
+
+	if (!may_have_several_sources(query, target))
+		return NULL;
+	change = change_after_computing(given, target, &computed_distribution, &why);
+	if (change == NULL)
+		results_forget(0);
+	else
+		*distribution = computed_distribution;
+	return change;
 }
 
 Fragment *
@@ -73,23 +98,32 @@ change_fragment(Query *given, Query *query, const DistTable *target)
 	Distribution distribution;
 	bool by_ctid = false;
 	Fragment *fragment;
+	Query *change;
 
 	if (columns.tableoid)
 		query = write_with_shell_oids(query);
 	distribution = distribution_of_query(query);
-	if (!can_stand_on_shards(query, target, &distribution))
+	change = change_of_one_source(given, query, target, &distribution);
+	if (change == NULL && can_stand_on_shards(query, target, &distribution))
+		change = query_that_refuses_several_sources(query, target);
+	if (change == NULL)
 	{
-		Query *change = change_after_reads(query, target, &distribution);
-
+		change = change_after_reads(query, target, &distribution);
 		by_ctid = change != NULL && columns.others;
-		query = change != NULL
-					? change
-					: change_after_computing(given, query, target, &distribution);
+		if (change != NULL)
+			change = query_that_refuses_several_sources(change, target);
 	}
-	query = query_that_refuses_several_sources(query, target);
-	fragment = fragment_from_query(query, &distribution);
+	if (change == NULL)
+	{
+		const char *why = distribution.reason;
+
+		change = change_after_computing(given, target, &distribution, &why);
+		if (change == NULL)
+			refuse_modification(target, query, why);
+	}
+	fragment = fragment_from_query(change, &distribution);
 	fragment->anchor = target->relid;
-	fragment->subplans = results_of_query(query);
+	fragment->subplans = results_of_query(change);
 	fragment->by_ctid = by_ctid;
 	results_leave(outer);
 	return fragment;

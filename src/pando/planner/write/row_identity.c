@@ -7,15 +7,20 @@
 #include "access/sysattr.h"
 #include "access/table.h"
 #include "catalog/pg_class.h"
+#include "catalog/pg_collation.h"
 #include "catalog/pg_operator_d.h"
 #include "catalog/pg_type.h"
+#include "fmgr.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
+#include "parser/parse_func.h"
+#include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 #include "utils/typcache.h"
 
+#include "pando/base/literal.h"
 #include "pando/plan/row_place.h"
 #include "pando/planner/write/write_rules.h"
 #include "pando/planner/write/row_identity.h"
@@ -50,6 +55,48 @@ var_of_attribute(Index varno, Oid relid, AttrNumber number)
 
 	get_atttypetypmodcoll(relid, number, &type, &typmod, &collation);
 	return makeVar(varno, number, type, typmod, collation, 0);
+}
+
+bool
+rows_have_no_name(const DistTable *table)
+{
+	return table_has_copies(table) && primary_key(table->relid) == NIL;
+}
+
+Node *
+row_line(Index varno, Oid relid)
+{
+	Oid types[] = {RECORDOID};
+	Oid function = LookupFuncName(list_make2(makeString("pando"), makeString("row_line")),
+								  1, types, false);
+	Relation relation = table_open(relid, NoLock);
+	TupleDesc desc = RelationGetDescr(relation);
+	RowExpr *row = makeNode(RowExpr);
+
+	for (int i = 0; i < desc->natts; i++)
+	{
+		Form_pg_attribute attr = TupleDescAttr(desc, i);
+
+		if (attr->attisdropped)
+			continue;
+		row->args = lappend(row->args, var_of_attribute(varno, relid, attr->attnum));
+		row->colnames = lappend(row->colnames, makeString(psprintf("f%d", i + 1)));
+	}
+	table_close(relation, NoLock);
+	row->row_typeid = RECORDOID;
+	row->row_format = COERCE_EXPLICIT_CALL;
+	row->location = -1;
+	return (Node *) makeFuncExpr(function, TEXTOID, list_make1(row), C_COLLATION_OID,
+								 InvalidOid, COERCE_EXPLICIT_CALL);
+}
+
+PG_FUNCTION_INFO_V1(row_line_of);
+
+/* pando.row_line(row): its text, which no setting of the session changes. */
+Datum
+row_line_of(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_TEXT_P(cstring_to_text(literal_text(PG_GETARG_DATUM(0), false, RECORDOID)));
 }
 
 List *

@@ -4,7 +4,9 @@
  *
  * It is the row's ctid among the rows of all shards, and of partitions, which number
  * their rows each by itself, the place as well: the row is locked, so that it stays where
- * it is. A row of which there are several copies has its primary key.
+ * it is. A row of which there are several copies has its primary key. Without one there
+ * is what it has in all columns: of rows that have the same there, any may be changed on
+ * each copy.
  *
  * Internal to the planner module.
  */
@@ -20,6 +22,12 @@ extern List *primary_key(Oid relid);
 
 /* The column of the relation at that number of a range table. */
 extern Var *var_of_attribute(Index varno, Oid relid, AttrNumber number);
+
+/* Has the table several copies, and no primary key? */
+extern bool rows_have_no_name(const DistTable *table);
+
+/* The text of the row's columns, over the relation at that number of a range table. */
+extern Node *row_line(Index varno, Oid relid);
 
 /* Expressions over the table, which is at that number of a range table; NIL: its rows
  * have no identity. */

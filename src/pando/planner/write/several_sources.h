@@ -11,6 +11,9 @@
 #include "nodes/parsenodes.h"
 #include "pando/metadata/table.h"
 
+/* An UPDATE: may a row that has several copies match several rows of FROM? */
+extern bool may_have_several_sources(Query *query, const DistTable *target);
+
 /* With a condition that raises an error then; the same Query where that can't be. */
 extern Query *query_that_refuses_several_sources(Query *query, const DistTable *target);
 

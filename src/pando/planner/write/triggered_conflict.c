@@ -1,6 +1,7 @@
 /*
  * triggered_conflict.c: ON CONFLICT DO UPDATE of tables whose triggers fire here, or that
- * gives rows another value of the distribution column.
+ * gives rows another value of the distribution column, or values that no shard can
+ * compute (functions of users), or would have to compute for each copy (volatile ones).
  *
  * A row is inserted with ON CONFLICT DO NOTHING, once its BEFORE INSERT triggers have
  * been fired. If nothing was inserted, the row that it conflicts with is found and
@@ -33,12 +34,27 @@
 #include "pando/planner/query/from_item.h"
 #include "pando/planner/query/join_tree.h"
 #include "pando/planner/query/level_fields.h"
+#include "pando/planner/query/query_shape.h"
+#include "pando/planner/write/insert.h"
 #include "pando/planner/write/triggered_conflict.h"
+#include "pando/planner/write/write_rules.h"
 
 bool
 conflict_updates(const Query *query)
 {
 	return query->onConflict != NULL && query->onConflict->action == ONCONFLICT_UPDATE;
+}
+
+bool
+conflict_is_computed_here(const Query *query, const DistTable *target)
+{
+	const OnConflictExpr *conflict = query->onConflict;
+	List *parts = list_make2(conflict->onConflictSet, conflict->onConflictWhere);
+
+	if (checkExprHasSubLink((Node *) parts))
+		return false;
+	return conflict_is_for_here(query) ||
+		   (table_has_copies(target) && expression_varies((Node *) parts));
 }
 
 static void
