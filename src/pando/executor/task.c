@@ -643,8 +643,16 @@ run_prepare_tasks(FragmentRun *run)
 void
 task_count(FragmentRun *run, Task *task, uint64 processed)
 {
-	if (run->fragment->command != CMD_SELECT && task->counted &&
-		task->processed != processed)
+	bool differs = run->fragment->command != CMD_SELECT && task->counted &&
+				   task->processed != processed;
+
+	/* A row that another transaction changed is not there yet, or has other columns. */
+	if (differs && run->fragment->by_line)
+		ereport(ERROR, (errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+						errmsg("could not serialize access due to concurrent update"),
+						errdetail("The table has several copies and no primary key."),
+						errhint("Run the statement again.")));
+	if (differs)
 		ereport(ERROR,
 				(errcode(ERRCODE_DATA_CORRUPTED),
 				 errmsg("copies of shard " INT64_FORMAT " differ", task->shard_id),

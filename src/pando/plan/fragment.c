@@ -32,6 +32,7 @@ typedef enum Number
 	NUMBER_SPREAD,
 	NUMBER_MERGES,
 	NUMBER_BY_CTID,
+	NUMBER_BY_LINE,
 	NUMBER_ID_HIGH,
 	NUMBER_ID_LOW
 } Number;
@@ -251,6 +252,7 @@ fragment_pack(const Fragment *fragment)
 	numbers = lappend_int(numbers, fragment->spread);
 	numbers = lappend_int(numbers, fragment->merges);
 	numbers = lappend_int(numbers, fragment->by_ctid);
+	numbers = lappend_int(numbers, fragment->by_line);
 	last_id++;
 	numbers = append_halves(numbers, last_id);
 	packed = lappend(packed, numbers);
@@ -301,6 +303,7 @@ fragment_unpack(List *packed)
 	fragment->spread = (FragmentSpread) list_nth_int(numbers, NUMBER_SPREAD);
 	fragment->merges = list_nth_int(numbers, NUMBER_MERGES) != 0;
 	fragment->by_ctid = list_nth_int(numbers, NUMBER_BY_CTID) != 0;
+	fragment->by_line = list_nth_int(numbers, NUMBER_BY_LINE) != 0;
 	fragment->anchor = linitial_oid((List *) list_nth(packed, FIELD_ANCHOR));
 	fragment->keys = list_nth(packed, FIELD_KEYS);
 	fragment->relations = list_nth(packed, FIELD_RELATIONS);

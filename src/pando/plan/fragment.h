@@ -99,6 +99,7 @@ typedef struct Fragment
 
 	List *subplans;	 /* SubResult *: what must run first, in this order */
 	bool by_ctid;	 /* a write of rows whose ctids they may give */
+	bool by_line;	 /* a write of rows that each copy knows by all of their columns */
 	bool store;		 /* keep rows in a tuplestore: the scan may be repeated */
 	bool early;		 /* what it reads may be changed before its first row is asked for */
 	bool locks;		 /* the text locks rows */

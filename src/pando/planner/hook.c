@@ -53,6 +53,7 @@
 #include "pando/planner/fragment/spread.h"
 #include "pando/planner/write/steps.h"
 #include "pando/planner/write/triggered.h"
+#include "pando/planner/write/triggered_conflict.h"
 #include "pando/planner/local/union_size.h"
 #include "pando/planner/write/write.h"
 
@@ -255,7 +256,9 @@ plan_found(Query *query, const char *source, int cursor_options, ParamListInfo p
 		index = point_shard(&point, params);
 	if (index >= 0)
 		shard = shard_is_only_here(point.table, index) ? REPEAT_HERE : REPEAT_ELSEWHERE;
-	else if (whole && is_point && conflict_is_for_here(query))
+	else if (whole && is_point && conflict_is_for_here(query) &&
+			 (all_shards_are_here(point.table) ||
+			  !conflict_is_computed_here(query, point.table)))
 		stmt = plan_point_later(query, &point, cursor_options);
 	if (stmt != NULL)
 		return stmt;

@@ -145,3 +145,12 @@ SELECT public.merge_plan(', ANALYZE, TIMING off, SUMMARY off', 'MERGE INTO a USI
 SELECT public.merge_plan(', ANALYZE, TIMING off, SUMMARY off', 'MERGE INTO w USING (VALUES (3), (901)) s (k) ON w.k = s.k WHEN MATCHED THEN UPDATE SET t = ''a'' WHEN NOT MATCHED THEN INSERT (k) VALUES (s.k)');
 SELECT k, t FROM w WHERE k IN (3, 901) ORDER BY k;
 ROLLBACK;
+
+-- WITH queries that conditions and actions read.
+SELECT public.compare_writes($$
+WITH q AS (SELECT k, d FROM w WHERE k < 5) MERGE INTO w USING (VALUES (3), (901)) s (k) ON w.k = s.k WHEN MATCHED THEN UPDATE SET d = (SELECT max(d) FROM q) WHEN NOT MATCHED THEN INSERT (k, d) VALUES (s.k, (SELECT count(*) FROM q));
+WITH q AS (SELECT k, d FROM w WHERE k < 5), q2 AS (SELECT max(k) AS m FROM q) MERGE INTO w USING q ON w.k = q.k WHEN MATCHED AND w.k < (SELECT m FROM q2) THEN UPDATE SET t = 'less' WHEN MATCHED THEN DELETE;
+WITH RECURSIVE q (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM q WHERE i < 5) MERGE INTO a USING b ON a.k = b.k AND a.id = b.id AND a.k IN (SELECT i FROM q) WHEN MATCHED THEN UPDATE SET x = (SELECT sum(i) FROM q WHERE i < a.x) WHEN NOT MATCHED AND EXISTS (SELECT FROM q WHERE i = b.x) THEN INSERT (k, id, x) VALUES (b.k, b.id + 3000, b.x);
+WITH source AS (SELECT count(*) AS n FROM e) MERGE INTO r USING a ON a.id = r.id AND a.k = r.id % 7 WHEN MATCHED THEN UPDATE SET x = (SELECT n FROM source) WHEN NOT MATCHED THEN DO NOTHING;
+WITH q AS MATERIALIZED (SELECT public.volatile_of(k) AS v FROM w WHERE k = 4) MERGE INTO w USING q ON w.k = q.v WHEN MATCHED THEN UPDATE SET d = (SELECT v FROM q) WHEN NOT MATCHED THEN INSERT (k, d) VALUES (q.v, (SELECT v FROM q));
+$$);

@@ -318,9 +318,11 @@ DELETE FROM a USING b WHERE a.x = b.x AND a.y = b.y RETURNING a.id;
 DELETE FROM r2 WHERE EXISTS (SELECT r2.id FROM c WHERE c.x = (SELECT max(x) FROM e) LIMIT 121);
 $$);
 
--- Copies that could take different rows
+-- Copies that could take different rows take the same
 SET search_path = dist, public;
+BEGIN;
 UPDATE r SET x = a.id FROM a WHERE a.k = r.id;
+ROLLBACK;
 
 -- A refused change leaves nothing to the statement after it.
 UPDATE a SET k = (SELECT max(x) FROM e) RETURNING ctid;

@@ -51,7 +51,7 @@ EXECUTE change(NULL, 1);
 SELECT count(*), sum(v), sum(g) FROM t;
 SELECT count(*) FROM u;
 
--- What PostgreSQL alone can evaluate: ON CONFLICT on the shards of this node, and any change.
+-- What this node alone can evaluate: ON CONFLICT, on the shards of this node by PostgreSQL's own plan.
 CREATE FUNCTION next(i int) RETURNS int LANGUAGE plpgsql VOLATILE AS 'BEGIN RETURN i + 1; END';
 PREPARE next_of(int, int) AS INSERT INTO t (k, v) VALUES ($1, $2) ON CONFLICT (k) DO UPDATE SET v = next(t.v) RETURNING v, next(k);
 CREATE FUNCTION here_and_elsewhere() RETURNS TABLE (here bool, result text, n bigint) LANGUAGE plpgsql AS $$
@@ -79,7 +79,9 @@ EXECUTE next_of(NULL, 1);
 PREPARE next_for(int) AS UPDATE t SET v = next(v) WHERE k = $1 RETURNING v;
 SELECT all_of('next_for(%s)');
 SELECT k AS key_here FROM t JOIN pg_dist_placement ON shardid = get_shard_id_for_distribution_column('t', k) AND groupid = 0 ORDER BY k LIMIT 1 \gset
+SET plan_cache_mode = force_custom_plan;
 EXPLAIN (COSTS off) EXECUTE next_of(:key_here, 1);
+RESET plan_cache_mode;
 EXPLAIN (COSTS off) INSERT INTO t (k, v) VALUES (:key_here, 1) ON CONFLICT (k) DO UPDATE SET v = next(t.v);
 
 -- Constants: the plan is made for the shard at once.

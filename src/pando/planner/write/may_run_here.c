@@ -58,6 +58,12 @@ shard_is_only_here(const DistTable *table, int index)
 		   table->shards[index].nplacements == 1 && shard_is_local(table, index);
 }
 
+bool
+all_shards_are_here(const DistTable *table)
+{
+	return dist_table_in_group(table, node_local_group()).nshards == table->nshards;
+}
+
 int
 first_shard_here(const DistTable *table)
 {

@@ -19,6 +19,9 @@ extern bool may_stand_on_shards(Query *query);
 /* Is the only copy of the shard group, if there is one of that index, on this node? */
 extern bool shard_is_only_here(const DistTable *table, int index);
 
+/* Has this node a copy of each shard group? */
+extern bool all_shards_are_here(const DistTable *table);
+
 /* Index of the first such shard group; -1: there is none. */
 extern int first_shard_here(const DistTable *table);
 

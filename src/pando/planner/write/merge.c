@@ -5,6 +5,7 @@
  * shard group, the statement is sent whole (where/level_merge.c). Any other is made of
  * steps (steps.h):
  *
+ * - one for each WITH query that conditions or actions refer to;
  * - source: the source's rows, with a number each, read once;
  * - matched: SELECT number, identity of t's row, action, values
  *       FROM (SELECT *, CASE WHEN condition THEN 1 ... END AS action
@@ -537,6 +538,36 @@ fire_after(Merge *merge)
  * The statement.
  */
 
+static bool
+refers_to_with_queries(const Merge *merge)
+{
+	List *parts =
+		list_make2(merge->query->jointree->quals, merge->query->mergeActionList);
+
+	return cte_each_use_in((Node *) parts, NULL, NULL, NULL) > 0;
+}
+
+/* Conditions and actions are computed in several steps: what they read in WITH is read
+ * before, once. */
+static void
+read_with_queries(Merge *merge)
+{
+	Query *query = merge->query;
+
+	while (query->cteList != NIL)
+	{
+		CommonTableExpr *cte = linitial(query->cteList);
+		Query *rows = query_of_columns(rte_of_cte(cte, 0));
+
+		rows->cteList = list_make1(cte);
+		rows->hasRecursive = cte->cterecursive;
+		query->cteList = list_delete_first(query->cteList);
+		cte_each_use(query, cte->ctename, step_read_instead,
+					 add_step(merge, psprintf("with %s", cte->ctename), rows));
+	}
+	query->hasRecursive = false;
+}
+
 static void
 read_source(Merge *merge, RangeTblEntry *source)
 {
@@ -562,12 +593,11 @@ check(const Merge *merge)
 {
 	Query *query = merge->query;
 	const RangeTblEntry *rte = rt_fetch(merge->target, query->rtable);
-	List *parts = list_make2(query->jointree->quals, query->mergeActionList);
 
 	if (rte->securityQuals != NIL || query->withCheckOptions != NIL)
 		refuse(merge, "The table has row-level security");
-	if (cte_each_use_in((Node *) parts, NULL, NULL, NULL) > 0)
-		refuse(merge, "Its conditions or actions refer to a WITH query");
+	if (query->hasModifyingCTE && refers_to_with_queries(merge))
+		refuse(merge, "Its conditions or actions refer to a WITH query beside a change");
 	if (multiexpr_walker((Node *) query->mergeActionList, NULL))
 		refuse(merge, "It assigns several columns from one subquery");
 }
@@ -586,6 +616,8 @@ plan_computed_here(Query *query, const DistTable *target, ParamListInfo params)
 	for (int i = 0; i < list_length(merge.query->mergeActionList); i++)
 		merge.columns = lappend(merge.columns, NIL);
 	fire_before(&merge);
+	if (refers_to_with_queries(&merge))
+		read_with_queries(&merge);
 	read_source(&merge, source);
 	find_matched(&merge);
 	if (has_action(&merge, CMD_INSERT))

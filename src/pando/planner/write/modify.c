@@ -97,6 +97,7 @@ change_fragment(Query *given, Query *query, const DistTable *target)
 	SystemColumns columns = write_system_columns(query);
 	Distribution distribution;
 	bool by_ctid = false;
+	bool by_line = false;
 	Fragment *fragment;
 	Query *change;
 
@@ -104,6 +105,7 @@ change_fragment(Query *given, Query *query, const DistTable *target)
 		query = write_with_shell_oids(query);
 	distribution = distribution_of_query(query);
 	change = change_of_one_source(given, query, target, &distribution);
+	by_line = change != NULL && rows_have_no_name(target);
 	if (change == NULL && can_stand_on_shards(query, target, &distribution))
 		change = query_that_refuses_several_sources(query, target);
 	if (change == NULL)
@@ -120,11 +122,13 @@ change_fragment(Query *given, Query *query, const DistTable *target)
 		change = change_after_computing(given, target, &distribution, &why);
 		if (change == NULL)
 			refuse_modification(target, query, why);
+		by_line = rows_have_no_name(target);
 	}
 	fragment = fragment_from_query(change, &distribution);
 	fragment->anchor = target->relid;
 	fragment->subplans = results_of_query(change);
 	fragment->by_ctid = by_ctid;
+	fragment->by_line = by_line;
 	results_leave(outer);
 	return fragment;
 }

@@ -16,6 +16,7 @@
 #include "catalog/pg_aggregate.h"
 #include "catalog/pg_collation.h"
 #include "catalog/pg_class.h"
+#include "catalog/pg_inherits.h"
 #include "catalog/pg_operator_d.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
@@ -124,12 +125,18 @@ equated_column(Node *qual, Index varno, Index target)
 	return 0;
 }
 
-/* Is there a unique index over some of those columns alone? */
+/* Is there a unique index over some of those columns alone, of all rows? */
 static bool
 has_unique_index(Oid relid, List *columns)
 {
-	Relation relation = table_open(relid, NoLock);
+	const DistTable *table = dist_table(relid);
+	Relation relation;
 	bool found = false;
+
+	if ((table != NULL && table->kind == TABLE_APPEND) ||
+		(get_rel_relkind(relid) == RELKIND_RELATION && has_subclass(relid)))
+		return false;
+	relation = table_open(relid, NoLock);
 
 	foreach_oid(index, RelationGetIndexList(relation))
 	{

@@ -138,9 +138,8 @@ steps_add_column(Query *query, Node *expr, const char *name)
 	return number;
 }
 
-/* What was a table or a reference to a WITH query. */
-static void
-read_kept(RangeTblEntry *rte, int depth, void *step)
+void
+step_read_instead(RangeTblEntry *rte, int depth, void *step)
 {
 	rte_become_subquery(rte, query_of_columns(step_rte(step)));
 }
@@ -374,7 +373,8 @@ find_rows_first(Steps *steps, Part *part)
 	if (change == NULL)
 		refuse_changes(relid);
 	source = llast(change->rtable);
-	read_kept(source, 0, read_first(steps, get_rel_name(relid), source->subquery));
+	step_read_instead(source, 0,
+					  read_first(steps, get_rel_name(relid), source->subquery));
 	*part->query = *change;
 }
 
@@ -445,7 +445,7 @@ read_before(Reads *reads, Query *level, Index varno)
 		refuse(psprintf("Table \"%s\" is changed and read by one statement, and not by "
 						"its columns alone",
 						get_rel_name(rte->relid)));
-	read_kept(rte, 0, read_first(reads->steps, get_rel_name(rte->relid), rows));
+	step_read_instead(rte, 0, read_first(reads->steps, get_rel_name(rte->relid), rows));
 }
 
 static bool
@@ -478,7 +478,7 @@ resolve_references(Steps *steps, int number)
 	for (int i = number + 1; i < steps->nparts; i++)
 	{
 		if (part->step != NULL)
-			part_uses(&steps->parts[i], name, read_kept, part->step);
+			part_uses(&steps->parts[i], name, step_read_instead, part->step);
 		/* It is one level nearer to the part's own query now. */
 		else if (i == part->home && steps->parts[i].cte != NULL)
 			part_uses(&steps->parts[i], name, one_nearer, NULL);

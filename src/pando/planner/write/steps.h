@@ -26,6 +26,10 @@ typedef struct Step
 /* An item of FROM for steps after it, and for the main query: the step's kept rows. */
 extern RangeTblEntry *step_rte(Step *step);
 
+/* What was a table or a reference to a WITH query becomes a read of the step's rows: a
+ * CteUse. */
+extern void step_read_instead(RangeTblEntry *rte, int depth, void *step);
+
 /* Adds a column to a step's query; its number. */
 extern int steps_add_column(Query *query, Node *expr, const char *name);
 

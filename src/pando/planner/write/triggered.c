@@ -79,8 +79,9 @@ change_fires_here(const Query *query, const DistTable *target)
 
 	if (target == NULL || fires_nothing)
 		return false;
-	if (conflict_updates(query) &&
-		(!keeps_key(query, target, NIL) || conflict_is_computed_here(query, target)))
+	if (conflict_updates(query) && !keeps_key(query, target, NIL))
+		return true;
+	if (conflict_is_computed_here(query, target))
 		return true;
 	if (query->onConflict != NULL && query->onConflict->action == ONCONFLICT_UPDATE)
 		changes |= 1 << CMD_UPDATE;

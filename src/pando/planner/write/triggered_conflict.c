@@ -17,6 +17,7 @@
 
 #include "access/htup_details.h"
 #include "access/sysattr.h"
+#include "access/table.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_constraint.h"
 #include "nodes/makefuncs.h"
@@ -36,6 +37,7 @@
 #include "pando/planner/query/level_fields.h"
 #include "pando/planner/query/query_shape.h"
 #include "pando/planner/write/insert.h"
+#include "pando/planner/write/row_identity.h"
 #include "pando/planner/write/triggered_conflict.h"
 #include "pando/planner/write/write_rules.h"
 
@@ -43,18 +45,6 @@ bool
 conflict_updates(const Query *query)
 {
 	return query->onConflict != NULL && query->onConflict->action == ONCONFLICT_UPDATE;
-}
-
-bool
-conflict_is_computed_here(const Query *query, const DistTable *target)
-{
-	const OnConflictExpr *conflict = query->onConflict;
-	List *parts = list_make2(conflict->onConflictSet, conflict->onConflictWhere);
-
-	if (checkExprHasSubLink((Node *) parts))
-		return false;
-	return conflict_is_for_here(query) ||
-		   (table_has_copies(target) && expression_varies((Node *) parts));
 }
 
 static void
@@ -100,33 +90,65 @@ has_system_column(Node *expr)
 	return false;
 }
 
-List *
-conflict_columns(const Query *insert, Relation table)
+/* NULL, or why the row that is in the way can't be found and changed by itself. */
+static const char *
+why_not(const Query *insert, Relation table)
 {
 	const OnConflictExpr *conflict = insert->onConflict;
-	List *columns = NIL;
 
 	if (table->rd_rel->relkind == RELKIND_PARTITIONED_TABLE)
-		refuse(table, "It has partitions");
+		return "It has partitions";
 	if (table->rd_rel->relrowsecurity)
-		refuse(table, "It has row-level security");
+		return "It has row-level security";
 	if (checkExprHasSubLink((Node *) conflict->onConflictSet) ||
 		checkExprHasSubLink(conflict->onConflictWhere))
-		refuse(table, "It has a subquery");
+		return "It has a subquery";
 	if (has_system_column((Node *) conflict->onConflictSet) ||
 		has_system_column(conflict->onConflictWhere))
-		refuse(table, "It has a system column");
-	if (OidIsValid(conflict->constraint))
-		return columns_of_constraint(conflict->constraint);
+		return "It has a system column";
 	foreach_ptr (InferenceElem, elem, conflict->arbiterElems)
 	{
 		const Var *var = (const Var *) elem->expr;
 
 		if (!IsA(var, Var) || var->varattno <= 0 || OidIsValid(elem->inferopclass) ||
 			OidIsValid(elem->infercollid))
-			refuse(table, "Its arbiter is another than columns");
-		columns = lappend_int(columns, var->varattno);
+			return "Its arbiter is another than columns";
 	}
+	return NULL;
+}
+
+bool
+conflict_is_computed_here(const Query *query, const DistTable *target)
+{
+	const OnConflictExpr *conflict = query->onConflict;
+	Relation table;
+	const char *why;
+
+	if (!conflict_updates(query) || rows_have_no_name(target) ||
+		(!conflict_is_for_here(query) &&
+		 !(table_has_copies(target) &&
+		   expression_varies(
+			   (Node *) list_make2(conflict->onConflictSet, conflict->onConflictWhere)))))
+		return false;
+	table = table_open(target->relid, NoLock);
+	why = why_not(query, table);
+	table_close(table, NoLock);
+	return why == NULL;
+}
+
+List *
+conflict_columns(const Query *insert, Relation table)
+{
+	const OnConflictExpr *conflict = insert->onConflict;
+	const char *why = why_not(insert, table);
+	List *columns = NIL;
+
+	if (why != NULL)
+		refuse(table, why);
+	if (OidIsValid(conflict->constraint))
+		return columns_of_constraint(conflict->constraint);
+	foreach_ptr (InferenceElem, elem, conflict->arbiterElems)
+		columns = lappend_int(columns, ((Var *) elem->expr)->varattno);
 	return columns;
 }
 

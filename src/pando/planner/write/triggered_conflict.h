@@ -14,8 +14,8 @@
 /* Has the INSERT ON CONFLICT DO UPDATE? */
 extern bool conflict_updates(const Query *query);
 
-/* DO UPDATE: has what it sets, or its condition, to be computed in this backend?
- * Subqueries in them are read first instead. */
+/* Is it DO UPDATE, and has what it sets, or its condition, to be computed in this
+ * backend, and can that be? */
 extern bool conflict_is_computed_here(const Query *query, const DistTable *target);
 
 /* The columns (int list) whose values the conflicting row has in common with the row to
