@@ -7,7 +7,6 @@
 #include "pando/compat/compat.h"
 
 #include "access/sysattr.h"
-#include "nodes/bitmapset.h"
 #include "optimizer/optimizer.h"
 #include "rewrite/rowsecurity.h"
 #include "utils/rel.h"
@@ -17,11 +16,13 @@
 static bool
 uses_tableoid(Node *expression)
 {
-	Bitmapset *columns = NULL;
-
-	pull_varattnos(expression, 1, &columns);
-	return bms_is_member(TableOidAttributeNumber - FirstLowInvalidHeapAttributeNumber,
-						 columns);
+	/* In the subqueries of a policy, too. */
+	foreach_ptr (Var, var, pull_vars_of_level(expression, 0))
+	{
+		if (IsA(var, Var) && var->varattno == TableOidAttributeNumber)
+			return true;
+	}
+	return false;
 }
 
 static void

@@ -11,6 +11,8 @@
 #include "nodes/plannodes.h"
 #include "utils/rel.h"
 
+#include "pando/metadata/table.h"
+
 /* Has the INSERT ON CONFLICT DO UPDATE? */
 extern bool conflict_updates(const Query *query);
 
