@@ -42,14 +42,14 @@ CREATE OR REPLACE FUNCTION pg_catalog.isolate_tenant_to_new_shard(table_name reg
 -- Costs, capacities and permissions of the strategies that come along.
 
 CREATE OR REPLACE FUNCTION pg_catalog.citus_shard_cost_1(bigint) RETURNS real
-	LANGUAGE sql IMMUTABLE PARALLEL SAFE STRICT AS 'SELECT 1.0::real';
+	LANGUAGE c IMMUTABLE PARALLEL SAFE STRICT AS 'MODULE_PATHNAME', 'citus_shard_cost_1';
 CREATE OR REPLACE FUNCTION pg_catalog.citus_shard_cost_by_disk_size(bigint) RETURNS real
 	LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'citus_shard_cost_by_disk_size';
 CREATE OR REPLACE FUNCTION pg_catalog.citus_node_capacity_1(integer) RETURNS real
-	LANGUAGE sql IMMUTABLE PARALLEL SAFE STRICT AS 'SELECT 1.0::real';
+	LANGUAGE c IMMUTABLE PARALLEL SAFE STRICT AS 'MODULE_PATHNAME', 'citus_node_capacity_1';
 CREATE OR REPLACE FUNCTION pg_catalog.citus_shard_allowed_on_node_true(bigint, integer)
 	RETURNS boolean
-	LANGUAGE sql IMMUTABLE PARALLEL SAFE STRICT AS 'SELECT true';
+	LANGUAGE c IMMUTABLE PARALLEL SAFE STRICT AS 'MODULE_PATHNAME', 'citus_shard_allowed_on_node_true';
 
 CREATE OR REPLACE FUNCTION pg_catalog.citus_validate_rebalance_strategy_functions(
 		shard_cost_function regproc, node_capacity_function regproc,
@@ -119,6 +119,24 @@ CREATE OR REPLACE FUNCTION pg_catalog.get_rebalance_table_shards_plan(
 	RETURNS TABLE (table_name regclass, shardid bigint, shard_size bigint, sourcename text,
 		sourceport integer, targetname text, targetport integer)
 	LANGUAGE c VOLATILE AS 'MODULE_PATHNAME', 'get_rebalance_table_shards_plan';
+
+-- Bytes of tables and their indexes, with commas between; 0 if there is none; - if it is locked, as in the switch of a move, or may not be
+-- looked at.
+CREATE OR REPLACE FUNCTION pando.sizes_unless_locked(names text[]) RETURNS text
+	LANGUAGE plpgsql STRICT SET search_path = pg_catalog, pg_temp SET lock_timeout = '10ms' AS $$
+DECLARE
+	sizes text[];
+	name text;
+BEGIN
+	FOREACH name IN ARRAY names LOOP
+		BEGIN
+			sizes := sizes || coalesce(pg_catalog.pg_total_relation_size(pg_catalog.to_regclass(name)), 0)::text;
+		EXCEPTION WHEN lock_not_available OR insufficient_privilege THEN
+			sizes := sizes || '-'::text;
+		END;
+	END LOOP;
+	RETURN pg_catalog.array_to_string(sizes, ',');
+END $$;
 
 CREATE OR REPLACE FUNCTION pg_catalog.get_rebalance_progress()
 	RETURNS TABLE (sessionid integer, table_name regclass, shardid bigint, shard_size bigint,

@@ -15,9 +15,10 @@
 #include "utils/builtins.h"
 #include "utils/tuplestore.h"
 
+#include "pando/base/int_map.h"
+#include "pando/base/name.h"
 #include "pando/base/shared_memory.h"
 #include "pando/cluster/move_progress.h"
-#include "pando/cluster/shard_size.h"
 #include "pando/metadata/table.h"
 #include "pando/transaction/xact.h"
 
@@ -164,9 +165,33 @@ move_progress_set(int64 shard_id, MoveStep step)
 	LWLockRelease(table_lock);
 }
 
+/* ------------------------------------------------------------------------------------
+ * What is shown.
+ */
+
+/* A shard of a group that moves. */
+typedef struct ProgressRow
+{
+	const Entry *entry;
+	Oid relid;
+	int64 shard_id;
+	const DistNode *source;
+	const DistNode *target;
+	char *source_size; /* NULL: not known now, as the next one */
+	char *target_size;
+} ProgressRow;
+
+/* A node's sizes of shards: the question, and where the answers go. */
+typedef struct SizeQuestion
+{
+	const DistNode *node;
+	StringInfoData names;
+	List *answers; /* char ** */
+} SizeQuestion;
+
 /* One row per shard of the group that the entry is about. */
-static void
-put_rows(ReturnSetInfo *result, const Entry *entry)
+static List *
+add_rows(List *rows, const Entry *entry)
 {
 	const DistTable *anchor;
 	const Shard *shard = shard_by_id(entry->shard_id, &anchor);
@@ -175,39 +200,124 @@ put_rows(ReturnSetInfo *result, const Entry *entry)
 	ListCell *cell;
 
 	if (shard == NULL || source == NULL || target == NULL)
-		return;
+		return rows;
 	foreach (cell, shard_group_tables(anchor))
 	{
 		const DistTable *member = dist_table_require(lfirst_oid(cell));
-		int64 size = shard_size(member, shard->index);
-		bool nulls[15] = {0};
-		Datum values[15];
+		ProgressRow *row = palloc0(sizeof(ProgressRow));
 
-		values[0] = Int32GetDatum(entry->pid);
-		values[1] = ObjectIdGetDatum(member->relid);
-		values[2] = Int64GetDatum(member->shards[shard->index].id);
-		values[3] = Int64GetDatum(size);
-		values[4] = CStringGetTextDatum(source->host);
-		values[5] = Int32GetDatum(source->port);
-		values[6] = CStringGetTextDatum(target->host);
-		values[7] = Int32GetDatum(target->port);
-		values[8] = Int64GetDatum(steps[entry->step].progress);
-		values[9] = Int64GetDatum(size);
+		row->entry = entry;
+		row->relid = member->relid;
+		row->shard_id = member->shards[shard->index].id;
+		row->source = source;
+		row->target = target;
+		rows = lappend(rows, row);
+	}
+	return rows;
+}
 
-		/* The target's tables belong to an open transaction: nobody sees their size. */
-		values[10] = Int64GetDatum(entry->step == MOVE_COMPLETED ? size : 0);
-		values[11] = CStringGetTextDatum(operations[entry->kind]);
-		nulls[12] = nulls[13] = true;
-		values[14] = CStringGetTextDatum(steps[entry->step].status);
-		tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
+static List *
+add_question(List *questions, IntMap *by_group, const DistNode *node,
+			 const ProgressRow *row, char **answer)
+{
+	SizeQuestion **at = (SizeQuestion **) int_map_at(by_group, node->group);
+
+	if (*at == NULL)
+	{
+		*at = palloc0(sizeof(SizeQuestion));
+		(*at)->node = node;
+		initStringInfo(&(*at)->names);
+		questions = lappend(questions, *at);
+	}
+	appendStringInfo(&(*at)->names, "%s%s", (*at)->answers == NIL ? "" : ", ",
+					 quote_literal_cstr(name_shard_qualified(row->relid, row->shard_id)));
+	(*at)->answers = lappend((*at)->answers, answer);
+	return questions;
+}
+
+/* "12,-,13" of a node; NULL: it can't be asked now. */
+static void
+take_answers(const SizeQuestion *question, char *sizes)
+{
+	ListCell *cell;
+
+	foreach (cell, question->answers)
+	{
+		char **answer = lfirst(cell);
+		char *size = sizes == NULL ? NULL : strsep(&sizes, ",");
+
+		*answer = size == NULL || size[0] < '0' || size[0] > '9' ? NULL : size;
 	}
 }
 
+/* Asks all nodes at once. Nobody waits: not for a node that is away, nor for the switch
+ * of a move, whose tables are locked. */
+static void
+ask_sizes(List *rows)
+{
+	IntMap *by_group = int_map_create();
+	List *questions = NIL;
+	List *nodes = NIL;
+	List *commands = NIL;
+	ListCell *answer;
+	ListCell *cell;
+
+	foreach_ptr (ProgressRow, row, rows)
+	{
+		questions =
+			add_question(questions, by_group, row->source, row, &row->source_size);
+		questions =
+			add_question(questions, by_group, row->target, row, &row->target_size);
+	}
+	foreach_ptr (SizeQuestion, question, questions)
+	{
+		nodes = lappend(nodes, unconstify(DistNode *, question->node));
+		commands =
+			lappend(commands, psprintf("SELECT pando.sizes_unless_locked(ARRAY[%s])",
+									   question->names.data));
+	}
+	forboth(answer, xact_values_for_plan(nodes, commands), cell, questions)
+		take_answers(lfirst(cell), lfirst(answer));
+}
+
+static void
+put_row(ReturnSetInfo *result, const ProgressRow *row)
+{
+	const Entry *entry = row->entry;
+	bool nulls[15] = {0};
+	Datum values[15];
+
+	values[0] = Int32GetDatum(entry->pid);
+	values[1] = ObjectIdGetDatum(row->relid);
+	values[2] = Int64GetDatum(row->shard_id);
+	nulls[3] = nulls[9] = row->source_size == NULL;
+	if (row->source_size != NULL)
+		values[3] = values[9] = Int64GetDatum(pg_strtoint64(row->source_size));
+	values[4] = CStringGetTextDatum(row->source->host);
+	values[5] = Int32GetDatum(row->source->port);
+	values[6] = CStringGetTextDatum(row->target->host);
+	values[7] = Int32GetDatum(row->target->port);
+	values[8] = Int64GetDatum(steps[entry->step].progress);
+	nulls[10] = row->target_size == NULL;
+	if (row->target_size != NULL)
+		values[10] = Int64GetDatum(pg_strtoint64(row->target_size));
+	values[11] = CStringGetTextDatum(operations[entry->kind]);
+	nulls[12] = nulls[13] = true;
+	values[14] = CStringGetTextDatum(steps[entry->step].status);
+	tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
+}
+
+/*
+ * Sizes are those on disk at the moment; NULL where they can't be had without waiting.
+ * The target's tables of a move that blocks writers belong to an open transaction: their
+ * size is 0 until it ends.
+ */
 Datum
 get_rebalance_progress(PG_FUNCTION_ARGS)
 {
 	ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
 	Entry *entries = palloc(sizeof(Entry) * MAX_ENTRIES);
+	List *rows = NIL;
 
 	InitMaterializedSRF(fcinfo, 0);
 	LWLockAcquire(table_lock, LW_SHARED);
@@ -217,7 +327,11 @@ get_rebalance_progress(PG_FUNCTION_ARGS)
 	for (int i = 0; i < MAX_ENTRIES; i++)
 	{
 		if (entries[i].pid != 0 && entries[i].database == MyDatabaseId)
-			put_rows(result, &entries[i]);
+			rows = add_rows(rows, &entries[i]);
 	}
+	if (rows != NIL)
+		ask_sizes(rows);
+	foreach_ptr (ProgressRow, row, rows)
+		put_row(result, row);
 	return (Datum) 0;
 }

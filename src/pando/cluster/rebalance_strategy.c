@@ -15,7 +15,30 @@
 #include "pando/catalog/job.h"
 #include "pando/cluster/rebalance_strategy.h"
 
+PG_FUNCTION_INFO_V1(citus_shard_cost_1);
+PG_FUNCTION_INFO_V1(citus_node_capacity_1);
+PG_FUNCTION_INFO_V1(citus_shard_allowed_on_node_true);
 PG_FUNCTION_INFO_V1(citus_validate_rebalance_strategy_functions);
+
+/* The functions of the strategy by_shard_count, in C since they are called for each of
+ * perhaps 100,000 shards. */
+Datum
+citus_shard_cost_1(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_FLOAT4(1);
+}
+
+Datum
+citus_node_capacity_1(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_FLOAT4(1);
+}
+
+Datum
+citus_shard_allowed_on_node_true(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_BOOL(true);
+}
 
 /* A function with that result over these arguments, or an error. */
 static void
@@ -39,16 +62,22 @@ check_function(Oid function, const char *role, Oid result, int nargs, const Oid 
 						errdetail("The arguments have other types than expected.")));
 }
 
-Datum
-citus_validate_rebalance_strategy_functions(PG_FUNCTION_ARGS)
+static void
+check_functions(Oid cost, Oid capacity, Oid allowed)
 {
 	const Oid shard_args[] = {INT8OID};
 	const Oid node_args[] = {INT4OID};
 	const Oid both_args[] = {INT8OID, INT4OID};
 
-	check_function(PG_GETARG_OID(0), "shard cost", FLOAT4OID, 1, shard_args);
-	check_function(PG_GETARG_OID(1), "node capacity", FLOAT4OID, 1, node_args);
-	check_function(PG_GETARG_OID(2), "shard allowed on node", BOOLOID, 2, both_args);
+	check_function(cost, "shard cost", FLOAT4OID, 1, shard_args);
+	check_function(capacity, "node capacity", FLOAT4OID, 1, node_args);
+	check_function(allowed, "shard allowed on node", BOOLOID, 2, both_args);
+}
+
+Datum
+citus_validate_rebalance_strategy_functions(PG_FUNCTION_ARGS)
+{
+	check_functions(PG_GETARG_OID(0), PG_GETARG_OID(1), PG_GETARG_OID(2));
 	PG_RETURN_VOID();
 }
 
@@ -88,6 +117,8 @@ rebalance_strategy_find(const char *name, bool has_threshold, double threshold,
 		text_to_function(strategy_value("node_capacity_function::oid", where));
 	strategy.shard_allowed =
 		text_to_function(strategy_value("shard_allowed_on_node_function::oid", where));
+	/* They may have been dropped since. */
+	check_functions(strategy.shard_cost, strategy.node_capacity, strategy.shard_allowed);
 	strategy.threshold =
 		has_threshold ? threshold : atof(strategy_value("default_threshold", where));
 	minimum = atof(strategy_value("minimum_threshold", where));
