@@ -141,6 +141,35 @@ await($job);
 is(job_state($job), 'finished', 'and ends when the node is back');
 clean('a node away');
 $cluster->sql("SELECT $back");
+await(start()) if $cluster->sql('SELECT count(*) FROM get_rebalance_table_shards_plan()') > 0;
+
+# In the foreground, as a statement of its own: each move is online and stays when a later one fails; a cancel undoes the one under way.
+my $rebalance = 'SELECT rebalance_table_shards(drain_only => true)';
+$cluster->sql("SELECT $away");
+my $from_1 = "SELECT count(*) FROM pg_dist_placement WHERE groupid = 1";
+my $first = $cluster->sql($from_1);
+$coordinator->safe_psql('postgres', "SELECT pando.debug_point_arm('rebalance-after-move', 'error')");
+isnt(scalar(($coordinator->psql('postgres', $rebalance))[0]), 0, 'a rebalance that fails after its first move');
+$cluster->sql('SELECT pando.debug_point_clear()');
+is($cluster->sql($from_1), $first - 1, 'has moved one shard');
+clean('a failed rebalance');
+$cluster->sql("BEGIN; $rebalance; ROLLBACK");
+is($cluster->sql($from_1), $first - 1, 'in a transaction block its end decides');
+foreach my $how ('cancel', 'go on')
+{
+	$cluster->sql("SELECT pando.debug_point_arm('online-before-lock', 'wait')");
+	my $psql = $cluster->start($coordinator, $rebalance);
+	$coordinator->poll_query_until('postgres', "SELECT count(*) = 1 FROM pg_stat_activity WHERE wait_event = 'PgSleep'") or die 'no move';
+	is($cluster->sql("SET lock_timeout = '5s'; UPDATE a SET v = v; UPDATE b SET v = v; SELECT 1"), 1, "$how: writers go on");
+	is($cluster->sql('SELECT count(DISTINCT sessionid) FROM get_rebalance_progress()'), $first - 1 > 1 ? 2 : 1, "$how: progress shows what moves and what waits");
+	$cluster->sql("SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE application_name = 'psql_started' AND query LIKE 'SELECT rebalance_table_shards%'") if $how eq 'cancel';
+	$psql->{handle}->finish if $how eq 'cancel';
+	$cluster->sql('SELECT pando.debug_point_clear()');
+	$psql->{handle}->finish if $how ne 'cancel';
+	is($cluster->sql($from_1), $how eq 'cancel' ? $first - 1 : 0, "$how: where the shards are");
+	clean($how);
+}
+$cluster->sql("SELECT $back");
 
 # A task's executor can't begin: its owner may not connect. It can later.
 $cluster->sql(<<'END');

@@ -154,6 +154,18 @@ move_progress_add(int64 shard_id, const DistNode *source, const DistNode *target
 }
 
 void
+move_progress_forget(int64 shard_id)
+{
+	Entry *entry;
+
+	LWLockAcquire(table_lock, LW_EXCLUSIVE);
+	entry = entry_find(shard_id, false);
+	if (entry != NULL)
+		entry->pid = 0;
+	LWLockRelease(table_lock);
+}
+
+void
 move_progress_set(int64 shard_id, MoveStep step)
 {
 	Entry *entry;

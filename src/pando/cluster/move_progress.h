@@ -26,6 +26,9 @@ typedef enum MoveStep
 extern void move_progress_add(int64 shard_id, const DistNode *source,
 							  const DistNode *target, MoveKind kind);
 
+/* Takes the announcement back: another session makes the move. */
+extern void move_progress_forget(int64 shard_id);
+
 /* Tells how far the announced move has come. Ends with the transaction. */
 extern void move_progress_set(int64 shard_id, MoveStep step);
 

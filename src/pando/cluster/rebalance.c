@@ -1,8 +1,11 @@
 /*
  * rebalance.c: the SQL functions that plan shard moves and carry them out.
  *
- * rebalance_table_shards() runs all moves of a plan in the caller's transaction. One
- * rebalance or change of strategies runs at a time: each takes a lock on
+ * rebalance_table_shards() as a statement of its own has each move of a plan made by a
+ * session beside this one, online and with a commit of its own: what has moved stays when
+ * a later move fails. Where it is part of a transaction block, or of a function, or holds
+ * locks that a move would wait for, all moves are part of that transaction, and block
+ * writers. One rebalance or change of strategies runs at a time: each takes a lock on
  * pg_dist_rebalance_strategy that conflicts with itself.
  */
 #include "pando/compat/compat.h"
@@ -14,13 +17,16 @@
 #include "fmgr.h"
 #include "funcapi.h"
 #include "miscadmin.h"
-#include "storage/lmgr.h"
+#include "storage/lock.h"
 #include "utils/acl.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
+#include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/tuplestore.h"
 
+#include "pando/base/debug_point.h"
+#include "pando/base/int_map.h"
 #include "pando/base/name.h"
 #include "pando/base/sql.h"
 #include "pando/cluster/move.h"
@@ -158,19 +164,110 @@ get_rebalance_table_shards_plan(PG_FUNCTION_ARGS)
 	return (Datum) 0;
 }
 
+/* Does this transaction hold a lock on the table, such as the statement's own? */
+static bool
+is_locked_here(Oid relid)
+{
+	LOCKTAG tag;
+
+	SET_LOCKTAG_RELATION(tag, MyDatabaseId, relid);
+	for (LOCKMODE mode = AccessShareLock; mode <= AccessExclusiveLock; mode++)
+	{
+		if (LockHeldByMe(&tag, mode))
+			return true;
+	}
+	return false;
+}
+
+/* May each move be a transaction of its own? */
+static bool
+may_move_apart(List *moves)
+{
+	IntMap *seen = int_map_create();
+
+	if (xact_must_join() || node_local() == NULL)
+		return false;
+	foreach_ptr (RebalanceMove, move, moves)
+	{
+		const DistTable *table;
+		ListCell *cell;
+
+		(void) shard_by_id(move->shard_id, &table);
+		if (!int_map_first(seen, (int32) table->relid))
+			continue;
+		foreach (cell, shard_group_tables(table))
+		{
+			if (is_locked_here(lfirst_oid(cell)))
+				return false;
+		}
+	}
+	return true;
+}
+
+static Session *
+session_beside(void)
+{
+	const DistNode *here = node_local();
+	NodeAddress address = {.node_id = here->id,
+						   .group = here->group,
+						   .host = here->host,
+						   .port = here->port};
+
+	return session_claim_apart(&address, GetUserId());
+}
+
+static void
+say_move(const RebalanceMove *move)
+{
+	ereport(NOTICE, (errmsg("Moving shard %lld from %s:%d to %s:%d ...",
+							(long long) move->shard_id, move->source->host,
+							move->source->port, move->target->host, move->target->port)));
+}
+
+/* One after the other, each committed when it is done. */
+static void
+move_apart(List *moves, Oid mode)
+{
+	const char *label =
+		DatumGetCString(OidFunctionCall1(F_ENUM_OUT, ObjectIdGetDatum(mode)));
+	Session *session = session_beside();
+
+	PG_TRY();
+	{
+		foreach_ptr (RebalanceMove, move, moves)
+		{
+			say_move(move);
+			move_progress_forget(move->shard_id);
+			session_result_free(session_run(
+				session,
+				psprintf("SELECT pg_catalog.citus_move_shard_placement(" INT64_FORMAT
+						 ", %d, %d, '%s')",
+						 move->shard_id, move->source->id, move->target->id, label)));
+			DEBUG_POINT("rebalance-after-move");
+		}
+	}
+	PG_CATCH();
+	{
+		/* A move that is not over is undone. */
+		session_cancel(session);
+		session_close(session);
+		PG_RE_THROW();
+	}
+	PG_END_TRY();
+	session_close(session);
+}
+
 /* rebalance_table_shards(relation, threshold, max_shard_moves, excluded_shard_list,
  * shard_transfer_mode, drain_only, rebalance_strategy) */
 Datum
 rebalance_table_shards(PG_FUNCTION_ARGS)
 {
 	RebalanceRequest request;
-	TransferMode mode;
 	List *moves;
 
 	node_require_coordinator();
 	require_argument(fcinfo, 4, "shard_transfer_mode");
 	require_argument(fcinfo, 5, "drain_only");
-	mode = transfer_mode_of_many(PG_GETARG_OID(4));
 	request = request_from_arguments(fcinfo);
 	request.drain_only = PG_GETARG_BOOL(5);
 	rebalance_lock();
@@ -178,16 +275,22 @@ rebalance_table_shards(PG_FUNCTION_ARGS)
 											   optional_real(fcinfo, 1), false, 0);
 
 	moves = rebalance_plan(&request);
+	if (moves == NIL)
+		PG_RETURN_VOID();
 	foreach_ptr (RebalanceMove, move, moves)
 		move_progress_add(move->shard_id, move->source, move->target, MOVE_PLACEMENT);
-	foreach_ptr (RebalanceMove, move, moves)
+	if (may_move_apart(moves))
+		move_apart(moves, PG_GETARG_OID(4));
+	else
 	{
-		ereport(NOTICE,
-				(errmsg("Moving shard %lld from %s:%d to %s:%d ...",
-						(long long) move->shard_id, move->source->host,
-						move->source->port, move->target->host, move->target->port)));
-		shard_group_move(move->shard_id, move->source, move->target, MOVE_PLACEMENT,
-						 mode);
+		TransferMode mode = transfer_mode_of_many(PG_GETARG_OID(4));
+
+		foreach_ptr (RebalanceMove, move, moves)
+		{
+			say_move(move);
+			shard_group_move(move->shard_id, move->source, move->target, MOVE_PLACEMENT,
+							 mode);
+		}
 	}
 	PG_RETURN_VOID();
 }

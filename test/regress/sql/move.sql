@@ -78,7 +78,11 @@ BEGIN;
 UPDATE p SET b = b WHERE id = 1;
 SELECT citus_move_shard_placement(1440001, :n1, :n2, 'force_logical');
 ROLLBACK;
+BEGIN;
 SELECT rebalance_table_shards('p', shard_transfer_mode := 'force_logical');
+ROLLBACK;
+-- The statement's own lock on the table: the moves are its own, too.
+SELECT rebalance_table_shards('p', shard_transfer_mode := 'force_logical') FROM p LIMIT 1;
 SELECT citus_copy_shard_placement(1440001, :n1, :n2);
 SELECT rebalance_table_shards('ref');
 SELECT rebalance_table_shards('p', rebalance_strategy := 'nope');
