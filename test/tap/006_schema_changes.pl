@@ -148,7 +148,6 @@ foreach (
 	[ 'ALTER TABLE app.lines ALTER tenant TYPE bigint', 'distribution column' ],
 	[ 'ALTER TABLE app.lines ADD FOREIGN KEY (line) REFERENCES another.sales (customer)', 'foreign key' ],
 	[ 'CREATE TABLE app.child () INHERITS (app.lines)', 'INHERITS' ],
-	[ 'CREATE RULE r AS ON INSERT TO app.lines DO INSTEAD NOTHING', 'RULE' ],
 	[ 'ALTER TABLE another.sales ADD CHECK (kind > 1)', 'violated' ])
 {
 	my ($statement, $word) = @$_;
