@@ -28,10 +28,13 @@ CREATE OR REPLACE FUNCTION pando.colocation_register(id int4, shardcount int4,
 		replicationfactor int4, disttype regtype, distcollation regcollation,
 		private boolean DEFAULT false) RETURNS void
 	LANGUAGE c AS 'MODULE_PATHNAME', 'colocation_register';
-CREATE OR REPLACE FUNCTION pando.schema_register(schema regnamespace, colocation int4) RETURNS void
-	LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'schema_register';
 CREATE OR REPLACE FUNCTION pando.colocation_unregister(id int4) RETURNS void
 	LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'colocation_unregister';
+
+CREATE OR REPLACE FUNCTION pando.schema_register(schema regnamespace, colocationid int4) RETURNS void
+	LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'schema_register';
+CREATE OR REPLACE FUNCTION pando.schema_unregister(schema regnamespace) RETURNS void
+	LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'schema_unregister';
 
 CREATE OR REPLACE FUNCTION pando.object_register(type text, object_names text[],
 		object_args text[]) RETURNS void

@@ -3,6 +3,18 @@
 -- Rows come with COPY or INSERT, after the tables are made and before or after they have rows; keys come later. Tables
 -- of one group are put together again; the session remembers which group has become which table's. A partition is
 -- distributed with the table it is of. Where metadata are brought to a node the table is there already.
+--
+-- The rows of both tables may be restored side by side: whoever distributes a schema waits for the other, who holds what
+-- chooses colocation groups, before it holds the schema.
+CREATE OR REPLACE FUNCTION pando.schema_distribute_again(schema regnamespace) RETURNS void
+	LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+	LOCK TABLE pg_catalog.pg_dist_colocation IN SHARE ROW EXCLUSIVE MODE;
+	IF NOT EXISTS (SELECT FROM pg_catalog.pg_dist_schema d WHERE d.schemaid = schema) THEN
+		PERFORM pg_catalog.citus_schema_distribute(schema);
+	END IF;
+END $$;
+
 CREATE OR REPLACE FUNCTION pando.distribution_restore() RETURNS trigger
 	LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -18,6 +30,9 @@ BEGIN
 		RETURN NEW;
 	ELSIF pg_partition_root(NEW.relation) <> NEW.relation THEN
 		RETURN NULL;
+	ELSIF NEW.kind = 't' THEN
+		PERFORM pando.schema_distribute_again(c.relnamespace::regnamespace)
+			FROM pg_catalog.pg_class c WHERE c.oid = NEW.relation;
 	ELSIF NEW.kind = 'r' THEN
 		PERFORM pg_catalog.create_reference_table(NEW.relation);
 	ELSIF NEW.kind = 'l' THEN
@@ -37,6 +52,22 @@ END $$;
 CREATE OR REPLACE TRIGGER distribution_restore BEFORE INSERT ON pando.distribution
 	FOR EACH ROW EXECUTE FUNCTION pando.distribution_restore();
 
+-- The same for distributed schemas, empty ones included.
+CREATE OR REPLACE FUNCTION pando.schema_restore() RETURNS trigger
+	LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+	IF EXISTS (SELECT FROM pando.distributed_schema d WHERE d.name = NEW.name) THEN
+		RETURN NULL;
+	ELSIF EXISTS (SELECT FROM pg_catalog.pg_dist_schema d WHERE d.colocationid = NEW.colocation
+			AND d.schemaid = to_regnamespace(quote_ident(NEW.name))) THEN
+		RETURN NEW;
+	END IF;
+	PERFORM pando.schema_distribute_again(quote_ident(NEW.name)::regnamespace);
+	RETURN NULL;
+END $$;
+CREATE OR REPLACE TRIGGER schema_restore BEFORE INSERT ON pando.distributed_schema
+	FOR EACH ROW EXECUTE FUNCTION pando.schema_restore();
+
 -- pg_upgrade leaves the rows of tables in pg_catalog behind, and OIDs of functions change: they are put aside before it,
 -- and back afterwards, on each node for itself.
 CREATE OR REPLACE FUNCTION pando.upgrade_relations() RETURNS SETOF name
@@ -45,7 +76,7 @@ CREATE OR REPLACE FUNCTION pando.upgrade_relations() RETURNS SETOF name
 		JOIN pg_catalog.pg_depend d ON d.classid = 'pg_class'::regclass AND d.objid = c.oid
 		JOIN pg_catalog.pg_extension e ON d.refclassid = 'pg_extension'::regclass AND d.refobjid = e.oid
 	WHERE e.extname = 'pando' AND c.relkind = 'r' AND c.relnamespace = 'pg_catalog'::regnamespace
-		AND c.relname NOT IN ('pg_dist_object', 'pg_dist_rebalance_strategy')
+		AND c.relname NOT IN ('pg_dist_object', 'pg_dist_schema', 'pg_dist_rebalance_strategy')
 	ORDER BY 1;
 END;
 CREATE OR REPLACE FUNCTION pg_catalog.citus_prepare_pg_upgrade() RETURNS void
@@ -96,6 +127,9 @@ BEGIN
 			o.distribution_argument_index, o.colocationid, o.force_delegation
 		FROM pando_upgrade.object o,
 			pg_catalog.pg_get_object_address(o.type, o.object_names, o.object_args) a;
+	DELETE FROM pg_catalog.pg_dist_schema;
+	INSERT INTO pg_catalog.pg_dist_schema
+		SELECT n.oid, d.colocation FROM pando.distributed_schema d JOIN pg_catalog.pg_namespace n ON n.nspname = d.name;
 	DELETE FROM pg_catalog.pg_dist_rebalance_strategy;
 	INSERT INTO pg_catalog.pg_dist_rebalance_strategy
 		SELECT s.name, default_strategy, cost::regprocedure, capacity::regprocedure, allowed::regprocedure,

@@ -64,6 +64,84 @@ EXCEPTION WHEN undefined_table THEN
 	RETURN false;
 END $$;
 
+-- Tables and shards.
+
+CREATE OR REPLACE FUNCTION pg_catalog.master_create_distributed_table(table_name regclass,
+		distribution_column text, distribution_method citus.distribution_type) RETURNS void
+	LANGUAGE plpgsql VOLATILE STRICT AS $$
+BEGIN
+	PERFORM pg_catalog.create_distributed_table(table_name, distribution_column, distribution_method);
+END $$;
+CREATE OR REPLACE FUNCTION pg_catalog.mark_tables_colocated(source_table_name regclass,
+		target_table_names regclass[]) RETURNS void
+	LANGUAGE plpgsql VOLATILE STRICT AS $$
+DECLARE
+	target pg_catalog.regclass;
+BEGIN
+	FOREACH target IN ARRAY target_table_names LOOP
+		PERFORM pg_catalog.update_distributed_table_colocation(target, source_table_name::pg_catalog.text);
+	END LOOP;
+END $$;
+-- A table becomes a reference table, rows and all.
+CREATE OR REPLACE FUNCTION pg_catalog.upgrade_to_reference_table(table_name regclass) RETURNS void
+	LANGUAGE plpgsql VOLATILE STRICT AS $$
+BEGIN
+	PERFORM pg_catalog.undistribute_table(table_name);
+	PERFORM pg_catalog.create_reference_table(table_name);
+END $$;
+CREATE OR REPLACE FUNCTION pg_catalog.master_get_new_shardid() RETURNS bigint
+	LANGUAGE c STRICT VOLATILE AS 'MODULE_PATHNAME', 'master_get_new_shardid';
+-- Notes the sizes of the shards of a shard's table, and returns the shard's.
+CREATE OR REPLACE FUNCTION pg_catalog.citus_update_shard_statistics(shard_id bigint) RETURNS bigint
+	LANGUAGE plpgsql VOLATILE STRICT SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	rel regclass := (SELECT s.logicalrelid FROM pg_catalog.pg_dist_shard s WHERE s.shardid = shard_id);
+BEGIN
+	IF rel IS NULL THEN
+		RAISE EXCEPTION 'shard % does not exist', shard_id USING ERRCODE = 'undefined_object';
+	END IF;
+	PERFORM pg_catalog.citus_update_table_statistics(rel);
+	RETURN (SELECT p.shardlength FROM pg_catalog.pg_dist_placement p
+		WHERE p.shardid = shard_id ORDER BY p.placementid LIMIT 1);
+END $$;
+CREATE OR REPLACE FUNCTION pg_catalog.citus_shard_sizes(OUT shard_id integer, OUT size bigint) RETURNS SETOF record
+	LANGUAGE sql VOLATILE BEGIN ATOMIC
+	SELECT z.shardid::integer, z.size FROM pando.placement_sizes('total', NULL, false) z;
+END;
+-- A value of a sequence that no other node gives, of whatever width.
+CREATE OR REPLACE FUNCTION pg_catalog.worker_nextval(sequence regclass) RETURNS integer
+	LANGUAGE sql VOLATILE STRICT BEGIN ATOMIC SELECT pando.sequence_next(sequence)::integer; END;
+
+-- Transactions under way, of all nodes and of this one, as far as pg_stat_activity shows them to the user. The number is
+-- the time when the transaction began on the node that leads it, in microseconds.
+CREATE OR REPLACE FUNCTION pando.active_transactions(OUT nodeid integer, OUT datid oid, OUT process_id integer,
+		OUT initiator_node_identifier integer, OUT worker_query boolean,
+		OUT transaction_number bigint, OUT transaction_stamp timestamptz) RETURNS SETOF record
+	LANGUAGE sql VOLATILE BEGIN ATOMIC
+	WITH backends AS MATERIALIZED (SELECT * FROM pando.activity())
+	SELECT b.nodeid, (b.activity).datid, (b.activity).pid, n.groupid, b.is_worker_query,
+		(extract(epoch FROM (l.activity).xact_start) * 1000000)::bigint, (l.activity).xact_start
+	FROM backends b JOIN backends l ON l.global_pid = b.global_pid AND NOT l.is_worker_query
+		JOIN pg_catalog.pg_dist_node n ON n.nodeid = pg_catalog.citus_nodeid_for_gpid(b.global_pid)
+	WHERE (b.activity).xact_start IS NOT NULL AND (l.activity).xact_start IS NOT NULL
+		AND (b.activity).backend_type = 'client backend';
+END;
+CREATE OR REPLACE FUNCTION pg_catalog.get_global_active_transactions(OUT datid oid, OUT process_id integer,
+		OUT initiator_node_identifier integer, OUT worker_query boolean,
+		OUT transaction_number bigint, OUT transaction_stamp timestamptz) RETURNS SETOF record
+	LANGUAGE sql VOLATILE BEGIN ATOMIC
+	SELECT t.datid, t.process_id, t.initiator_node_identifier, t.worker_query, t.transaction_number, t.transaction_stamp
+	FROM pando.active_transactions() t;
+END;
+CREATE OR REPLACE FUNCTION pg_catalog.get_all_active_transactions(OUT datid oid, OUT process_id integer,
+		OUT initiator_node_identifier integer, OUT worker_query boolean,
+		OUT transaction_number bigint, OUT transaction_stamp timestamptz) RETURNS SETOF record
+	LANGUAGE sql VOLATILE BEGIN ATOMIC
+	SELECT t.datid, t.process_id, t.initiator_node_identifier, t.worker_query, t.transaction_number, t.transaction_stamp
+	FROM pando.active_transactions() t JOIN pg_catalog.pg_dist_node n USING (nodeid)
+		JOIN pg_catalog.pg_dist_local_group g USING (groupid);
+END;
+
 -- Concatenations.
 
 CREATE OR REPLACE AGGREGATE pg_catalog.jsonb_cat_agg(jsonb) (

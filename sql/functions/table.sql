@@ -29,6 +29,13 @@ CREATE OR REPLACE FUNCTION pg_catalog.update_distributed_table_colocation(
 		table_name regclass, colocate_with text) RETURNS void
 	LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'update_distributed_table_colocation';
 
+CREATE OR REPLACE FUNCTION pg_catalog.alter_table_set_access_method(table_name regclass,
+		access_method text) RETURNS void
+	LANGUAGE plpgsql VOLATILE STRICT AS $$
+BEGIN
+	EXECUTE pg_catalog.format('ALTER TABLE %s SET ACCESS METHOD %I', table_name, access_method);
+END $$;
+
 CREATE OR REPLACE FUNCTION pg_catalog.truncate_local_data_after_distributing_table(
 		function_name regclass) RETURNS void
 	LANGUAGE c AS 'MODULE_PATHNAME', 'truncate_local_data_after_distributing_table';
@@ -64,48 +71,6 @@ CREATE OR REPLACE FUNCTION pando.shard_range_changed() RETURNS trigger
 CREATE OR REPLACE TRIGGER range_changed
 	AFTER UPDATE OF shardminvalue, shardmaxvalue ON pg_catalog.pg_dist_shard
 	FOR EACH ROW EXECUTE FUNCTION pando.shard_range_changed();
-
--- Distributed schemas.
-
-CREATE OR REPLACE FUNCTION pg_catalog.citus_schema_distribute(schemaname regnamespace) RETURNS void
-	LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'citus_schema_distribute';
-CREATE OR REPLACE FUNCTION pg_catalog.citus_schema_undistribute(schemaname regnamespace) RETURNS void
-	LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'citus_schema_undistribute';
-
-CREATE OR REPLACE FUNCTION pg_catalog.citus_schema_move(schema_id regnamespace, target_node_id integer,
-		shard_transfer_mode citus.shard_transfer_mode DEFAULT 'auto') RETURNS void
-	LANGUAGE plpgsql STRICT SET search_path = pg_catalog, pg_temp AS $$
-DECLARE
-	shard bigint;
-	source integer;
-BEGIN
-	IF NOT EXISTS (SELECT FROM pg_catalog.pg_dist_schema d WHERE d.schemaid = schema_id) THEN
-		RAISE EXCEPTION 'schema % is not distributed', schema_id USING ERRCODE = 'wrong_object_type';
-	END IF;
-	SELECT s.shardid, n.nodeid INTO shard, source FROM pg_catalog.pg_dist_schema d
-		JOIN pg_catalog.pg_dist_partition p ON p.colocationid = d.colocationid
-		JOIN pg_catalog.pg_dist_shard s ON s.logicalrelid = p.logicalrelid
-		JOIN pg_catalog.pg_dist_placement l ON l.shardid = s.shardid
-		JOIN pg_catalog.pg_dist_node n ON n.groupid = l.groupid AND n.noderole = 'primary'
-		WHERE d.schemaid = schema_id ORDER BY s.shardid LIMIT 1;
-	IF shard IS NULL THEN
-		RAISE EXCEPTION 'schema % has no tables to move', schema_id USING ERRCODE = 'object_not_in_prerequisite_state';
-	END IF;
-	PERFORM pg_catalog.citus_move_shard_placement(shard, source, target_node_id, shard_transfer_mode);
-END $$;
-CREATE OR REPLACE FUNCTION pg_catalog.citus_schema_move(schema_id regnamespace, target_node_name text,
-		target_node_port integer, shard_transfer_mode citus.shard_transfer_mode DEFAULT 'auto') RETURNS void
-	LANGUAGE plpgsql STRICT SET search_path = pg_catalog, pg_temp AS $$
-DECLARE
-	target integer;
-BEGIN
-	SELECT n.nodeid INTO target FROM pg_catalog.pg_dist_node n
-		WHERE n.nodename = target_node_name AND n.nodeport = target_node_port;
-	IF target IS NULL THEN
-		RAISE EXCEPTION 'node %:% does not exist', target_node_name, target_node_port USING ERRCODE = 'undefined_object';
-	END IF;
-	PERFORM pg_catalog.citus_schema_move(schema_id, target, shard_transfer_mode);
-END $$;
 
 -- Between nodes.
 

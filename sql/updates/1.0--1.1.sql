@@ -45,7 +45,7 @@ CREATE DOMAIN pg_catalog.cluster_clock AS pando.clock;
 -- nodes are this cluster's own and no part of a dump any more.
 CREATE TABLE pando.distribution (
 	relation regclass PRIMARY KEY,
-	kind "char" NOT NULL,		-- h: by hash, s: one shard, r: reference, l: managed local
+	kind "char" NOT NULL,		-- h: by hash, s: one shard, t: of a distributed schema, r: reference, l: managed local
 	distribution_column text,
 	colocation integer NOT NULL,
 	shard_count integer NOT NULL,
@@ -61,6 +61,11 @@ INSERT INTO pando.distribution
 	FROM pg_catalog.pg_dist_partition p LEFT JOIN pg_catalog.pg_dist_colocation c USING (colocationid);
 UPDATE pg_catalog.pg_extension SET extconfig = NULL, extcondition = NULL WHERE extname = 'pando';
 SELECT pg_catalog.pg_extension_config_dump('pando.distribution', '');
+
+-- The rows of pg_dist_schema by name, for the same purpose: a schema's OID is this database's own.
+CREATE TABLE pando.distributed_schema (colocation int4 PRIMARY KEY, name name NOT NULL);
+GRANT SELECT ON pando.distributed_schema TO public;
+SELECT pg_catalog.pg_extension_config_dump('pando.distributed_schema', '');
 
 -- What moves under way have made on this node, for whatever ends them; see cluster/move_part.c.
 CREATE TABLE pando.move_part (shardid int8 NOT NULL, relation oid NOT NULL, receives boolean NOT NULL);

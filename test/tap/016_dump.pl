@@ -32,6 +32,11 @@ SELECT create_distributed_table('shop.single', NULL, colocate_with := 'none');
 CREATE TABLE shop.managed (a int PRIMARY KEY);
 SELECT citus_add_local_table_to_metadata('shop.managed');
 CREATE TABLE shop.plain (a int);
+CREATE SCHEMA tenant;
+CREATE SCHEMA "New tenant";
+SELECT citus_schema_distribute('tenant'), citus_schema_distribute('"New tenant"');
+CREATE TABLE tenant.account (id int PRIMARY KEY, country text REFERENCES shop.country);
+CREATE TABLE tenant.entry (account int REFERENCES tenant.account, v int);
 INSERT INTO shop.country SELECT 'c' || i, 'country ' || i FROM generate_series(1, 5) i;
 INSERT INTO shop.customer (name) SELECT 'n' || i FROM generate_series(1, 100) i;
 INSERT INTO shop.purchase (customer, country) SELECT 1 + i % 100, 'c' || 1 + i % 5 FROM generate_series(1, 1000) i;
@@ -41,6 +46,8 @@ INSERT INTO shop.event SELECT i, date '2023-12-01' + i FROM generate_series(1, 1
 INSERT INTO shop.single VALUES (1), (2);
 INSERT INTO shop.managed VALUES (3);
 INSERT INTO shop.plain VALUES (4);
+INSERT INTO tenant.account SELECT i, 'c' || 1 + i % 5 FROM generate_series(1, 10) i;
+INSERT INTO tenant.entry SELECT 1 + i % 10, i FROM generate_series(1, 50) i;
 CREATE VIEW shop.totals AS SELECT country, count(*) FROM shop.purchase GROUP BY country;
 CREATE FUNCTION shop.purchases(k bigint) RETURNS bigint LANGUAGE sql VOLATILE AS 'SELECT count(*) FROM shop.purchase WHERE customer = k';
 ALTER TABLE shop.customer OWNER TO shopper;
@@ -50,9 +57,10 @@ GRANT SELECT ON shop.purchase TO shopper;
 END
 
 my @tables = ('shop.customer', 'shop.country', 'shop.purchase', 'shop.apart', 'shop."Apart 2"', 'shop.event', 'shop.single',
-	'shop.managed', 'shop.plain', 'shop.totals');
+	'shop.managed', 'shop.plain', 'shop.totals', 'tenant.account', 'tenant.entry',
+	'(SELECT name FROM pando.distributed_schema)');
 # All that a client sees, and which tables are distributed how and with whom.
-my $seen = join ' UNION ALL ', map { "SELECT '$_', count(*)::text, md5(string_agg(t::text, ' ' ORDER BY t::text)) FROM $_ t" } @tables;
+my $seen = join ' UNION ALL ', map { "SELECT \$\$$_\$\$, count(*)::text, md5(string_agg(t::text, ' ' ORDER BY t::text)) FROM $_ t" } @tables;
 my $distributed = <<'END';
 SELECT relation, kind, distribution_column, shard_count, apart, dense_rank() OVER (ORDER BY (SELECT min(e.relation::text) FROM pando.distribution e
 	WHERE e.colocation = d.colocation)) FROM pando.distribution d ORDER BY relation::text
@@ -70,6 +78,8 @@ sub is_restored
 	is($to->sql($_), $before{$_}, "$name: " . substr($_, 0, 30)) foreach $seen, $distributed, $defined;
 	is($to->sql('SELECT count(*) FROM pg_dist_shard s WHERE NOT EXISTS (SELECT FROM pg_dist_placement p JOIN pg_dist_node USING (groupid) WHERE p.shardid = s.shardid)'),
 		'0', "$name: all shards are on nodes of this cluster");
+	is($to->worker(1)->safe_psql('postgres', 'SELECT string_agg(nspname, $$ $$ ORDER BY nspname) FROM pg_dist_schema JOIN pg_namespace n ON n.oid = schemaid'),
+		'New tenant tenant', "$name: another node knows the schemas");
 	is($to->worker(1)->safe_psql('postgres', "SELECT count(*) FROM shop.purchase WHERE customer = 7"),
 		$from->sql("SELECT count(*) FROM shop.purchase WHERE customer = 7"), "$name: another node sees it");
 	$to->sql("INSERT INTO shop.customer (name) VALUES ('new'); INSERT INTO shop.purchase (customer, country) SELECT max(id), 'c1' FROM shop.customer");
@@ -99,7 +109,7 @@ unlike(slurp_file("$directory/plain.sql"), qr/_102\d{3}|pg_dist_(node|shard|plac
 	command_ok([ 'pg_restore', "--section=$_", '-j', '3', '-h', '127.0.0.1', '-p', $to->coordinator->port, '-d', 'postgres', "$directory/custom" ], "pg_restore -j, $_")
 		foreach 'pre-data', 'data', 'post-data';
 	is_restored($to, 'one worker, in parallel');
-	$to->sql("DROP SCHEMA shop CASCADE");
+	$to->sql("DROP SCHEMA shop, tenant, \"New tenant\" CASCADE");
 	command_ok([ 'psql', '-X', '-q', '-v', 'ON_ERROR_STOP=1', '-h', '127.0.0.1', '-p', $to->coordinator->port, '-f', "$directory/inserts.sql", 'postgres' ], 'psql, of INSERTs');
 	is_restored($to, 'INSERTs');
 	$_->stop foreach $to->nodes;
@@ -110,5 +120,12 @@ unlike(slurp_file("$directory/plain.sql"), qr/_102\d{3}|pg_dist_(node|shard|plac
 	is(join('', grep { !/role "[^"]+" already exists|extension "pando" already exists/ } grep { /ERROR/ } split /^/, $err), '', 'pg_dumpall');
 	is_restored($to, 'pg_dumpall');
 	is($to->worker(1)->safe_psql('postgres', "SELECT count(*) FROM pg_roles WHERE rolname = 'shopper'"), '1', 'roles are on all nodes');
+	# A node that comes later.
+	my $late = $to->add_server('late');
+	$to->join_worker(2);
+	is($late->safe_psql('postgres', 'SELECT string_agg(name, $$ $$ ORDER BY name) FROM pando.distributed_schema JOIN pg_dist_schema ON colocationid = colocation'),
+		'New tenant tenant', 'a late node knows the schemas');
+	$late->safe_psql('postgres', 'CREATE TABLE "New tenant".t (a int); INSERT INTO "New tenant".t VALUES (1)');
+	is($to->sql('SELECT count(*) FROM "New tenant".t'), '1', 'and makes tables in them');
 }
 done_testing();

@@ -49,8 +49,8 @@ typedef enum EndPlace
 typedef enum UtilityPlace
 {
 	UTILITY_HOLD,		/* a database that is to be free of our workers */
-	UTILITY_MANAGE,		/* new local tables become usable everywhere */
-	UTILITY_SCHEMA,		/* new tables of distributed schemas join them */
+	UTILITY_NEW_TABLE,	/* what becomes of a table that was made */
+	UTILITY_SCHEMA,		/* distributed schemas */
 	UTILITY_PARTITIONS, /* new partitions of distributed tables follow them */
 	UTILITY_DDL,		/* schema changes */
 	UTILITY_COPY,		/* COPY of tables with shards */

@@ -9,6 +9,7 @@
 #include "pando/catalog/catalog.h"
 #include "pando/catalog/colocation.h"
 #include "pando/catalog/partition.h"
+#include "pando/catalog/schema.h"
 
 static const CatalogColumn partition_columns[] = {
 	{"logicalrelid", COLUMN_OID, offsetof(PartitionRow, logicalrelid)},
@@ -54,7 +55,9 @@ kind_of(const PartitionRow *row)
 		return 'h';
 	if (row->repmodel == REPMODEL_REFERENCE)
 		return 'r';
-	return row->colocationid == 0 ? 'l' : 's';
+	if (row->colocationid == 0)
+		return 'l';
+	return catalog_schema_has_colocation(row->colocationid) ? 't' : 's';
 }
 
 static void

@@ -14,10 +14,12 @@
 
 #include "access/xact.h"
 #include "catalog/pg_class.h"
+#include "catalog/pg_namespace.h"
 #include "catalog/pg_type.h"
 #include "fmgr.h"
 #include "funcapi.h"
 #include "miscadmin.h"
+#include "storage/lmgr.h"
 #include "utils/acl.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
@@ -45,6 +47,7 @@ PG_FUNCTION_INFO_V1(placement_unregister);
 PG_FUNCTION_INFO_V1(colocation_register);
 PG_FUNCTION_INFO_V1(colocation_unregister);
 PG_FUNCTION_INFO_V1(schema_register);
+PG_FUNCTION_INFO_V1(schema_unregister);
 
 /* ------------------------------------------------------------------------------------
  * Rights and arguments.
@@ -393,24 +396,44 @@ colocation_unregister(PG_FUNCTION_ARGS)
 	PG_RETURN_VOID();
 }
 
-/* schema_register(schema, colocation): whose group its tables are; 0: it is distributed
- * no more. */
+/* ------------------------------------------------------------------------------------
+ * Distributed schemas.
+ */
+
+/* Its owner; and nobody makes a table in it until the transaction ends. */
+static void
+hold_schema(Oid schemaid)
+{
+	char *name = get_namespace_name(schemaid);
+
+	if (name == NULL)
+		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_SCHEMA),
+						errmsg("schema with OID %u does not exist", schemaid)));
+	if (!compat_owns_schema(schemaid, GetUserId()))
+		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_SCHEMA, name);
+	LockDatabaseObject(NamespaceRelationId, schemaid, 0, AccessExclusiveLock);
+}
+
+/* schema_register(schema, colocation id): new tables of the schema join that group. */
 Datum
 schema_register(PG_FUNCTION_ARGS)
 {
-	SchemaRow row = {.schemaid = PG_GETARG_OID(0), .colocationid = PG_GETARG_INT32(1)};
-	char *name = get_namespace_name(row.schemaid);
+	Oid schemaid = PG_GETARG_OID(0);
 
 	guard("pando.schema_register()");
-	if (name == NULL)
-		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_SCHEMA),
-						errmsg("schema with OID %u does not exist", row.schemaid)));
-	if (!compat_owns_schema(row.schemaid, GetUserId()))
-		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_SCHEMA, name);
-	(void) catalog_schema_delete(row.schemaid);
+	hold_schema(schemaid);
+	catalog_schema_insert(schemaid, PG_GETARG_INT32(1));
 	CommandCounterIncrement();
-	if (row.colocationid != 0)
-		catalog_schema_insert(&row);
+	PG_RETURN_VOID();
+}
+
+/* schema_unregister(schema): its tables are tables as others are. */
+Datum
+schema_unregister(PG_FUNCTION_ARGS)
+{
+	guard("pando.schema_unregister()");
+	hold_schema(PG_GETARG_OID(0));
+	catalog_schema_delete(PG_GETARG_OID(0));
 	CommandCounterIncrement();
 	PG_RETURN_VOID();
 }

@@ -22,6 +22,7 @@
 #include "pando/cluster/move.h"
 #include "pando/cluster/node_row.h"
 #include "pando/cluster/partitions.h"
+#include "pando/cluster/schema.h"
 #include "pando/cluster/settings.h"
 #include "pando/cluster/shards.h"
 #include "pando/cluster/table_check.h"
@@ -48,6 +49,7 @@ begin_change(Oid relid)
 	table_check_owner(relid);
 	lead_change(relid);
 	partitions_refuse(relid, "alter");
+	schema_refuse_table(relid, "alter");
 	node_rows_lock(RowShareLock);
 	(void) partition_tree(relid, ShareUpdateExclusiveLock);
 	LockRelationOid(relid, ShareUpdateExclusiveLock);

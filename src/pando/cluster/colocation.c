@@ -4,7 +4,8 @@
  * The default group of a make (shard count, replication factor, key type and collation)
  * is the oldest one that tables join by default. Groups made by colocate_with => 'none'
  * and those of distributed schemas are private: pando.colocation_private and
- * pg_dist_schema name them. A group whose last table was dropped is used again.
+ * pg_dist_schema name them. A group whose last table was dropped is used again; that of a
+ * schema stays as long as the schema is distributed.
  */
 #include "pando/compat/compat.h"
 
@@ -37,10 +38,9 @@
 bool
 colocation_is_private(int32 colocation)
 {
-	return sql_value("SELECT 1 FROM pando.colocation_private WHERE colocationid = %d "
-					 "UNION ALL SELECT 1 FROM pg_catalog.pg_dist_schema WHERE "
-					 "colocationid = %d",
-					 colocation, colocation) != NULL;
+	return catalog_schema_has_colocation(colocation) ||
+		   sql_value("SELECT 1 FROM pando.colocation_private WHERE colocationid = %d",
+					 colocation) != NULL;
 }
 
 /* A table of the group other than this one; InvalidOid if there is none. */
@@ -144,6 +144,10 @@ choose_with_table(TableSpec *spec, const char *with)
 
 	if (table == NULL)
 		refuse_colocation(spec, with, psprintf("%s is not distributed.", with));
+	if (catalog_schema_has_colocation(table->colocation))
+		refuse_colocation(spec, with,
+						  "It belongs to a distributed schema, whose tables "
+						  "are colocated with each other alone.");
 	if (table->kind != spec->kind)
 		refuse_colocation(spec, with,
 						  table->kind == TABLE_REFERENCE
@@ -171,27 +175,6 @@ choose_with_table(TableSpec *spec, const char *with)
 	spec->model = relid;
 }
 
-/* A table of a distributed schema joins the schema's group. */
-static bool
-choose_of_schema(TableSpec *spec)
-{
-	Oid schema = get_rel_namespace(spec->relid);
-	int32 colocation = catalog_schema_colocation(schema);
-
-	if (colocation == 0)
-		return false;
-	if (spec->kind != TABLE_SINGLE)
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("cannot distribute table %s in another way than its schema",
-						name_qualified(spec->relid)),
-				 errdetail("Schema \"%s\" is distributed: its tables are on one node "
-						   "together.",
-						   get_namespace_name(schema))));
-	join_group(spec, catalog_colocation_by_id(colocation));
-	return true;
-}
-
 void
 colocation_choose(TableSpec *spec, const char *colocate_with)
 {
@@ -199,8 +182,6 @@ colocation_choose(TableSpec *spec, const char *colocate_with)
 
 	LockRelationOid(catalog_oid("pg_dist_colocation"), ShareRowExclusiveLock);
 
-	if (choose_of_schema(spec))
-		return;
 	if (alone && pg_strcasecmp(colocate_with, COLOCATE_DEFAULT) != 0 &&
 		pg_strcasecmp(colocate_with, COLOCATE_NONE) != 0)
 		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
@@ -225,6 +206,18 @@ colocation_choose(TableSpec *spec, const char *colocate_with)
 		new_group(spec);
 		spec->private_colocation = true;
 	}
+}
+
+void
+colocation_join(TableSpec *spec, int32 colocation)
+{
+	const ColocationRow *row;
+
+	LockRelationOid(catalog_oid("pg_dist_colocation"), ShareRowExclusiveLock);
+	row = catalog_colocation_by_id(colocation);
+	if (row == NULL)
+		elog(ERROR, "colocation group %d does not exist", colocation);
+	join_group(spec, row);
 }
 
 void
@@ -278,8 +271,7 @@ colocation_drop_if_empty(int32 colocation)
 {
 	if (colocation == 0 || catalog_partition_by_colocation(colocation) != NIL ||
 		catalog_colocation_by_id(colocation) == NULL ||
-		sql_value("SELECT 1 FROM pg_catalog.pg_dist_schema WHERE colocationid = %d",
-				  colocation) != NULL)
+		catalog_schema_has_colocation(colocation))
 		return;
 	node_run_everywhere(psprintf("SELECT pando.colocation_unregister(%d)", colocation));
 }

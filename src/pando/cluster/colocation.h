@@ -22,6 +22,9 @@
  */
 extern void colocation_choose(TableSpec *spec, const char *colocate_with);
 
+/* Joins the group of that number; the same lock. */
+extern void colocation_join(TableSpec *spec, int32 colocation);
+
 /* The one group of all reference tables. */
 extern void colocation_choose_reference(TableSpec *spec);
 
@@ -29,7 +32,7 @@ extern void colocation_choose_reference(TableSpec *spec);
  */
 extern void colocation_register_new(TableSpec *spec);
 
-/* Unregisters the group on all nodes if it has no table any more. */
+/* Unregisters the group on all nodes if it has no table any more, and is no schema's. */
 extern void colocation_drop_if_empty(int32 colocation);
 
 /* Do the shards of two tables have the same hash ranges and the same nodes? */

@@ -8,8 +8,8 @@
 #include "pando/cluster/cleanup.h"
 #include "pando/cluster/init.h"
 #include "pando/cluster/lost_copy_mark.h"
-#include "pando/cluster/manage_new.h"
 #include "pando/cluster/move_progress.h"
+#include "pando/cluster/new_table.h"
 #include "pando/cluster/partitions.h"
 #include "pando/cluster/schema.h"
 #include "pando/cluster/settings.h"
@@ -27,9 +27,9 @@ cluster_init(void)
 	move_progress_init();
 	cleanup_init();
 	lost_copy_mark_init();
-	manage_new_init();
-	partitions_init();
+	new_table_init();
 	schema_init();
+	partitions_init();
 	DefineCustomIntVariable(
 		"citus.shard_count", "Number of shards of a newly distributed table.", NULL,
 		&setting_shard_count, 32, 1, MAX_SHARD_COUNT, PGC_USERSET, 0, NULL, NULL, NULL);

@@ -110,6 +110,9 @@ static const char *const metadata_commands[] = {
 	"pg_catalog.string_agg(pg_catalog.format('(%L::pg_catalog.regnamespace, %s)', pg_catalog.quote_ident(n.nspname), s.colocationid), ', ') "
 	"FROM pg_catalog.pg_dist_schema s JOIN pg_catalog.pg_namespace n ON n.oid = s.schemaid",
 
+	"SELECT 'INSERT INTO pando.distributed_schema VALUES ' || "
+	"pg_catalog.string_agg(pg_catalog.format('(%s, %L)', colocation, name), ', ') FROM pando.distributed_schema",
+
 	"SELECT 'INSERT INTO pg_catalog.pg_dist_partition VALUES ' || "
 	"pg_catalog.string_agg(pg_catalog.format('(%L::pg_catalog.regclass, %L, %L, %s, %L, %L)', " TABLE_NAME_OF("p.logicalrelid")
 	", partmethod, partkey, colocationid, repmodel, autoconverted), ', ') "

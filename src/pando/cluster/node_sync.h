@@ -21,7 +21,7 @@ extern void node_sync(const DistNode *node, bool first_time);
 	"SELECT pando.metadata_changed(); "                                                  \
 	"DELETE FROM pg_catalog.pg_dist_placement; DELETE FROM pg_catalog.pg_dist_shard; "   \
 	"DELETE FROM pg_catalog.pg_dist_partition; DELETE FROM pando.distribution; DELETE "  \
-	"FROM pg_catalog.pg_dist_schema; "                                                   \
+	"FROM pg_catalog.pg_dist_schema; DELETE FROM pando.distributed_schema; "             \
 	"DELETE FROM pg_catalog.pg_dist_colocation; DELETE FROM pando.colocation_private; "  \
 	"DELETE FROM pg_catalog.pg_dist_authinfo; DELETE FROM pg_catalog.pg_dist_poolinfo"
 

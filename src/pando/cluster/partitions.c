@@ -19,7 +19,6 @@
 #include "catalog/partition.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_inherits.h"
-#include "commands/extension.h"
 #include "nodes/parsenodes.h"
 #include "tcop/utility.h"
 #include "utils/lsyscache.h"
@@ -32,9 +31,9 @@
 #include "pando/cluster/convert.h"
 #include "pando/cluster/node_row.h"
 #include "pando/cluster/partitions.h"
+#include "pando/cluster/schema.h"
 #include "pando/cluster/shards.h"
 #include "pando/ddl/lead.h"
-#include "pando/ddl/settings.h"
 #include "pando/ddl/utility.h"
 #include "pando/metadata/node.h"
 #include "pando/metadata/table.h"
@@ -97,11 +96,12 @@ member_spec(const TableSpec *root, Relation rel)
 }
 
 List *
-partition_specs(TableSpec *root)
+partition_specs(TableSpec *root, List *together)
 {
 	List *relids = partition_tree(root->relid, AccessExclusiveLock);
 	List *specs = NIL;
 
+	together = list_concat_copy(together, relids);
 	foreach_oid(relid, relids)
 	{
 		Relation rel = table_open(relid, NoLock);
@@ -114,7 +114,7 @@ partition_specs(TableSpec *root)
 			spec = member_spec(root, rel);
 		}
 		table_check_unique(rel, spec);
-		table_check_foreign_keys(rel, spec, relids);
+		table_check_foreign_keys(rel, spec, together);
 		table_close(rel, NoLock);
 		specs = lappend(specs, spec);
 	}
@@ -174,7 +174,10 @@ follow_parent(const RangeVar *relation)
 
 	CommandCounterIncrement();
 	relid = RangeVarGetRelid(relation, NoLock, true);
-	if (!OidIsValid(relid) || !get_rel_relispartition(relid) || dist_table(relid) != NULL)
+	if (!OidIsValid(relid) || !get_rel_relispartition(relid))
+		return;
+	schema_check_partition(relid, get_partition_parent(relid, false));
+	if (dist_table(relid) != NULL)
 		return;
 	parent = dist_table(get_partition_parent(relid, false));
 	if (parent == NULL)
@@ -182,7 +185,7 @@ follow_parent(const RangeVar *relation)
 	table_check_owner(relid);
 	lead_change(parent->relid);
 	node_rows_lock(RowShareLock);
-	partitions_distribute(partition_specs(spec_like(parent, relid)), parent->relid);
+	partitions_distribute(partition_specs(spec_like(parent, relid), NIL), parent->relid);
 }
 
 /* The relation that a statement makes a partition; NULL for other statements. */
@@ -212,8 +215,7 @@ partitions_utility(PlannedStmt *pstmt, const char *query_string, bool read_only_
 
 	hook_utility_next(UTILITY_PARTITIONS, pstmt, query_string, read_only_tree, context,
 					  params, env, dest, qc);
-	if (relation != NULL && !creating_extension && !utility_is_applying() &&
-		!utility_is_internal() && ddl_propagation_enabled && metadata_active())
+	if (relation != NULL && utility_is_clients())
 		follow_parent(relation);
 }
 

@@ -1,46 +1,50 @@
 /*
- * schema.c: distributed schemas: all tables of one are single-shard tables of one
- * colocation group, and so are on one node together.
+ * schema.c: distributed schemas (see the header).
  *
- * pg_dist_schema names the group, which is made with the row: a schema may be empty. A
- * table that comes into such a schema, by CREATE TABLE, CREATE TABLE AS or SET SCHEMA,
- * joins at once; one that leaves it becomes a local table first. colocation_choose()
- * knows the group of a table's schema, so create_distributed_table() with NULL is all
- * that is to be done.
+ * pg_dist_schema says on all nodes which schemas are distributed, and the number of their
+ * groups. A schema becomes one by citus_schema_distribute(), or when it is made while
+ * citus.enable_schema_based_sharding is on. Whoever changes that holds the schema on all
+ * nodes, so that nobody makes a table in it meanwhile: CREATE TABLE locks it in share
+ * mode before it asks here.
  *
- * Locks: pg_dist_colocation (colocation.h) while a table joins; rows of pg_dist_schema
- * change together with DDL of the schema's owner.
+ * The first table of an empty group chooses its node, as single-shard tables do: by the
+ * group's number, so that schemas spread over the nodes.
  */
 #include "pando/compat/compat.h"
 
-#include "access/table.h"
 #include "access/xact.h"
 #include "catalog/catalog.h"
+#include "catalog/dependency.h"
 #include "catalog/namespace.h"
 #include "catalog/objectaddress.h"
 #include "catalog/pg_class.h"
+#include "catalog/partition.h"
+#include "catalog/pg_inherits.h"
 #include "catalog/pg_namespace.h"
-#include "catalog/dependency.h"
-#include "commands/extension.h"
 #include "fmgr.h"
 #include "miscadmin.h"
+#include "nodes/parsenodes.h"
+#include "storage/lmgr.h"
 #include "tcop/utility.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
-#include "utils/rel.h"
 
 #include "pando/base/hook.h"
 #include "pando/base/name.h"
 #include "pando/base/sql.h"
+#include "pando/catalog/partition.h"
 #include "pando/catalog/schema.h"
 #include "pando/cluster/colocation.h"
+#include "pando/cluster/convert.h"
+#include "pando/cluster/local_table.h"
 #include "pando/cluster/node_row.h"
+#include "pando/cluster/partitions.h"
 #include "pando/cluster/schema.h"
+#include "pando/cluster/table_check.h"
 #include "pando/cluster/table_functions.h"
 #include "pando/ddl/dependency.h"
-#include "pando/ddl/settings.h"
 #include "pando/ddl/utility.h"
 #include "pando/metadata/node.h"
 #include "pando/metadata/table.h"
@@ -51,274 +55,423 @@ PG_FUNCTION_INFO_V1(citus_schema_undistribute);
 static bool distribute_new_schemas = false;
 
 /* ------------------------------------------------------------------------------------
- * Schemas.
+ * Questions
  */
 
-static char *
-schema_name(Oid schema)
+static int32
+colocation_of(Oid relid)
 {
-	char *name = get_namespace_name(schema);
+	return catalog_schema_colocation(get_rel_namespace(relid));
+}
+
+void
+schema_refuse_table(Oid relid, const char *what)
+{
+	if (colocation_of(relid) != 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("cannot %s %s because it belongs to a distributed schema", what,
+						name_qualified(relid)),
+				 errhint("Set its schema to one that is not distributed, or undistribute "
+						 "the schema with citus_schema_undistribute().")));
+}
+
+void
+schema_check_partition(Oid relid, Oid parent)
+{
+	if (get_rel_namespace(relid) != get_rel_namespace(parent) &&
+		(colocation_of(relid) != 0 || colocation_of(parent) != 0))
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("%s cannot be a partition of %s", name_qualified(relid),
+						name_qualified(parent)),
+				 errdetail("A table of a distributed schema and its partitions are in "
+						   "the same schema.")));
+}
+
+static void
+require_owner(Oid schemaid)
+{
+	char *name = get_namespace_name(schemaid);
 
 	if (name == NULL)
 		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_SCHEMA),
-						errmsg("schema with OID %u does not exist", schema)));
-	return name;
-}
-
-static void
-check_schema(Oid schema)
-{
-	char *name = schema_name(schema);
-
-	if (!compat_owns_schema(schema, GetUserId()))
+						errmsg("schema with OID %u does not exist", schemaid)));
+	if (!compat_owns_schema(schemaid, GetUserId()))
 		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_SCHEMA, name);
-	if (IsCatalogNamespace(schema) || isAnyTempNamespace(schema) ||
-		IsToastNamespace(schema) || strcmp(name, "information_schema") == 0 ||
-		OidIsValid(getExtensionOfObject(NamespaceRelationId, schema)))
-		ereport(ERROR, (errcode(ERRCODE_WRONG_OBJECT_TYPE),
-						errmsg("schema \"%s\" cannot be distributed", name),
-						errdetail("It belongs to the system or to an extension.")));
-}
-
-/* Raises if the schema has something that can't join. */
-static void
-check_content(Oid schema)
-{
-	char *table = sql_value(
-		"SELECT c.relname FROM pg_catalog.pg_class c LEFT JOIN "
-		"pg_catalog.pg_dist_partition p ON p.logicalrelid = c.oid WHERE c.relnamespace = "
-		"%u AND (c.relkind = 'f' OR (p.logicalrelid IS NOT NULL AND "
-		"pando.table_type(c.oid) <> 'local')) ORDER BY 1 LIMIT 1",
-		schema);
-
-	if (table != NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
-				 errmsg("schema \"%s\" cannot be distributed because of table \"%s\"",
-						schema_name(schema), table),
-				 errdetail("It is a foreign table, or distributed by itself."),
-				 errhint("Undistribute it, or move it to another schema.")));
 }
 
 static void
-distribute_table(Oid relid)
+refuse_schema(Oid schemaid, const char *detail, const char *hint)
 {
-	(void) sql_run_as_is(psprintf("SELECT pg_catalog.create_distributed_table("
-								  "%u::pg_catalog.oid::pg_catalog.regclass, NULL)",
-								  relid));
-	CommandCounterIncrement();
+	ereport(ERROR,
+			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+			 errmsg("cannot distribute schema \"%s\"", get_namespace_name(schemaid)),
+			 errdetail("%s", detail), hint != NULL ? errhint("%s", hint) : 0));
 }
 
-/* The next table that is to join the group: those that it references have, if possible.
+/* May the schema be distributed, as far as itself is concerned? */
+static void
+check_schema(Oid schemaid)
+{
+	char *name = get_namespace_name(schemaid);
+
+	if (IsCatalogNamespace(schemaid) || IsToastNamespace(schemaid) ||
+		isAnyTempNamespace(schemaid) || strcmp(name, "information_schema") == 0 ||
+		strcmp(name, "citus") == 0 || strcmp(name, "pando") == 0)
+		refuse_schema(schemaid, "It is a schema of the system.", NULL);
+	if (strcmp(name, "public") == 0)
+		refuse_schema(schemaid, "It is the schema \"public\", which all use.",
+					  "Distribute schemas of tenants.");
+	if (OidIsValid(getExtensionOfObject(NamespaceRelationId, schemaid)))
+		refuse_schema(schemaid, "It is an extension's.", NULL);
+}
+
+/* ------------------------------------------------------------------------------------
+ * Tables of a schema
  */
+
+/* A partition, or its table, that is in another schema than the other. */
+static void
+check_partitions(Oid relid)
+{
+	foreach_oid(member, partition_tree(relid, AccessShareLock))
+	{
+		if (get_rel_namespace(member) != get_rel_namespace(relid))
+			ereport(ERROR,
+					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+					 errmsg("cannot distribute %s in its schema", name_qualified(relid)),
+					 errdetail("Its partition %s is in another schema.",
+							   name_qualified(member))));
+	}
+}
+
+/*
+ * The tables that the schema's group is to have, in the order of locks, without
+ * partitions of them: ordinary ones that no extension brought.
+ */
+static List *
+tables_to_distribute(Oid schemaid)
+{
+	List *relids = NIL;
+
+	foreach_ptr (char, text,
+				 sql_column("SELECT oid FROM pg_catalog.pg_class WHERE relnamespace = %u "
+							"AND relkind IN ('r', 'p') ORDER BY oid",
+							schemaid))
+	{
+		Oid relid = atooid(text);
+		const DistTable *table = dist_table(relid);
+
+		if (OidIsValid(getExtensionOfObject(RelationRelationId, relid)))
+			continue;
+		if (table != NULL && !table->managed_local)
+			refuse_schema(
+				schemaid,
+				psprintf("Its table %s is distributed already.", name_qualified(relid)),
+				"Undistribute it first, with undistribute_table().");
+		if (!get_rel_relispartition(relid))
+		{
+			check_partitions(relid);
+			relids = lappend_oid(relids, relid);
+		}
+		else if (get_rel_namespace(llast_oid(get_partition_ancestors(relid))) != schemaid)
+			refuse_schema(
+				schemaid,
+				psprintf("Its table %s is a partition of one in another schema.",
+						 name_qualified(relid)),
+				NULL);
+	}
+	return relids;
+}
+
+/* ------------------------------------------------------------------------------------
+ * Distributing, and back
+ */
+
 static char *
-next_to_join(Oid schema, int32 colocation)
+schema_literal(Oid schemaid)
 {
-	return sql_value(
-		"SELECT c.oid FROM pg_catalog.pg_class c WHERE c.relnamespace = %u AND c.relkind "
-		"IN ('r', 'p') AND NOT c.relispartition AND NOT EXISTS (SELECT FROM "
-		"pg_catalog.pg_dist_partition p WHERE p.logicalrelid = c.oid AND p.colocationid "
-		"= %d) ORDER BY EXISTS (SELECT FROM pg_catalog.pg_constraint k JOIN "
-		"pg_catalog.pg_class o ON o.oid = k.confrelid WHERE k.contype = 'f' AND "
-		"k.conrelid = c.oid AND o.oid <> c.oid AND o.relnamespace = c.relnamespace AND "
-		"NOT EXISTS (SELECT FROM pg_catalog.pg_dist_partition p WHERE p.logicalrelid = "
-		"o.oid AND p.colocationid = %d)), c.oid LIMIT 1",
-		schema, colocation, colocation);
+	return quote_literal_cstr(quote_identifier(get_namespace_name(schemaid)));
 }
 
 static void
-register_schema(Oid schema, int32 colocation)
+distribute_schema(Oid schemaid)
 {
-	node_run_everywhere(
-		psprintf("SELECT pando.schema_register(%s::pg_catalog.regnamespace, %d)",
-				 quote_literal_cstr(quote_identifier(schema_name(schema))), colocation));
-}
-
-static void
-schema_distribute(Oid schema)
-{
-	TableSpec spec = {
+	TableSpec group = {
 		.kind = TABLE_SINGLE, .shard_count = 1, .replication = 1, .new_colocation = true};
 	ObjectAddress address;
-	char *relid;
 
-	check_content(schema);
-	node_rows_lock(RowShareLock);
-	node_row_ensure_coordinator(true);
-	ObjectAddressSet(address, NamespaceRelationId, schema);
+	check_schema(schemaid);
+	table_change_begin(InvalidOid);
+	LockDatabaseObject(NamespaceRelationId, schemaid, 0, AccessExclusiveLock);
+	if (catalog_schema_colocation(schemaid) != 0)
+	{
+		ereport(NOTICE, (errmsg("schema \"%s\" is already distributed",
+								get_namespace_name(schemaid))));
+		return;
+	}
+	ObjectAddressSet(address, NamespaceRelationId, schemaid);
 	dependency_ensure(&address);
-	colocation_register_new(&spec);
-	register_schema(schema, spec.colocation);
-	while ((relid = next_to_join(schema, spec.colocation)) != NULL)
-		distribute_table(atooid(relid));
+	colocation_register_new(&group);
+	node_run_everywhere(
+		psprintf("SELECT pando.schema_register(%s::pg_catalog.regnamespace, %d)",
+				 schema_literal(schemaid), group.colocation));
+	tables_join_group(tables_to_distribute(schemaid), group.colocation);
 }
 
-/* citus_schema_distribute(schema) */
+/* citus_schema_distribute(schema): its tables become one shard group, new ones join. */
 Datum
 citus_schema_distribute(PG_FUNCTION_ARGS)
 {
-	Oid schema = PG_GETARG_OID(0);
-
-	node_require_coordinator();
-	check_schema(schema);
-	if (catalog_schema_colocation(schema) != 0)
-		ereport(NOTICE,
-				(errmsg("schema \"%s\" is already distributed", schema_name(schema))));
-	else
-		schema_distribute(schema);
+	require_owner(PG_GETARG_OID(0));
+	distribute_schema(PG_GETARG_OID(0));
 	PG_RETURN_VOID();
 }
 
-/* citus_schema_undistribute(schema) */
+/* Does a foreign key lead from the table to one that stays distributed? */
+static bool
+refers_to_reference_table(Oid relid)
+{
+	foreach_oid(neighbour, table_foreign_key_neighbours(relid))
+	{
+		const DistTable *table = dist_table(neighbour);
+
+		if (table != NULL && table->kind == TABLE_REFERENCE)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * The tables become local ones: managed, where that keeps what their foreign keys say.
+ * Partitioned tables can't be that.
+ */
+static void
+make_local(List *relids)
+{
+	List *managed = NIL;
+
+	foreach_oid(relid, relids)
+	{
+		if (!refers_to_reference_table(relid) || get_rel_relispartition(relid))
+			continue;
+		if (get_rel_relkind(relid) == RELKIND_RELATION)
+			managed = lappend_oid(managed, relid);
+		else
+			ereport(NOTICE,
+					(errmsg("foreign keys of local table %s do not see changes of "
+							"reference tables",
+							name_qualified(relid))));
+	}
+	if (managed != NIL)
+		node_require_coordinator(); /* whose the managed tables are */
+	if (relids != NIL)
+		convert_undistribute(relids, false);
+	foreach_oid(relid, managed) local_table_manage(relid);
+}
+
+static List *
+tables_of_group(int32 colocation)
+{
+	List *relids = NIL;
+
+	foreach_ptr (PartitionRow, row, catalog_partition_by_colocation(colocation))
+		relids = lappend_oid(relids, row->logicalrelid);
+	list_sort(relids, list_oid_cmp);
+	return relids;
+}
+
+/* citus_schema_undistribute(schema): its tables become local ones of this node. */
 Datum
 citus_schema_undistribute(PG_FUNCTION_ARGS)
 {
-	Oid schema = PG_GETARG_OID(0);
-	int32 colocation;
+	Oid schemaid = PG_GETARG_OID(0);
 	List *relids;
+	int32 colocation;
 
-	node_require_coordinator();
-	check_schema(schema);
-	colocation = catalog_schema_colocation(schema);
+	require_owner(schemaid);
+	table_change_begin(InvalidOid);
+	LockDatabaseObject(NamespaceRelationId, schemaid, 0, AccessExclusiveLock);
+	colocation = catalog_schema_colocation(schemaid);
 	if (colocation == 0)
-		ereport(ERROR, (errcode(ERRCODE_WRONG_OBJECT_TYPE),
-						errmsg("schema \"%s\" is not distributed", schema_name(schema))));
-	relids = dist_table_oids_of_colocation(colocation);
-	if (relids != NIL)
-		tables_undistribute(relids);
-	register_schema(schema, 0);
-	colocation_drop_if_empty(colocation);
+		ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+						errmsg("schema \"%s\" is not distributed",
+							   get_namespace_name(schemaid))));
+	relids = tables_of_group(colocation);
+	foreach_oid(relid, relids) table_change_begin(relid);
+	node_run_everywhere(
+		psprintf("SELECT pando.schema_unregister(%s::pg_catalog.regnamespace)",
+				 schema_literal(schemaid)));
+	make_local(relids);
 	PG_RETURN_VOID();
 }
 
 /* ------------------------------------------------------------------------------------
- * Tables that come and go.
+ * Tables that come and go
  */
 
-/* The relation that a statement makes a table of; NULL for other statements. */
-static const RangeVar *
-table_to_be(const Node *stmt)
+bool
+schema_take_table(Oid relid)
 {
-	if (IsA(stmt, CreateStmt))
-		return ((const CreateStmt *) stmt)->relation;
-	if (IsA(stmt, CreateTableAsStmt) &&
-		((const CreateTableAsStmt *) stmt)->objtype == OBJECT_TABLE)
-		return ((const CreateTableAsStmt *) stmt)->into->rel;
-	return NULL;
+	int32 colocation = colocation_of(relid);
+
+	if (colocation == 0 || get_rel_relkind(relid) == RELKIND_FOREIGN_TABLE)
+		return false;
+	table_change_begin(relid);
+	tables_join_group(list_make1_oid(relid), colocation);
+	return true;
 }
 
-static void
-new_table(const RangeVar *relation)
+/* ALTER TABLE ... SET SCHEMA, of a table from or to a distributed schema. */
+typedef struct Journey
 {
-	Oid relid = RangeVarGetRelid(relation, AccessShareLock, true);
-	Relation rel;
-	bool joins;
+	Oid relid; /* InvalidOid: the statement is none of that */
+	Oid target;
+} Journey;
 
-	if (!OidIsValid(relid) || catalog_schema_colocation(get_rel_namespace(relid)) == 0)
-		return;
-	rel = table_open(relid, NoLock);
-	joins =
-		rel->rd_createSubid != InvalidSubTransactionId && !rel->rd_rel->relispartition &&
-		rel->rd_rel->relpersistence != RELPERSISTENCE_TEMP && dist_table(relid) == NULL;
-	table_close(rel, NoLock);
-	if (!joins)
-		return;
-	node_require_coordinator();
-	distribute_table(relid);
+static void
+refuse_journey(Oid relid, const char *detail, const char *hint)
+{
+	ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+					errmsg("cannot set the schema of %s", name_qualified(relid)),
+					errdetail("%s", detail), hint != NULL ? errhint("%s", hint) : 0));
 }
 
-static void
-new_schema(const CreateSchemaStmt *stmt)
+/* What PostgreSQL itself would refuse is left to it. */
+static Journey
+journey_of(const AlterObjectSchemaStmt *stmt)
 {
-	const char *name = stmt->schemaname;
-	Oid schema;
+	Journey journey = {InvalidOid, InvalidOid};
+	Oid relid = RangeVarGetRelid(stmt->relation, NoLock, true);
+	char relkind = OidIsValid(relid) ? get_rel_relkind(relid) : '\0';
 
-	if (name == NULL)
-		name = get_rolespec_name(stmt->authrole);
-	schema = get_namespace_oid(name, true);
-	if (OidIsValid(schema) && catalog_schema_colocation(schema) == 0 &&
-		compat_owns_schema(schema, GetUserId()))
+	journey.target = get_namespace_oid(stmt->newschema, true);
+	if ((relkind == RELKIND_RELATION || relkind == RELKIND_PARTITIONED_TABLE) &&
+		OidIsValid(journey.target) && get_rel_namespace(relid) != journey.target &&
+		compat_owns_relation(relid, GetUserId()) &&
+		(colocation_of(relid) != 0 || catalog_schema_colocation(journey.target) != 0))
+		journey.relid = relid;
+	return journey;
+}
+
+/* Before PostgreSQL moves the table to the other schema it becomes a local one. */
+static void
+depart(const Journey *journey)
+{
+	Oid relid = journey->relid;
+	const DistTable *table = dist_table(relid);
+
+	if (get_rel_relispartition(relid) || has_subclass(relid))
+		refuse_journey(relid,
+					   "A table of a distributed schema and its partitions are in the "
+					   "same schema.",
+					   "Detach the partitions first.");
+	if (colocation_of(relid) == 0)
 	{
-		node_require_coordinator();
-		schema_distribute(schema);
-	}
-}
-
-/* A table that is going to another schema leaves a distributed one; returns it. */
-static Oid
-leave_schema(const AlterObjectSchemaStmt *stmt)
-{
-	Oid relid;
-	Oid schema;
-	int32 colocation;
-
-	if (stmt->objectType != OBJECT_TABLE || stmt->relation == NULL)
-		return InvalidOid;
-	relid = RangeVarGetRelid(stmt->relation, AccessShareLock, true);
-	schema = get_namespace_oid(stmt->newschema, true);
-	if (!OidIsValid(relid) || !OidIsValid(schema) || schema == get_rel_namespace(relid) ||
-		get_rel_relispartition(relid))
-		return InvalidOid;
-	colocation = catalog_schema_colocation(get_rel_namespace(relid));
-	if (colocation != 0 && dist_table(relid) != NULL &&
-		dist_table(relid)->colocation == colocation)
-	{
-		node_require_coordinator();
-		tables_undistribute(list_make1_oid(relid));
-	}
-	return relid;
-}
-
-static void
-join_schema(Oid relid)
-{
-	if (!OidIsValid(relid) || catalog_schema_colocation(get_rel_namespace(relid)) == 0)
+		if (table != NULL && !table->managed_local)
+			refuse_journey(
+				relid, "It is distributed otherwise than the tables of the new schema.",
+				"Undistribute it first, with undistribute_table().");
 		return;
-	node_require_coordinator();
-	if (dist_table(relid) != NULL && !dist_table(relid)->managed_local)
-		ereport(ERROR, (errcode(ERRCODE_WRONG_OBJECT_TYPE),
-						errmsg("table %s cannot be in a distributed schema",
-							   name_qualified(relid)),
-						errdetail("It is distributed by itself."),
-						errhint("Undistribute it first.")));
-	distribute_table(relid);
+	}
+	if (table == NULL)
+		return;
+	table_change_begin(relid);
+	foreach_oid(neighbour, table_foreign_key_neighbours(relid))
+	{
+		if (dist_table(neighbour) != NULL &&
+			dist_table(neighbour)->colocation == table->colocation)
+			refuse_journey(relid,
+						   psprintf("A foreign key connects it with %s, which stays in "
+									"the distributed schema.",
+									name_qualified(neighbour)),
+						   "Drop the foreign key first.");
+	}
+	make_local(list_make1_oid(relid));
 }
 
 static void
-schema_utility(PlannedStmt *pstmt, const char *query_string, bool read_only_tree,
+set_schema(PlannedStmt *pstmt, const char *text, bool read_only_tree,
+		   ProcessUtilityContext context, ParamListInfo params, QueryEnvironment *env,
+		   DestReceiver *dest, QueryCompletion *qc)
+{
+	Journey journey = journey_of((AlterObjectSchemaStmt *) pstmt->utilityStmt);
+
+	if (OidIsValid(journey.relid))
+		depart(&journey);
+	hook_utility_next(UTILITY_SCHEMA, pstmt, text, read_only_tree, context, params, env,
+					  dest, qc);
+	if (!OidIsValid(journey.relid) || catalog_schema_colocation(journey.target) == 0)
+		return;
+	CommandCounterIncrement();
+	(void) schema_take_table(journey.relid);
+}
+
+/* ------------------------------------------------------------------------------------
+ * Schemas that are made and renamed
+ */
+
+static void
+create_schema(PlannedStmt *pstmt, const char *text, bool read_only_tree,
+			  ProcessUtilityContext context, ParamListInfo params, QueryEnvironment *env,
+			  DestReceiver *dest, QueryCompletion *qc)
+{
+	const CreateSchemaStmt *stmt = (const CreateSchemaStmt *) pstmt->utilityStmt;
+	char *name = pstrdup(stmt->schemaname != NULL ? stmt->schemaname
+												  : get_rolespec_name(stmt->authrole));
+	bool is_new = !OidIsValid(get_namespace_oid(name, true));
+
+	hook_utility_next(UTILITY_SCHEMA, pstmt, text, read_only_tree, context, params, env,
+					  dest, qc);
+	if (!is_new)
+		return;
+	CommandCounterIncrement();
+	distribute_schema(get_namespace_oid(name, false));
+}
+
+/* On every node: what is kept of the name follows. */
+static void
+rename_schema(PlannedStmt *pstmt, const char *text, bool read_only_tree,
+			  ProcessUtilityContext context, ParamListInfo params, QueryEnvironment *env,
+			  DestReceiver *dest, QueryCompletion *qc)
+{
+	char *name = pstrdup(((const RenameStmt *) pstmt->utilityStmt)->newname);
+
+	hook_utility_next(UTILITY_SCHEMA, pstmt, text, read_only_tree, context, params, env,
+					  dest, qc);
+	CommandCounterIncrement();
+	catalog_schema_rename(get_namespace_oid(name, false), name);
+}
+
+static void
+schema_utility(PlannedStmt *pstmt, const char *text, bool read_only_tree,
 			   ProcessUtilityContext context, ParamListInfo params, QueryEnvironment *env,
 			   DestReceiver *dest, QueryCompletion *qc)
 {
-	Node *stmt = pstmt->utilityStmt;
-	bool ours = (table_to_be(stmt) != NULL || IsA(stmt, CreateSchemaStmt) ||
-				 IsA(stmt, AlterObjectSchemaStmt)) &&
-				!creating_extension && !utility_is_applying() && !utility_is_internal() &&
-				ddl_propagation_enabled && metadata_active();
-	Oid moved = InvalidOid;
+	const Node *stmt = pstmt->utilityStmt;
 
-	/* The tree may be changed while the statement runs. */
-	stmt = ours ? copyObject(stmt) : NULL;
-	if (ours && IsA(stmt, AlterObjectSchemaStmt))
-		moved = leave_schema((AlterObjectSchemaStmt *) stmt);
-	hook_utility_next(UTILITY_SCHEMA, pstmt, query_string, read_only_tree, context,
-					  params, env, dest, qc);
-	if (!ours)
-		return;
-	CommandCounterIncrement();
-	if (table_to_be(stmt) != NULL)
-		new_table(table_to_be(stmt));
-	else if (IsA(stmt, AlterObjectSchemaStmt))
-		join_schema(moved);
-	else if (distribute_new_schemas)
-		new_schema((CreateSchemaStmt *) stmt);
+	if (IsA(stmt, RenameStmt) &&
+		((const RenameStmt *) stmt)->renameType == OBJECT_SCHEMA && metadata_active())
+		rename_schema(pstmt, text, read_only_tree, context, params, env, dest, qc);
+	else if (IsA(stmt, AlterObjectSchemaStmt) &&
+			 ((const AlterObjectSchemaStmt *) stmt)->objectType == OBJECT_TABLE &&
+			 utility_is_clients())
+		set_schema(pstmt, text, read_only_tree, context, params, env, dest, qc);
+	else if (IsA(stmt, CreateSchemaStmt) && distribute_new_schemas &&
+			 utility_is_clients())
+		create_schema(pstmt, text, read_only_tree, context, params, env, dest, qc);
+	else
+		hook_utility_next(UTILITY_SCHEMA, pstmt, text, read_only_tree, context, params,
+						  env, dest, qc);
 }
 
 void
 schema_init(void)
 {
 	DefineCustomBoolVariable(
-		"citus.enable_schema_based_sharding",
-		"Makes new schemas distributed: all tables of one are on one node.", NULL,
+		"citus.enable_schema_based_sharding", "Makes new schemas distributed ones.",
+		"The tables of a distributed schema are together on a node.",
 		&distribute_new_schemas, false, PGC_USERSET, 0, NULL, NULL, NULL);
 	hook_utility(UTILITY_SCHEMA, schema_utility);
 }

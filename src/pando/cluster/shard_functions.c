@@ -39,6 +39,7 @@
 #include "pando/metadata/shard_relation.h"
 #include "pando/transaction/xact.h"
 
+PG_FUNCTION_INFO_V1(master_get_new_shardid);
 PG_FUNCTION_INFO_V1(master_create_empty_shard);
 PG_FUNCTION_INFO_V1(citus_drop_all_shards);
 PG_FUNCTION_INFO_V1(shard_range_changed);
@@ -247,4 +248,11 @@ shard_range_changed(PG_FUNCTION_ARGS)
 								 row->shardid, literal_or_null(row->shardminvalue),
 								 literal_or_null(row->shardmaxvalue)));
 	return PointerGetDatum(NULL);
+}
+
+/* master_get_new_shardid(): an id that no shard of the cluster has or gets. */
+Datum
+master_get_new_shardid(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_INT64(catalog_shard_next_id());
 }

@@ -30,6 +30,7 @@
 #include "pando/cluster/node_row.h"
 #include "pando/cluster/partitions.h"
 #include "pando/cluster/settings.h"
+#include "pando/cluster/schema.h"
 #include "pando/cluster/shards.h"
 #include "pando/cluster/table_check.h"
 #include "pando/cluster/table_functions.h"
@@ -63,11 +64,11 @@ text_or_null(FunctionCallInfo fcinfo, int number)
 	return PG_ARGISNULL(number) ? NULL : text_to_cstring(PG_GETARG_TEXT_PP(number));
 }
 
-/* The coordinator, the owner, and no node that joins or leaves until we are done. */
-static void
-begin_change(Oid relid)
+void
+table_change_begin(Oid relid)
 {
-	table_check_owner(relid);
+	if (OidIsValid(relid))
+		table_check_owner(relid);
 	lead_change(relid);
 	if (catalog_node_all() == NIL)
 	{
@@ -121,7 +122,7 @@ distribute(Relation rel, TableSpec *spec)
 	List *specs;
 
 	table_close(rel, NoLock);
-	specs = partition_specs(spec);
+	specs = partition_specs(spec, NIL);
 	shards_check_replication(spec);
 	colocation_register_new(spec);
 	partitions_distribute(specs, InvalidOid);
@@ -133,6 +134,31 @@ distribute(Relation rel, TableSpec *spec)
 				local_keys_follow(relid);
 		}
 	}
+}
+
+void
+tables_join_group(List *relids, int32 colocation)
+{
+	List *roots = NIL;
+	List *specs = NIL;
+	List *together = NIL;
+
+	foreach_oid(relid, relids)
+	{
+		TableSpec *spec = palloc0(sizeof(TableSpec));
+
+		spec->relid = relid;
+		spec->kind = TABLE_SINGLE;
+		table_close(open_for_conversion(relid), NoLock);
+		colocation_join(spec, colocation);
+		shards_check_replication(spec);
+		together = list_concat(together, partition_tree(relid, AccessExclusiveLock));
+		roots = lappend(roots, spec);
+	}
+	foreach_ptr (TableSpec, spec, roots)
+		specs = list_concat(specs, partition_specs(spec, together));
+	if (specs != NIL)
+		partitions_distribute(specs, InvalidOid);
 }
 
 /* ------------------------------------------------------------------------------------
@@ -200,7 +226,8 @@ create_distributed(FunctionCallInfo fcinfo)
 				 errmsg("a table without a distribution column has one shard, not %d",
 						spec.shard_count)));
 
-	begin_change(spec.relid);
+	table_change_begin(spec.relid);
+	schema_refuse_table(spec.relid, "distribute");
 	rel = open_for_conversion(spec.relid);
 	if (column != NULL)
 		table_check_key(rel, column, &spec);
@@ -237,7 +264,8 @@ create_reference_table(PG_FUNCTION_ARGS)
 	require_argument(fcinfo, 0, "table_name");
 	spec.relid = PG_GETARG_OID(0);
 	spec.kind = TABLE_REFERENCE;
-	begin_change(spec.relid);
+	table_change_begin(spec.relid);
+	schema_refuse_table(spec.relid, "distribute");
 	rel = open_for_conversion(spec.relid);
 	colocation_choose_reference(&spec);
 	distribute(rel, &spec);
@@ -269,33 +297,6 @@ foreign_key_closure(List *relids)
 	return relids;
 }
 
-void
-tables_undistribute(List *relids)
-{
-	int complete;
-	List *connected;
-
-	foreach_oid(relid, relids)
-	{
-		begin_change(relid);
-		dist_table_require(relid);
-	}
-	complete = list_length(partitions_complete(relids));
-	connected = foreign_key_closure(list_copy(relids));
-	if (list_length(connected) > complete)
-		ereport(
-			ERROR,
-			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-			 errmsg("cannot make %s a local table because of its foreign keys",
-					name_qualified(linitial_oid(relids))),
-			 errdetail("A foreign key connects it, or a table with it, with %s, which "
-					   "is distributed.",
-					   name_qualified(list_nth_oid(connected, complete))),
-			 errhint("Drop the foreign keys first.")));
-	convert_undistribute(connected, false);
-	CommandCounterIncrement();
-}
-
 /* undistribute_table(table, cascade_via_foreign_keys) */
 Datum
 undistribute_table(PG_FUNCTION_ARGS)
@@ -306,8 +307,9 @@ undistribute_table(PG_FUNCTION_ARGS)
 
 	require_argument(fcinfo, 0, "table_name");
 	relid = PG_GETARG_OID(0);
-	begin_change(relid);
+	table_change_begin(relid);
 	dist_table_require(relid);
+	schema_refuse_table(relid, "undistribute");
 	partitions_refuse(relid, "undistribute");
 	if (is_managed_local(relid))
 	{
@@ -376,7 +378,7 @@ citus_add_local_table_to_metadata(PG_FUNCTION_ARGS)
 	require_argument(fcinfo, 0, "table_name");
 	relid = PG_GETARG_OID(0);
 	node_require_coordinator(); /* whose the managed tables are */
-	begin_change(relid);
+	table_change_begin(relid);
 	if (is_managed_local(relid))
 		PG_RETURN_VOID();
 	relids = list_make1_oid(relid);

@@ -1,5 +1,5 @@
 /*
- * table_functions.h: what the SQL functions on tables do, for other parts of the module.
+ * table_functions.h: what the SQL functions for tables share with others that distribute.
  */
 #ifndef PANDO_CLUSTER_TABLE_FUNCTIONS_H
 #define PANDO_CLUSTER_TABLE_FUNCTIONS_H
@@ -8,9 +8,17 @@
 #include "nodes/pg_list.h"
 
 /*
- * Makes the tables (Oid list), with their partitions, local ones. Raises unless the caller
- * owns them and foreign keys connect them with no other table in the metadata.
+ * Before a change of how a table is distributed: the user owns it, this node leads the
+ * change, and no node joins or leaves until the transaction ends. InvalidOid: a change of
+ * several tables, whose owner was asked for, or of none yet.
  */
-extern void tables_undistribute(List *relids);
+extern void table_change_begin(Oid relid);
+
+/*
+ * Makes the tables (Oid list, in the order of locks; partitions follow the tables that
+ * they are of) single-shard tables of a colocation group that is there. They may refer to
+ * each other.
+ */
+extern void tables_join_group(List *relids, int32 colocation);
 
 #endif

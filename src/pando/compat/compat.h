@@ -31,12 +31,12 @@
  */
 #if PG_VERSION_NUM < 160000
 #define compat_owns_relation(relid, role) pg_class_ownercheck(relid, role)
-#define compat_owns_schema(schema, role) pg_namespace_ownercheck(schema, role)
+#define compat_owns_schema(schemaid, role) pg_namespace_ownercheck(schemaid, role)
 #else
 #define compat_owns_relation(relid, role)                                                \
 	object_ownercheck(RelationRelationId, relid, role)
-#define compat_owns_schema(schema, role)                                                 \
-	object_ownercheck(NamespaceRelationId, schema, role)
+#define compat_owns_schema(schemaid, role)                                               \
+	object_ownercheck(NamespaceRelationId, schemaid, role)
 #endif
 
 /* foreach_int and foreach_oid are PostgreSQL 17's as well. */

@@ -3,8 +3,10 @@
  */
 #include "pando/compat/compat.h"
 
+#include "catalog/namespace.h"
 #include "nodes/parsenodes.h"
 
+#include "pando/catalog/schema.h"
 #include "pando/ddl/lock_list.h"
 #include "pando/ddl/statements.h"
 #include "pando/metadata/node.h"
@@ -46,6 +48,9 @@ create_table_prepare(DdlJob *job)
 		/* It follows its parent once it is there (cluster/partitions.c). */
 		lock_list_add(job, job_distributed_table(parent), AccessExclusiveLock);
 	}
+	/* It becomes one of its schema's at once (cluster/schema.c). */
+	if (catalog_schema_colocation(RangeVarGetCreationNamespace(stmt->relation)) != 0)
+		return;
 	foreach_ptr (Node, element, stmt->tableElts)
 	{
 		if (IsA(element, Constraint))

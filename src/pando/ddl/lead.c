@@ -304,7 +304,7 @@ lead_change(Oid relid)
 		return;
 	call_add(&relations, "pg_catalog.pg_dist_node", RowShareLock);
 	call_add(&relations, "pg_catalog.pg_dist_colocation", ShareRowExclusiveLock);
-	if (dist_table(relid) != NULL)
+	if (OidIsValid(relid) && dist_table(relid) != NULL)
 		call_add(&relations, name_qualified(relid), AccessExclusiveLock);
 	call_relations(&relations, coordinator(), false);
 	await_prepared();

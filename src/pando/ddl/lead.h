@@ -19,7 +19,7 @@ extern bool lead_statement(const DdlJob *job);
 /*
  * The same for a function that changes a table's metadata, which the user owns: no node
  * joins or leaves, and nobody else chooses a colocation group, until the transaction
- * ends.
+ * ends. InvalidOid: no table is in the metadata yet.
  */
 extern void lead_change(Oid relid);
 

@@ -22,6 +22,7 @@
 #include "catalog/pg_type.h"
 #include "commands/defrem.h"
 #include "commands/event_trigger.h"
+#include "commands/extension.h"
 #include "fmgr.h"
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
@@ -132,6 +133,13 @@ utility_is_nodes_own(void)
 {
 	return (apply_depth > 0 && !called_by_client) ||
 		   (xact_is_proven_for_node() && !xact_serves_call());
+}
+
+bool
+utility_is_clients(void)
+{
+	return !creating_extension && !utility_is_applying() && !utility_is_internal() &&
+		   ddl_propagation_enabled && metadata_active();
 }
 
 /* ------------------------------------------------------------------------------------

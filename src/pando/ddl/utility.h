@@ -45,4 +45,7 @@ extern bool utility_is_nodes_own(void);
 extern bool utility_is_in_shell(void);
 extern Datum utility_call_event_trigger(PGFunction function, FunctionCallInfo fcinfo);
 
+/* Is a statement a client's own, which is to have its effect on all nodes? */
+extern bool utility_is_clients(void);
+
 #endif

@@ -103,8 +103,8 @@ static const BoolSetting bool_settings[] = {
 /* Their default is off; on is refused. */
 static const char *const refused_settings[] = {
 	"citus.allow_unsafe_constraints",			"citus.enable_change_data_capture",
-	"citus.enable_create_database_propagation",
-	"citus.skip_constraint_validation",			"citus.writable_standby_coordinator",
+	"citus.enable_create_database_propagation", "citus.skip_constraint_validation",
+	"citus.writable_standby_coordinator",
 };
 
 /*

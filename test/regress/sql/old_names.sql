@@ -34,6 +34,46 @@ SELECT lock_relation_if_exists('"Local one"', 'exclusive');
 SELECT mode FROM pg_locks WHERE relation = '"Local one"'::regclass AND pid = pg_backend_pid();
 ROLLBACK;
 
+-- Tables, shards and transactions.
+CREATE TABLE old (k int, v text);
+CREATE TABLE other (k int, v text);
+INSERT INTO other SELECT i, i FROM generate_series(1, 20) i;
+SELECT master_create_distributed_table('old', 'k', 'hash');
+SELECT create_distributed_table('other', 'k', colocate_with => 'none');
+SELECT mark_tables_colocated('old', '{other}');
+SELECT distributed_tables_colocated('old', 'other');
+SELECT mark_tables_colocated('t', '{old,other}');
+SELECT upgrade_to_reference_table('other');
+SELECT citus_table_type, (SELECT count(*) FROM other) FROM public.citus_tables WHERE table_name = 'other'::regclass;
+SELECT master_get_new_shardid() < master_get_new_shardid() AS goes_on;
+SELECT bool_and(size >= 0) AND count(*) = 4 AS sizes FROM citus_shard_sizes() s JOIN pg_dist_shard d ON d.shardid = s.shard_id WHERE logicalrelid = 't'::regclass;
+SELECT citus_update_shard_statistics(min(shardid)) > 0 AS noted FROM pg_dist_shard WHERE logicalrelid = 't'::regclass;
+SELECT citus_update_shard_statistics(1);
+CREATE SEQUENCE old_values;
+SELECT worker_nextval('old_values') < worker_nextval('old_values') AS goes_on;
+SELECT worker_nextval('t');
+SELECT alter_table_set_access_method('other', 'heap');
+SELECT alter_table_set_access_method('other', 'nowhere"; --');
+CREATE TABLE aged (at date, k int) PARTITION BY RANGE (at);
+CREATE TABLE aged_1 PARTITION OF aged FOR VALUES FROM ('2020-01-01') TO ('2021-01-01');
+CREATE ACCESS METHOD heap_too TYPE TABLE HANDLER heap_tableam_handler;
+SELECT create_distributed_table('aged', 'k');
+INSERT INTO aged VALUES ('2020-05-05', 1);
+CALL alter_old_partitions_set_access_method('aged', '2022-01-01', 'heap_too');
+SELECT amname, (SELECT count(*) FROM aged) FROM pg_class c JOIN pg_am a ON a.oid = relam WHERE c.oid = 'aged_1'::regclass;
+SELECT success, result FROM run_command_on_shards('aged_1', $$SELECT amname FROM pg_class c JOIN pg_am a ON a.oid = relam WHERE c.oid = '%s'::regclass$$)
+	GROUP BY 1, 2;
+DROP TABLE aged;
+DROP ACCESS METHOD heap_too;
+BEGIN;
+UPDATE t SET v = v;
+SELECT count(*) > 1 AS nodes, count(DISTINCT (initiator_node_identifier, transaction_number, transaction_stamp)) AS transactions,
+	count(*) FILTER (WHERE NOT worker_query) AS here
+FROM get_global_active_transactions() WHERE transaction_stamp = now();
+SELECT worker_query, process_id = pg_backend_pid() AS mine, initiator_node_identifier = groupid AS here
+FROM get_all_active_transactions(), pg_dist_local_group WHERE transaction_stamp = now() AND process_id = pg_backend_pid();
+COMMIT;
+
 -- Concatenations.
 SELECT jsonb_cat_agg(j) FROM (VALUES ('[1]'::jsonb), ('[]'), (NULL), ('[2, 3]')) v (j);
 SELECT json_cat_agg(j) FROM (VALUES ('[1]'::json), (' [ ] '), (NULL), ('[2, {"a" : 3}]')) v (j);

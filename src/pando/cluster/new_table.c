@@ -1,10 +1,11 @@
 /*
- * manage_new.c: new local tables become managed ones at once (see the header).
+ * new_table.c: what becomes of a table that was made (see the header).
  *
- * After CREATE TABLE, CREATE TABLE AS and CREATE FOREIGN TABLE, also those that IMPORT
- * FOREIGN SCHEMA runs, as if citus_add_local_table_to_metadata() had
- * been called. What that function would refuse (temporary tables, partitions, children)
- * stays a local table.
+ * In a distributed schema it becomes one of the schema's. Elsewhere, or if it is a
+ * foreign table, also one that IMPORT FOREIGN SCHEMA made, it becomes a managed local
+ * table, where the user wishes so (citus.use_citus_managed_tables), as if
+ * citus_add_local_table_to_metadata() had been called. What these would refuse (temporary
+ * tables, children) stays a local table; partitions have followed their parents.
  */
 #include "pando/compat/compat.h"
 
@@ -13,15 +14,15 @@
 #include "catalog/namespace.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_inherits.h"
-#include "commands/extension.h"
 #include "tcop/utility.h"
 #include "utils/guc.h"
+#include "utils/lsyscache.h"
 #include "utils/rel.h"
 
 #include "pando/base/hook.h"
 #include "pando/base/sql.h"
-#include "pando/cluster/manage_new.h"
-#include "pando/ddl/settings.h"
+#include "pando/cluster/new_table.h"
+#include "pando/cluster/schema.h"
 #include "pando/ddl/utility.h"
 #include "pando/metadata/node.h"
 #include "pando/metadata/table.h"
@@ -42,14 +43,12 @@ table_to_be(const Node *stmt)
 	return NULL;
 }
 
-/* Was it made just now, and can it be a managed local table? */
+/* Was it made just now, and is it more than this node's or session's own? */
 static bool
-can_be_managed(Oid relid)
+can_be_everywhere(Oid relid)
 {
 	Relation rel = table_open(relid, NoLock);
 	bool can = rel->rd_createSubid != InvalidSubTransactionId &&
-			   (rel->rd_rel->relkind == RELKIND_RELATION ||
-				rel->rd_rel->relkind == RELKIND_FOREIGN_TABLE) &&
 			   rel->rd_rel->relpersistence != RELPERSISTENCE_TEMP &&
 			   !has_superclass(relid) && dist_table(relid) == NULL;
 
@@ -57,14 +56,26 @@ can_be_managed(Oid relid)
 	return can;
 }
 
+static bool
+can_be_managed(Oid relid)
+{
+	char relkind = get_rel_relkind(relid);
+
+	return manage_new_tables &&
+		   (relkind == RELKIND_RELATION || relkind == RELKIND_FOREIGN_TABLE) &&
+		   node_is_coordinator() && node_list(NODES_ALL) != NIL;
+}
+
 static void
-manage_new_table(const RangeVar *relation)
+table_made(const RangeVar *relation)
 {
 	Oid relid;
 
 	CommandCounterIncrement();
 	relid = RangeVarGetRelid(relation, AccessShareLock, true);
-	if (OidIsValid(relid) && can_be_managed(relid))
+	if (!OidIsValid(relid) || !can_be_everywhere(relid) || schema_take_table(relid))
+		return;
+	if (can_be_managed(relid))
 		(void) sql_run_as_is(
 			psprintf("SELECT pg_catalog.citus_add_local_table_to_metadata("
 					 "%u::pg_catalog.oid::pg_catalog.regclass)",
@@ -72,27 +83,24 @@ manage_new_table(const RangeVar *relation)
 }
 
 static void
-manage_new_utility(PlannedStmt *pstmt, const char *query_string, bool read_only_tree,
-				   ProcessUtilityContext context, ParamListInfo params,
-				   QueryEnvironment *env, DestReceiver *dest, QueryCompletion *qc)
+new_table_utility(PlannedStmt *pstmt, const char *query_string, bool read_only_tree,
+				  ProcessUtilityContext context, ParamListInfo params,
+				  QueryEnvironment *env, DestReceiver *dest, QueryCompletion *qc)
 {
 	/* The tree may be changed while the statement runs. */
-	const RangeVar *relation =
-		manage_new_tables ? copyObject(table_to_be(pstmt->utilityStmt)) : NULL;
+	const RangeVar *relation = copyObject(table_to_be(pstmt->utilityStmt));
 
-	hook_utility_next(UTILITY_MANAGE, pstmt, query_string, read_only_tree, context,
+	hook_utility_next(UTILITY_NEW_TABLE, pstmt, query_string, read_only_tree, context,
 					  params, env, dest, qc);
-	if (relation != NULL && !creating_extension && !utility_is_applying() &&
-		!utility_is_internal() && ddl_propagation_enabled && metadata_active() &&
-		node_is_coordinator() && node_list(NODES_ALL) != NIL)
-		manage_new_table(relation);
+	if (relation != NULL && utility_is_clients())
+		table_made(relation);
 }
 
 void
-manage_new_init(void)
+new_table_init(void)
 {
 	DefineCustomBoolVariable("citus.use_citus_managed_tables",
 							 "Makes new local tables usable on all nodes.", NULL,
 							 &manage_new_tables, false, PGC_USERSET, 0, NULL, NULL, NULL);
-	hook_utility(UTILITY_MANAGE, manage_new_utility);
+	hook_utility(UTILITY_NEW_TABLE, new_table_utility);
 }
