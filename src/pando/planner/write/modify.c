@@ -80,7 +80,8 @@ change_of_one_source(Query *given, Query *query, const DistTable *target,
 	const char *why;
 	Query *change;
 
-	if (!may_have_several_sources(query, target))
+	/* What is computed here leaves the distribution column as it is. */
+	if (!may_have_several_sources(query, target) || !keeps_key(query, target, NIL))
 		return NULL;
 	change = change_after_computing(given, target, &computed_distribution, &why);
 	if (change == NULL)
