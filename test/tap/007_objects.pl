@@ -188,7 +188,7 @@ is($_->safe_psql('postgres', 'SELECT * FROM two.kept'), '9|v9', 'a materialized 
 is($_->safe_psql('postgres', 'SELECT two.rows()'), '9', 'a view in a function on ' . $_->name) foreach @members;
 
 $cluster->sql('DROP SCHEMA late, two CASCADE; DROP LANGUAGE spoken CASCADE; DROP FOREIGN DATA WRAPPER far CASCADE; DROP ACCESS METHOD heaps;
-	DROP PUBLICATION news; DROP TYPE mood; DROP OWNED BY app, late; DROP ROLE app, crew, late');
+	DROP PUBLICATION news; DROP TYPE mood; DROP OWNED BY app, crew, late; DROP ROLE app, crew, late');
 is($_->safe_psql('postgres', 'SELECT count(*) FROM pg_dist_object'), '0', 'nothing is recorded on ' . $_->name)
   foreach @members;
 $cluster->stop;
