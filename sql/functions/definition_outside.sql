@@ -84,6 +84,33 @@ CREATE OR REPLACE FUNCTION pando.default_privileges_commands(obj oid) RETURNS SE
 	WHERE oid = obj
 $$;
 
+-- A database: its creation, and the rest, which a transaction may hold.
+CREATE OR REPLACE FUNCTION pando.database_commands(name name) RETURNS SETOF text
+	LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+	SELECT format('CREATE DATABASE %I WITH TEMPLATE = template0 ENCODING = %L LC_COLLATE = %L LC_CTYPE = %L%s', name,
+		pg_encoding_to_char(encoding), datcollate, datctype,
+		CASE datlocprovider WHEN 'i' THEN format(' LOCALE_PROVIDER = icu ICU_LOCALE = %L', coalesce(
+			to_jsonb(d) ->> 'daticulocale', to_jsonb(d) ->> 'datlocale')) END)
+	FROM pg_database d WHERE datname = name
+	UNION ALL
+	SELECT format('ALTER DATABASE %I OWNER TO %I', name, pg_get_userbyid(datdba)) FROM pg_database WHERE datname = name
+	UNION ALL
+	SELECT format('ALTER DATABASE %I WITH CONNECTION LIMIT %s ALLOW_CONNECTIONS %s IS_TEMPLATE %s', name, datconnlimit,
+		datallowconn::text, datistemplate::text) FROM pg_database WHERE datname = name
+	UNION ALL
+	SELECT format('ALTER DATABASE %I SET %s TO %s', name, quote_ident(split_part(c, '=', 1)),
+		CASE WHEN lower(split_part(c, '=', 1)) IN ('search_path', 'temp_tablespaces', 'session_preload_libraries',
+			'local_preload_libraries') THEN substr(c, strpos(c, '=') + 1) ELSE quote_literal(substr(c, strpos(c, '=') + 1)) END)
+	FROM pg_db_role_setting s JOIN pg_database d ON d.oid = s.setdatabase, unnest(s.setconfig) c
+	WHERE datname = name AND setrole = 0
+	UNION ALL
+	SELECT format('COMMENT ON DATABASE %I IS %L', name, shobj_description(oid, 'pg_database')) FROM pg_database
+	WHERE datname = name AND shobj_description(oid, 'pg_database') IS NOT NULL
+	UNION ALL
+	SELECT g FROM pg_database, LATERAL pando.grant_commands(format('DATABASE %I', name), datacl, datdba) g
+	WHERE datname = name
+$$;
+
 -- Privileges on what every server has by itself (built in, an extension's) that are others than at first, and on parameters.
 CREATE OR REPLACE FUNCTION pando.found_privileges_commands() RETURNS SETOF text
 	LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$

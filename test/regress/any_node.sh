@@ -4,7 +4,7 @@ name=${1:-any_node}
 out=$(mktemp -d "${TMPDIR:-/tmp}/any_node.XXXXXX")
 for port in "$PGPORT" "$WORKER"; do
 	psql -X -q -p "$port" -c 'CREATE SCHEMA any_node'
-	psql -X -q -a -p "$port" < "$PG_ABS_SRCDIR/script/$name.sql" > "$out/$port.out" 2>&1
+	psql -X -q -a -p "$port" -v other="$OTHER" -v here="$port" < "$PG_ABS_SRCDIR/script/$name.sql" > "$out/$port.out" 2>&1
 done
 grep -v '^--' "$out/$PGPORT.out"
 diff "$out/$PGPORT.out" "$out/$WORKER.out" && echo 'any_node: the same on the coordinator and on a worker'

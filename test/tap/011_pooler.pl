@@ -40,7 +40,7 @@ for (1 .. 300)
 	select undef, undef, undef, 0.2;
 }
 
-$worker1->safe_psql('postgres', "ALTER DATABASE postgres SET default_transaction_isolation = 'repeatable read'");
+$worker1->safe_psql('postgres', "SET citus.enable_ddl_propagation = off; ALTER DATABASE postgres SET default_transaction_isolation = 'repeatable read'");
 $cluster->sql(<<"END");
 INSERT INTO pg_dist_poolinfo SELECT nodeid, 'host=127.0.0.1 port=$port' FROM pg_dist_node WHERE nodeid = 2;
 SET citus.shard_count TO 4;

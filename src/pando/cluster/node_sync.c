@@ -37,6 +37,7 @@
 #include "pando/cluster/node_row.h"
 #include "pando/cluster/node_sync.h"
 #include "pando/cluster/row_stream.h"
+#include "pando/ddl/database.h"
 #include "pando/ddl/dependency.h"
 #include "pando/ddl/view.h"
 #include "pando/catalog/object.h"
@@ -370,6 +371,7 @@ node_sync(const DistNode *node, bool first_time)
 	send_identity(node);
 	tell(node, sql_join(dependency_all_commands(false)));
 	send_public_privileges(node);
+	database_send(node);
 	send_shell_tables(node, relids, first_time);
 	send_metadata(node);
 	copy_reference_tables(node, missing);

@@ -32,7 +32,9 @@
 #if PG_VERSION_NUM < 160000
 #define compat_owns_relation(relid, role) pg_class_ownercheck(relid, role)
 #define compat_owns_schema(schemaid, role) pg_namespace_ownercheck(schemaid, role)
+#define compat_owns_database(id, role) pg_database_ownercheck(id, role)
 #else
+#define compat_owns_database(id, role) object_ownercheck(DatabaseRelationId, id, role)
 #define compat_owns_relation(relid, role)                                                \
 	object_ownercheck(RelationRelationId, relid, role)
 #define compat_owns_schema(schemaid, role)                                               \

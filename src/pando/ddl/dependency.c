@@ -441,15 +441,21 @@ publish_dependencies(const ObjectAddress *object)
 }
 
 void
+dependency_refuse(const ObjectAddress *object, const char *reason)
+{
+	ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+					errmsg("%s cannot be created on the other nodes",
+						   getObjectDescription(object, false)),
+					errdetail("%s", reason)));
+}
+
+void
 dependency_ensure(const ObjectAddress *object)
 {
 	char *reason = publish_dependencies(object);
 
 	if (reason != NULL)
-		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-						errmsg("%s cannot be created on the other nodes",
-							   getObjectDescription(object, false)),
-						errdetail("%s", reason)));
+		dependency_refuse(object, reason);
 }
 
 void

@@ -17,6 +17,10 @@
  */
 extern void dependency_ensure(const ObjectAddress *object);
 
+/* Raises what dependency_ensure() does, for that reason. */
+extern void dependency_refuse(const ObjectAddress *object, const char *reason)
+	pg_attribute_noreturn();
+
 /*
  * The same for a recorded object that was changed: it may rest on others now. If it can't
  * be on other nodes any more, dependency_unpublish().

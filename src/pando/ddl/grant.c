@@ -8,13 +8,12 @@
  */
 #include "pando/compat/compat.h"
 
-#include "commands/dbcommands.h"
-#include "miscadmin.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_class.h"
 #include "utils/acl.h"
 #include "utils/lsyscache.h"
 
+#include "pando/ddl/database.h"
 #include "pando/ddl/object.h"
 #include "pando/ddl/sequence.h"
 #include "pando/ddl/settings.h"
@@ -87,20 +86,21 @@ grant_in_schemas(DdlJob *job)
 		stmt->objects = ours;
 }
 
-/* The database has one name on all nodes. */
+/* Those that are on all nodes. */
 static void
 grant_on_databases(DdlJob *job)
 {
 	GrantStmt *stmt = (GrantStmt *) job->stmt;
-	char *database = get_database_name(MyDatabaseId);
+	List *ours = NIL;
 
 	foreach_ptr (String, name, stmt->objects)
 	{
-		if (strcmp(name->sval, database) == 0)
-			job->concerned = true;
+		if (database_is_everywhere(name->sval))
+			ours = lappend(ours, name);
 	}
+	job->concerned = ours != NIL;
 	if (job->applying)
-		stmt->objects = list_make1(makeString(database));
+		stmt->objects = ours;
 }
 
 void

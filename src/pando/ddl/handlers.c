@@ -99,6 +99,7 @@ static const DdlHandler handlers[] = {
 	{T_AlterObjectSchemaStmt, OBJECT_STATISTIC_EXT, statistics_named_prepare},
 	{T_AlterObjectSchemaStmt, ANY_OBJECT, object_prepare},
 	{T_AlterOwnerStmt, OBJECT_STATISTIC_EXT, statistics_named_prepare},
+	{T_AlterOwnerStmt, OBJECT_DATABASE, database_owner_prepare},
 	{T_AlterOwnerStmt, ANY_OBJECT, object_prepare},
 	{T_AlterSeqStmt, ANY_OBJECT, sequence_alter_prepare, sequence_alter_finish},
 
@@ -134,7 +135,13 @@ static const DdlHandler handlers[] = {
 	OBJECT_CREATED(T_CreateRoleStmt, ANY_OBJECT, AuthIdRelationId),
 	OBJECT_CREATED(T_AlterRoleStmt, ANY_OBJECT, AuthIdRelationId),
 
+	{T_CreatedbStmt, ANY_OBJECT, database_create_prepare, NULL, NULL,
+	 database_create_run},
+
 	/* and changed */
+	{T_AlterDatabaseStmt, ANY_OBJECT, database_alter_prepare},
+	{T_AlterDatabaseSetStmt, ANY_OBJECT, database_alter_prepare},
+	{T_DropdbStmt, ANY_OBJECT, database_drop_prepare, NULL, NULL, database_drop_run},
 	{T_RefreshMatViewStmt, ANY_OBJECT, matview_refresh_prepare, NULL, NULL,
 	 matview_refresh_run},
 	{T_AlterEnumStmt, ANY_OBJECT, object_prepare},

@@ -83,7 +83,7 @@ static const ObjectKind kinds[] = {
 	PART(COLUMN, InvalidOid, "a relation"),
 	EVERYWHERE(COLLATION, CollationRelationId),
 	EVERYWHERE(CONVERSION, ConversionRelationId),
-	LOCAL(DATABASE, DatabaseRelationId, "each node's server has databases of its own"),
+	EVERYWHERE(DATABASE, DatabaseRelationId),
 	PART(DEFAULT, AttrDefaultRelationId, "a relation"),
 	PART(DEFACL, DefaultAclRelationId, "a role, in a schema or all"),
 	EVERYWHERE(DOMAIN, TypeRelationId),

@@ -15,6 +15,7 @@
 #include "catalog/objectaddress.h"
 #include "catalog/pg_authid.h"
 #include "catalog/pg_class.h"
+#include "catalog/pg_database.h"
 #include "catalog/pg_extension.h"
 #include "catalog/pg_namespace.h"
 #include "catalog/pg_type.h"
@@ -94,6 +95,8 @@ object_comes_along(Oid class_id, Oid object_id)
 {
 	Oid extension;
 
+	if (class_id == DatabaseRelationId)
+		return object_id == MyDatabaseId;
 	if (!OidIsValid(object_id) || object_id < FirstNormalObjectId)
 		return OidIsValid(object_id);
 	extension = getExtensionOfObject(class_id, object_id);
@@ -159,6 +162,7 @@ named_by_rename(RenameStmt *stmt)
 	{
 		case OBJECT_SCHEMA:
 		case OBJECT_ROLE:
+		case OBJECT_DATABASE:
 			return named(NIL, stmt->renameType, makeString(stmt->subname));
 		case OBJECT_DOMCONSTRAINT:
 			return named(NIL, OBJECT_DOMAIN, stmt->object);
@@ -276,6 +280,12 @@ statement_objects(Node *stmt)
 		case T_AlterPublicationStmt:
 			return named(NIL, OBJECT_PUBLICATION,
 						 makeString(((AlterPublicationStmt *) stmt)->pubname));
+		case T_AlterDatabaseStmt:
+			return named(NIL, OBJECT_DATABASE,
+						 makeString(((AlterDatabaseStmt *) stmt)->dbname));
+		case T_AlterDatabaseSetStmt:
+			return named(NIL, OBJECT_DATABASE,
+						 makeString(((AlterDatabaseSetStmt *) stmt)->dbname));
 		case T_AlterEventTrigStmt:
 			return named(NIL, OBJECT_EVENT_TRIGGER,
 						 makeString(((AlterEventTrigStmt *) stmt)->trigname));
@@ -438,6 +448,8 @@ publish(Oid class_id, Oid object_id)
 	reason = dependency_publish(&address);
 	if (reason != NULL && catalog_object_find(&address) != NULL)
 		dependency_unpublish(&address, reason);
+	if (reason != NULL && ddl_enforce_restrictions)
+		dependency_refuse(&address, reason);
 	if (reason != NULL)
 		ereport(DEBUG1, (errmsg_internal("%s stays on this node",
 										 getObjectDescription(&address, false)),

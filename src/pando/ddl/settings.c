@@ -12,6 +12,9 @@ bool ddl_role_propagation = true;
 bool ddl_alter_role_propagation = true;
 bool ddl_alter_role_set_propagation = true;
 bool ddl_type_propagation = true;
+bool ddl_database_propagation = false;
+bool ddl_database_owner_propagation = true;
+bool ddl_enforce_restrictions = false;
 bool ddl_unsafe_triggers = false;
 
 /* Accepted: objects are always made at once. */
@@ -47,6 +50,17 @@ settings_init(void)
 							 "Creates types on all nodes before a table needs them.",
 							 NULL, &ddl_type_propagation, true, PGC_USERSET, 0, NULL,
 							 NULL, NULL);
+	DefineCustomBoolVariable(
+		"citus.enable_create_database_propagation", "Creates databases on all nodes.",
+		NULL, &ddl_database_propagation, false, PGC_USERSET, 0, NULL, NULL, NULL);
+	DefineCustomBoolVariable(
+		"citus.enable_alter_database_owner", "Changes owners of databases on all nodes.",
+		NULL, &ddl_database_owner_propagation, true, PGC_USERSET, 0, NULL, NULL, NULL);
+	DefineCustomBoolVariable("citus.enforce_object_restrictions_for_local_objects",
+							 "Refuses an object that cannot be on all nodes.",
+							 "Otherwise it is created on the node where the client is.",
+							 &ddl_enforce_restrictions, false, PGC_USERSET, 0, NULL, NULL,
+							 NULL);
 	DefineCustomBoolVariable(
 		"citus.enable_unsafe_triggers", "Allows triggers on distributed tables.",
 		"They run on the nodes, once per shard, with what is there.",

@@ -83,6 +83,14 @@ extern bool vacuum_run(DdlJob *job);
 extern void grant_prepare(DdlJob *job);
 extern void grant_role_prepare(DdlJob *job);
 
+/* database.c */
+extern void database_create_prepare(DdlJob *job);
+extern bool database_create_run(DdlJob *job);
+extern void database_drop_prepare(DdlJob *job);
+extern bool database_drop_run(DdlJob *job);
+extern void database_alter_prepare(DdlJob *job);
+extern void database_owner_prepare(DdlJob *job);
+
 /* view.c */
 extern void matview_refresh_prepare(DdlJob *job);
 extern bool matview_refresh_run(DdlJob *job);

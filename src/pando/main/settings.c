@@ -78,6 +78,8 @@ static const BoolSetting bool_settings[] = {
 	{"citus.enable_local_reference_table_foreign_keys", true, "they always work"},
 	{"citus.enable_manual_changes_to_shards", false,
 	 "a shard's owner may always change it"},
+	{"citus.enable_unsupported_feature_messages", true,
+	 "an object that stays on its node says so at DEBUG1 only"},
 	{"citus.enable_metadata_sync", true, "every node has the metadata"},
 	{"citus.enable_repartitioned_insert_select", true,
 	 "costs decide whether rows go from node to node"},
@@ -102,8 +104,9 @@ static const BoolSetting bool_settings[] = {
 
 /* Their default is off; on is refused. */
 static const char *const refused_settings[] = {
-	"citus.allow_unsafe_constraints",			"citus.enable_change_data_capture",
-	"citus.enable_create_database_propagation", "citus.skip_constraint_validation",
+	"citus.allow_unsafe_constraints",
+	"citus.enable_change_data_capture",
+	"citus.skip_constraint_validation",
 	"citus.writable_standby_coordinator",
 };
 

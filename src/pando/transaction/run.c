@@ -361,3 +361,21 @@ run_quietly(List *nodes, const char *sql, int elevel)
 	list_free(sessions);
 	return results;
 }
+
+List *
+xact_try_outside(List *nodes, const char *sql)
+{
+	List *results = run_quietly(nodes, sql, WARNING);
+	List *failed = NIL;
+	ListCell *node_cell;
+	ListCell *result_cell;
+
+	forboth(node_cell, nodes, result_cell, results)
+	{
+		if (lfirst(result_cell) == NULL)
+			failed = lappend(failed, lfirst(node_cell));
+		else
+			session_result_free(lfirst(result_cell));
+	}
+	return failed;
+}

@@ -141,6 +141,12 @@ extern void xact_tell_nodes(List *nodes, const char *sql);
 /* Raises unless called by xact_tell_nodes(), of whatever node, or by a superuser. */
 extern void xact_require_node(const char *function);
 
+/*
+ * One command on each of these other nodes, outside of the transaction, with the rights
+ * of the session's user. Returns the nodes where it failed, which warnings tell.
+ */
+extern List *xact_try_outside(List *nodes, const char *sql);
+
 /* First column of the first row from one node, as text; NULL when none. */
 extern char *xact_value_from_node(const DistNode *node, const char *sql);
 
