@@ -654,11 +654,14 @@ task_count(FragmentRun *run, Task *task, uint64 processed)
 						errhint("Run the statement again.")));
 	if (differs)
 		ereport(ERROR,
-				(errcode(ERRCODE_DATA_CORRUPTED),
+				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
 				 errmsg("copies of shard " INT64_FORMAT " differ", task->shard_id),
 				 errdetail("The statement changed " UINT64_FORMAT
 						   " rows in one copy and " UINT64_FORMAT " rows in another.",
-						   task->processed, processed)));
+						   task->processed, processed),
+				 errhint("Another transaction may be committing a row just now: run the "
+						 "statement again. If it fails again, the copies differ for "
+						 "good.")));
 	task->processed = processed;
 	task->counted = true;
 }
