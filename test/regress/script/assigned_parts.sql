@@ -19,11 +19,11 @@ INSERT INTO s SELECT i, (i, 's')::pair, ARRAY[i] FROM generate_series(1, 3) i;
 -- INSERT
 INSERT INTO t (k, c.a, arr[2], m[1][2], ca[2], ns.p.b, v) VALUES (7, 70, 71, 72, (1, 'q'), 'deep', 7) RETURNING *;
 INSERT INTO t (k, c.b, c.a, arr[1], arr[3], ns.n, ns.p.a, ca[1].b) VALUES (8, 'b', 8, 1, 3, 9, 10, 'cab'), (9, 'c', 9, 4, 5, 11, 12, 'cac') RETURNING *;
-INSERT INTO t (k, c.a, arr[1:2]) SELECT x, k, ARRAY[x, k] FROM o WHERE k < 3 RETURNING k, c, arr;
+WITH changed AS (INSERT INTO t (k, c.a, arr[1:2]) SELECT x, k, ARRAY[x, k] FROM o WHERE k < 3 RETURNING k, c, arr) SELECT * FROM changed ORDER BY k;
 INSERT INTO t (k, c.a, arr[2]) SELECT k + 100, x, k FROM o;
 INSERT INTO t (k, c.a, c.b) VALUES (200, (SELECT max(x) FROM f), (SELECT min(x) FROM f)::text) RETURNING c;
 INSERT INTO r (id, c.b, arr[2]) VALUES (10, 'ten', 11), (11, 'eleven', 12) RETURNING *;
-INSERT INTO s (id, c.b, arr[2]) SELECT k + 10, x::text, k FROM f WHERE id < 3 RETURNING *;
+WITH changed AS (INSERT INTO s (id, c.b, arr[2]) SELECT k + 10, x::text, k FROM f WHERE id < 3 RETURNING *) SELECT * FROM changed ORDER BY id;
 INSERT INTO t (c.a, arr[1]) VALUES (1, 1);
 -- UPDATE
 UPDATE t SET c.a = (c).a + 1, arr[2] = 20, m[2][1] = 33 WHERE k = 1 RETURNING c, arr, m;
@@ -55,7 +55,7 @@ UPDATE r SET arr[2] = next(), c.a = nextval('q') WHERE id = 3 RETURNING arr, c;
 INSERT INTO t (k, c.a, arr[1]) VALUES (300, next(), next()) RETURNING c, arr;
 -- ON CONFLICT
 INSERT INTO t (k, c.a, arr[1]) VALUES (1, 100, 200), (400, 100, 200) ON CONFLICT (k) DO UPDATE SET c.a = (excluded.c).a + 1, arr[2] = excluded.arr[1], ns.p.b = 'conflict' RETURNING k, c, arr, ns;
-INSERT INTO t (k, c.a) SELECT k, x FROM o ON CONFLICT (k) DO UPDATE SET c.b = (t.c).b || 'c', arr[3] = (excluded.c).a WHERE t.k = 3 RETURNING k, c, arr;
+WITH changed AS (INSERT INTO t (k, c.a) SELECT k, x FROM o ON CONFLICT (k) DO UPDATE SET c.b = (t.c).b || 'c', arr[3] = (excluded.c).a WHERE t.k = 3 RETURNING k, c, arr) SELECT * FROM changed ORDER BY k;
 INSERT INTO r (id, c.a) VALUES (1, 5), (20, 6) ON CONFLICT (id) DO UPDATE SET c.a = (excluded.c).a, arr[7] = 7 RETURNING *;
 INSERT INTO t AS x (k, v) VALUES (2, 1) ON CONFLICT (k) DO UPDATE SET arr[1] = (SELECT count(*) FROM f), c.a = x.k;
 -- MERGE
@@ -71,7 +71,7 @@ SELECT * FROM o ORDER BY k;
 -- Triggers
 CREATE FUNCTION tg() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN NEW.c.b := 'trigger'; NEW.arr[4] := 4; RETURN NEW; END $$;
 CREATE TRIGGER tg BEFORE INSERT OR UPDATE ON o FOR EACH ROW EXECUTE FUNCTION tg();
-UPDATE o SET c.a = 5, arr[1] = 6 WHERE x < 30 RETURNING c, arr;
+WITH changed AS (UPDATE o SET c.a = 5, arr[1] = 6 WHERE x < 30 RETURNING c, arr) SELECT * FROM changed ORDER BY arr;
 INSERT INTO o (k, c.a, arr[2]) VALUES (2000, 1, 2), (2001, 3, 4) RETURNING *;
 INSERT INTO o (k, c.a) VALUES (2000, 10) ON CONFLICT (k) DO UPDATE SET c.a = (excluded.c).a, arr[1] = 11 RETURNING *;
 SELECT * FROM o ORDER BY k;

@@ -53,7 +53,7 @@ BEGIN
 		FROM pg_class WHERE relnamespace = kind::regnamespace AND pando.relation_shard_id(oid) IS NULL AND relkind IN ('r', 'p', 'i', 'I')
 			AND (relkind IN ('r', 'p') OR (SELECT pando.relation_shard_id(indrelid) IS NULL FROM pg_index WHERE indexrelid = pg_class.oid))
 		UNION ALL SELECT concat_ws(' ', relname, attname, format_type(atttypid, atttypmod), attnotnull, attidentity, attgenerated, attstattarget, attstorage, attcompression,
-			attoptions, (SELECT collname FROM pg_collation l WHERE l.oid = attcollation), (SELECT pg_get_expr(adbin, adrelid) FROM pg_attrdef WHERE adrelid = attrelid AND adnum = attnum))
+			pando.option_list(attoptions), (SELECT collname FROM pg_collation l WHERE l.oid = attcollation), (SELECT pg_get_expr(adbin, adrelid) FROM pg_attrdef WHERE adrelid = attrelid AND adnum = attnum))
 		FROM pg_attribute JOIN pg_class c ON c.oid = attrelid
 		WHERE relnamespace = kind::regnamespace AND relkind IN ('r', 'p') AND attnum > 0 AND NOT attisdropped AND pando.relation_shard_id(c.oid) IS NULL
 		UNION ALL SELECT concat_ws(' ', conrelid::regclass, conname, pg_get_constraintdef(oid), convalidated, condeferrable, condeferred, connoinherit)
