@@ -103,7 +103,8 @@ def judge(suite, directory, name, listed):
     if name in listed and os.path.exists(stored):
         with open(stored) as file:
             expected = file.read()
-        if expected == seen:
+        # Some of its queries have no ORDER BY: rows come as they lie in the catalogs.
+        if sorted(expected.split('\n')) == sorted(seen.split('\n')):
             return True
         print(f'{name}: another difference than the one that is known, by lines:')
         seen = '\n'.join(difflib.unified_diff(expected.split('\n'), seen.split('\n'), lineterm=''))

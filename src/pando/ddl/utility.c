@@ -592,7 +592,8 @@ take_up(DdlJob *job, DdlCall *call)
 						.stmt = call->pstmt->utilityStmt,
 						.source = call->query_string};
 		local = prepare_call(job);
-		if (any_is_gone(local))
+		/* VACUUM has its own way with those (vacuum.c). */
+		if (!IsA(job->stmt, VacuumStmt) && any_is_gone(local))
 			continue;
 		if (locked || !lead_statement(job))
 			break;
