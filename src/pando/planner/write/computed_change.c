@@ -388,6 +388,9 @@ why_not(Query *query, const DistTable *target)
 {
 	const RangeTblEntry *rte = rt_fetch(query->resultRelation, query->rtable);
 
+	/* change_of_numbered_rows() can't name a partition on the shards. */
+	if (rows_have_no_name(target) && rte->relkind == RELKIND_PARTITIONED_TABLE)
+		return "The partitioned table has several copies and no primary key";
 	/* The client may have read them from another copy than the one that is locked. */
 	if (table_has_copies(target) && write_system_columns(query).others)
 		return "System columns of the table's copies are not the same";
