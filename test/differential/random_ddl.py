@@ -309,7 +309,9 @@ def schema_of(port):
     done = subprocess.run(['pg_dump', '--schema-only', '-p', port, DATABASE], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     text = re.sub(r'pando\.sequence_next\(', 'nextval(', done.stdout)
     lines = text.splitlines()
-    return [line for line in lines if line and not re.match(r'--|\\(un)?restrict|\s+(START WITH|NO MINVALUE|MINVALUE|NO MAXVALUE|MAXVALUE|CACHE)', line)]
+    lines = [line for line in lines if line and not re.match(r'--|\\(un)?restrict|\s+(START WITH|NO MINVALUE|MINVALUE|NO MAXVALUE|MAXVALUE|CACHE)', line)]
+    # Privileges that two roles got one after the other may have come in the other order: what they are is all that counts.
+    return [line for line in lines if not line.startswith('GRANT ')] + sorted(line for line in lines if line.startswith('GRANT '))
 
 
 def differences():
