@@ -404,13 +404,7 @@ colocation_unregister(PG_FUNCTION_ARGS)
 static void
 hold_schema(Oid schemaid)
 {
-	char *name = get_namespace_name(schemaid);
-
-	if (name == NULL)
-		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_SCHEMA),
-						errmsg("schema with OID %u does not exist", schemaid)));
-	if (!compat_owns_schema(schemaid, GetUserId()))
-		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_SCHEMA, name);
+	catalog_schema_require_owner(schemaid);
 	LockDatabaseObject(NamespaceRelationId, schemaid, 0, AccessExclusiveLock);
 }
 

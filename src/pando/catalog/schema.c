@@ -4,6 +4,9 @@
 #include "pando/compat/compat.h"
 
 #include "access/xact.h"
+#include "catalog/pg_namespace.h"
+#include "miscadmin.h"
+#include "utils/acl.h"
 #include "utils/lsyscache.h"
 
 #include "pando/catalog/catalog.h"
@@ -38,6 +41,18 @@ find_schema(Oid schemaid)
 	CatalogKey key = KEY_OID("schemaid", schemaid);
 
 	return catalog_find(&schema_catalog, schema_key_index, 1, &key);
+}
+
+void
+catalog_schema_require_owner(Oid schemaid)
+{
+	char *name = get_namespace_name(schemaid);
+
+	if (name == NULL)
+		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_SCHEMA),
+						errmsg("schema with OID %u does not exist", schemaid)));
+	if (!compat_owns_schema(schemaid, GetUserId()))
+		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_SCHEMA, name);
 }
 
 int32

@@ -16,6 +16,9 @@ typedef struct SchemaRow
 	int32 colocationid;
 } SchemaRow;
 
+/* Raises unless the schema exists and the current user owns it. */
+extern void catalog_schema_require_owner(Oid schemaid);
+
 /* The group of a schema's tables; 0 if it is not distributed. */
 extern int32 catalog_schema_colocation(Oid schemaid);
 

@@ -90,18 +90,6 @@ schema_check_partition(Oid relid, Oid parent)
 }
 
 static void
-require_owner(Oid schemaid)
-{
-	char *name = get_namespace_name(schemaid);
-
-	if (name == NULL)
-		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_SCHEMA),
-						errmsg("schema with OID %u does not exist", schemaid)));
-	if (!compat_owns_schema(schemaid, GetUserId()))
-		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_SCHEMA, name);
-}
-
-static void
 refuse_schema(Oid schemaid, const char *detail, const char *hint)
 {
 	ereport(ERROR,
@@ -224,7 +212,7 @@ distribute_schema(Oid schemaid)
 Datum
 citus_schema_distribute(PG_FUNCTION_ARGS)
 {
-	require_owner(PG_GETARG_OID(0));
+	catalog_schema_require_owner(PG_GETARG_OID(0));
 	distribute_schema(PG_GETARG_OID(0));
 	PG_RETURN_VOID();
 }
@@ -290,7 +278,7 @@ citus_schema_undistribute(PG_FUNCTION_ARGS)
 	List *relids;
 	int32 colocation;
 
-	require_owner(schemaid);
+	catalog_schema_require_owner(schemaid);
 	table_change_begin(InvalidOid);
 	LockDatabaseObject(NamespaceRelationId, schemaid, 0, AccessExclusiveLock);
 	colocation = catalog_schema_colocation(schemaid);
