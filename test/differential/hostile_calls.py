@@ -36,7 +36,8 @@ SELECT create_distributed_table('own.mine', 'k');
 INSERT INTO own.mine SELECT i, i % 3 FROM generate_series(1, 30) i;
 ALTER TABLE own.mine OWNER TO {ROLE};
 '''
-# What must be as before, for a superuser who looks at it on each node.
+# What must be as before, for a superuser who looks at it on each node. A table's owner may have
+# the sizes of its shards noted (citus_update_shard_statistics).
 STATE = r'''
 SELECT relname, rows FROM (
 	SELECT c.relname, (SELECT md5(coalesce(string_agg(line, E'\n' ORDER BY line), ''))
@@ -52,7 +53,12 @@ SELECT gid FROM pg_prepared_xacts;
 '''
 STATE_FUNCTION = '''
 CREATE FUNCTION pando_state(relation oid) RETURNS SETOF text LANGUAGE plpgsql AS $$
-BEGIN RETURN QUERY EXECUTE format('SELECT t::text FROM %s t', relation::regclass); END $$;
+BEGIN
+	RETURN QUERY EXECUTE format(CASE relation::regclass::text
+		WHEN 'pg_dist_placement' THEN 'SELECT (placementid, shardid, groupid, CASE logicalrelid WHEN ''own.mine''::regclass THEN 0 ELSE shardlength END)::text
+			FROM %s JOIN pg_dist_shard USING (shardid)'
+		ELSE 'SELECT t::text FROM %s t' END, relation::regclass);
+END $$;
 REVOKE ALL ON FUNCTION pando_state(oid) FROM PUBLIC;
 '''
 FUNCTIONS = '''

@@ -21,7 +21,7 @@ sub waits
 	my $end = time + $seconds;
 	while (time < $end)
 	{
-		return if $looking->value("SELECT count(*) FROM pg_stat_activity WHERE query LIKE '$sql%' AND state = 'active' AND wait_event = 'Extension'");
+		return if $looking->value("SELECT count(*) FROM pg_stat_activity WHERE query LIKE '$sql%' AND state = 'active' AND wait_event IN ('Extension', 'PgSleep')");
 		sleep 0.05;
 	}
 	return;

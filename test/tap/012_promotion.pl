@@ -11,19 +11,6 @@ my $cluster = PandoCluster->new('promotion', workers => 2, archive => 1, conf =>
 my @nodes = $cluster->nodes;
 $cluster->make_tables(0);
 
-# A standby of the i-th node that has all of its WAL.
-sub standby_of
-{
-	my ($i, $name) = @_;
-	my $primary = $nodes[$i];
-	$primary->backup($name);
-	my $standby = PostgreSQL::Test::Cluster->new("standby_$name", own_host => 0);
-	$standby->init_from_backup($primary, $name, has_streaming => 1);
-	$standby->append_conf('postgresql.conf', 'port = ' . $standby->port);
-	$standby->start;
-	return $standby;
-}
-
 # The standby is the node from here on.
 sub take_over
 {
@@ -60,7 +47,7 @@ foreach my $case (
 {
 	my ($i, $point, $what, $committed) = @$case;
 	my $value = $before + 1;
-	my $standby = standby_of($i, "${point}_$i");
+	my $standby = $cluster->replica_of($i);
 	my $transaction = $cluster->start_at($nodes[0], $point, "BEGIN; UPDATE t SET v = $value; UPDATE r SET v = $value; COMMIT");
 	take_over($i, $standby);
 	$cluster->sql('SELECT pando.debug_point_clear()');

@@ -15,19 +15,7 @@ $cluster->make_tables(7);
 $cluster->sql('CREATE TABLE o (id int, k int); SELECT create_distributed_table(\'o\', \'id\');
 	INSERT INTO o SELECT g, g % 40 + 1 FROM generate_series(1, 200) g');
 
-# A streaming replica of the i-th node.
-my $made = 0;
-sub replica_of
-{
-	my ($i) = @_;
-	my $name = 'replica' . ++$made;
-	$nodes[$i]->backup($name);
-	my $replica = PostgreSQL::Test::Cluster->new("secondaries_$name", own_host => 0);
-	$replica->init_from_backup($nodes[$i], $name, has_streaming => 1);
-	$replica->append_conf('postgresql.conf', 'port = ' . $replica->port . "\nmax_standby_streaming_delay = -1");
-	$replica->start;
-	return $replica;
-}
+my $patient = 'max_standby_streaming_delay = -1';
 
 sub add_secondary
 {
@@ -58,7 +46,7 @@ my $always = 'SET citus.use_secondary_nodes = always';
 my $primaries = join ' ', sort map { $nodes[$_]->port } 1, 2;
 is(readers($always), $primaries, 'without secondaries the primaries are read');
 
-my @replicas = (undef, map { replica_of($_) } 1, 2);
+my @replicas = (undef, map { $cluster->replica_of($_, $patient) } 1, 2);
 add_secondary($replicas[$_], $_) foreach 1, 2;
 caught_up($_, $replicas[$_]) foreach 1, 2;
 my $secondaries = join ' ', sort map { $_->port } @replicas[1, 2];
@@ -166,7 +154,7 @@ $replicas[1]->start;
 
 # Names of clusters.
 is(readers('SELECT', $nodes[0]), $primaries, 'primaries are back');
-my $far = replica_of(1);
+my $far = $cluster->replica_of(1, $patient);
 add_secondary($far, 1, 'far');
 $ENV{PGOPTIONS} = '-c citus.cluster_name=far';
 is(readers($always), join(' ', sort $far->port, $nodes[2]->port), 'those of the named cluster are read');
@@ -174,7 +162,7 @@ delete $ENV{PGOPTIONS};
 is(readers($always), $secondaries, 'and no others');
 
 # No replica of that node.
-my $port = replica_of(2)->port;
+my $port = $cluster->replica_of(2, $patient)->port;
 $nodes[0]->psql('postgres', "SELECT citus_add_secondary_node('127.0.0.1', $port, '127.0.0.1', " . $nodes[1]->port . ')', stderr => \$err);
 like($err, qr/is no replica of node/, 'a replica of another node is refused');
 $nodes[0]->psql('postgres', "SELECT citus_add_secondary_node('127.0.0.1', " . $far->port . ", '127.0.0.1', " . $far->port . ')', stderr => \$err);
@@ -184,7 +172,7 @@ $nodes[0]->psql('postgres', "SELECT citus_remove_node('127.0.0.1', " . $far->por
 like($err, qr/is not in recovery/, 'nor is a primary');
 
 # A standby coordinator reads, as its primary does.
-my $standby = replica_of(0);
+my $standby = $cluster->replica_of(0, $patient);
 caught_up(0, $standby);
 foreach my $read (@reads)
 {

@@ -12,19 +12,6 @@ my $cluster = PandoCluster->new('update_node', workers => 2, archive => 1);
 my @nodes = $cluster->nodes;
 $cluster->make_tables(0);
 
-my $made = 0;
-sub replica_of
-{
-	my ($i) = @_;
-	my $name = 'replica' . ++$made;
-	$nodes[$i]->backup($name);
-	my $replica = PostgreSQL::Test::Cluster->new("update_node_$name", own_host => 0);
-	$replica->init_from_backup($nodes[$i], $name, has_streaming => 1);
-	$replica->append_conf('postgresql.conf', 'port = ' . $replica->port);
-	$replica->start;
-	return $replica;
-}
-
 sub update_node
 {
 	my ($i, $server, $more) = @_;
@@ -38,7 +25,7 @@ my $other = $cluster->sql("SELECT k FROM t WHERE get_shard_id_for_distribution_c
 	  . $nodes[2]->port . ') ORDER BY 1 LIMIT 1');
 
 # The old server goes on: nothing is committed there all the same.
-my $new = replica_of(1);
+my $new = $cluster->replica_of(1);
 # A client in a transaction, which goes on when the gate opens.
 sub session
 {
@@ -86,7 +73,7 @@ close_gate();
 my $writer = session($nodes[0], "UPDATE t SET v = 7 WHERE k = $other", 'COMMIT');
 my $reader = session($nodes[0], 'SELECT count(*) FROM t', 'COMMIT');
 all_wait(2);
-$new = replica_of(1);
+$new = $cluster->replica_of(1);
 $nodes[1]->wait_for_catchup($new, 'replay', $nodes[1]->lsn('flush'));
 $nodes[1]->stop('fast');
 $new->promote;
@@ -100,7 +87,7 @@ $nodes[1] = $cluster->{nodes}[1] = $new;
 
 # A registered secondary takes its primary's place, and back.
 my $old = $nodes[1];
-$new = replica_of(1);
+$new = $cluster->replica_of(1);
 $cluster->sql("SELECT citus_add_secondary_node('127.0.0.1', " . $new->port . ", '127.0.0.1', " . $old->port . ')');
 $old->wait_for_catchup($new, 'replay', $old->lsn('flush'));
 $old->stop('fast');

@@ -27,19 +27,6 @@ SELECT create_distributed_table('one', NULL, colocate_with => 'none');
 INSERT INTO one VALUES (1);
 END
 
-my $made = 0;
-sub replica_of
-{
-	my ($i) = @_;
-	my $name = 'replica' . ++$made;
-	$nodes[$i]->backup($name);
-	my $replica = PostgreSQL::Test::Cluster->new("clone_$name", own_host => 0);
-	$replica->init_from_backup($nodes[$i], $name, has_streaming => 1);
-	$replica->append_conf('postgresql.conf', 'port = ' . $replica->port);
-	$replica->start;
-	return $replica;
-}
-
 sub refused
 {
 	my ($sql, $error, $what) = @_;
@@ -60,7 +47,7 @@ sub whole
 }
 
 my $p = "'127.0.0.1', " . $nodes[1]->port;
-my $clone = replica_of(1);
+my $clone = $cluster->replica_of(1);
 my $c = "'127.0.0.1', " . $clone->port;
 
 # Refusals.
@@ -114,7 +101,7 @@ $cluster->sql("SELECT citus_remove_clone_node_with_nodeid($id)");
 $clone->stop('immediate');
 
 # With a client that writes all the time.
-$clone = replica_of(1);
+$clone = $cluster->replica_of(1);
 $c = "'127.0.0.1', " . $clone->port;
 $id = $cluster->sql("SELECT citus_add_clone_node($c, $p)");
 my $writer = $cluster->start($nodes[2], "SELECT 'begun';\n" . "UPDATE t SET v = v + 1;\n" x 300);

@@ -14,19 +14,6 @@ my @nodes = $cluster->nodes;
 $cluster->make_tables(0);
 $cluster->sql("CREATE TABLE done (id int PRIMARY KEY, client int); SELECT create_distributed_table('done', 'id')");
 
-my $made = 0;
-sub replica_of
-{
-	my ($i) = @_;
-	my $name = 'replica' . ++$made;
-	$nodes[$i]->backup($name);
-	my $replica = PostgreSQL::Test::Cluster->new("failover_$name", own_host => 0);
-	$replica->init_from_backup($nodes[$i], $name, has_streaming => 1);
-	$replica->append_conf('postgresql.conf', 'port = ' . $replica->port);
-	$replica->start;
-	return $replica;
-}
-
 sub update_node
 {
 	my ($i, $server) = @_;
@@ -101,7 +88,7 @@ sub whole
 foreach my $i (1, 0)
 {
 	my $what = $i == 0 ? 'coordinator' : 'worker';
-	my $replica = replica_of($i);
+	my $replica = $cluster->replica_of($i);
 	PandoCluster::configure($nodes[$i], synchronous_standby_names => '*');
 	$nodes[$i]->poll_query_until('postgres', "SELECT count(*) = 1 FROM pg_stat_replication WHERE sync_state = 'sync'") or die;
 	start_clients();
@@ -119,7 +106,7 @@ foreach my $i (1, 0)
 }
 
 # A worker whose replica has not got the last transaction.
-my $replica = replica_of(1);
+my $replica = $cluster->replica_of(1);
 $nodes[1]->wait_for_catchup($replica, 'replay', $nodes[1]->lsn('flush'));
 $replica->stop('fast');
 my $before = $cluster->sql('SELECT v FROM r');

@@ -36,7 +36,7 @@ foreach my $name ('psql', 'poll_query_until')
 sub new
 {
 	my ($class, $name, %options) = @_;
-	my $self = bless { nodes => [] }, $class;
+	my $self = bless { name => $name, nodes => [], replicas => 0 }, $class;
 	my $workers = $options{workers} // 2;
 	foreach my $i (0 .. $workers)
 	{
@@ -75,6 +75,20 @@ END
 	$node->safe_psql('postgres', 'CREATE EXTENSION pando');
 	push @{ $self->{nodes} }, $node;
 	return $node;
+}
+
+# A streaming replica of the i-th node, under way; $conf: more lines for its postgresql.conf. The nodes must archive their WAL.
+sub replica_of
+{
+	my ($self, $i, $conf) = @_;
+	my $node = $self->{nodes}[$i];
+	my $name = "$self->{name}_replica" . ++$self->{replicas};
+	$node->backup($name);
+	my $replica = PostgreSQL::Test::Cluster->new($name, own_host => 0);
+	$replica->init_from_backup($node, $name, has_streaming => 1);
+	$replica->append_conf('postgresql.conf', 'port = ' . $replica->port . "\n" . ($conf // ''));
+	$replica->start;
+	return $replica;
 }
 
 sub coordinator { return $_[0]->{nodes}[0]; }

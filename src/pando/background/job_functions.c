@@ -8,7 +8,6 @@
 #include "fmgr.h"
 #include "miscadmin.h"
 #include "pgstat.h"
-#include "storage/latch.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
@@ -16,6 +15,7 @@
 #include "utils/wait_event.h"
 
 #include "pando/background/job_state.h"
+#include "pando/base/nap.h"
 #include "pando/base/sql.h"
 #include "pando/transaction/maintenance.h"
 
@@ -39,15 +39,6 @@ require_job(int64 job_id)
 /* ------------------------------------------------------------------------------------
  * Waiting.
  */
-
-static void
-nap(void)
-{
-	(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, WAIT_MS,
-					 WAIT_EVENT_PG_SLEEP);
-	ResetLatch(MyLatch);
-	CHECK_FOR_INTERRUPTS();
-}
 
 /* Nobody else sees what this transaction has added. */
 static void
@@ -104,7 +95,7 @@ citus_job_wait(PG_FUNCTION_ARGS)
 		require_committed("pg_dist_background_job", "job_id", job_id, "job");
 	while (!reached("job", job_id, job->state, job_is_over(job), desired))
 	{
-		nap();
+		nap(WAIT_MS);
 		job = require_job(job_id);
 	}
 	PG_RETURN_VOID();
@@ -137,7 +128,7 @@ citus_task_wait(PG_FUNCTION_ARGS)
 		require_committed("pg_dist_background_task", "task_id", task_id, "task");
 	while (!reached("task", task_id, task->status, task_is_over(task), desired))
 	{
-		nap();
+		nap(WAIT_MS);
 		task = require_task(task_id);
 	}
 	PG_RETURN_VOID();

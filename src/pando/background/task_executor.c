@@ -15,7 +15,6 @@
 #include "postmaster/bgworker.h"
 #include "postmaster/interrupt.h"
 #include "storage/ipc.h"
-#include "storage/latch.h"
 #include "tcop/tcopprot.h"
 #include "utils/guc.h"
 #include "utils/memutils.h"
@@ -27,6 +26,7 @@
 #include "pando/background/job_state.h"
 #include "pando/background/task_queue.h"
 #include "pando/base/debug_point.h"
+#include "pando/base/nap.h"
 #include "pando/transaction/maintenance.h"
 
 #define MAX_MESSAGE 4000
@@ -35,6 +35,18 @@
  * up writers. */
 #define DONE_WAIT_MS 1000
 
+/* The task, with its job locked; NULL if there is no such task. */
+static TaskRow *
+find_and_lock(int64 task_id)
+{
+	TaskRow *task = catalog_task_find(task_id);
+
+	if (task == NULL)
+		return NULL;
+	(void) job_lock(task->job_id, ShareLock, true);
+	return catalog_task_find(task_id);
+}
+
 /* The task if it is this process's to run: it is marked so. NULL: it is not, any more. */
 static TaskRow *
 take_task(int64 task_id, MemoryContext context)
@@ -42,12 +54,7 @@ take_task(int64 task_id, MemoryContext context)
 	TaskRow *task;
 
 	StartTransactionCommand();
-	task = catalog_task_find(task_id);
-	if (task != NULL)
-	{
-		(void) job_lock(task->job_id, ShareLock, true);
-		task = catalog_task_find(task_id);
-	}
+	task = find_and_lock(task_id);
 	if (task == NULL || !task_is(task, TASK_RUNNABLE) || task->owner != GetUserId())
 	{
 		CommitTransactionCommand();
@@ -76,10 +83,7 @@ note_done(const TaskRow *ran)
 		if (TimestampDifferenceExceeds(start, GetCurrentTimestamp(), DONE_WAIT_MS))
 			ereport(ERROR, (errcode(ERRCODE_LOCK_NOT_AVAILABLE),
 							errmsg("the job of the task is being changed")));
-		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, 10,
-						 WAIT_EVENT_PG_SLEEP);
-		ResetLatch(MyLatch);
-		CHECK_FOR_INTERRUPTS();
+		nap(10);
 	}
 	task = catalog_task_find(ran->task_id);
 	if (task == NULL || !task_is(task, TASK_RUNNING))
@@ -159,12 +163,7 @@ note_failed(int64 task_id, const ErrorData *error)
 	TaskRow *task;
 
 	StartTransactionCommand();
-	task = catalog_task_find(task_id);
-	if (task != NULL)
-	{
-		(void) job_lock(task->job_id, ShareLock, true);
-		task = catalog_task_find(task_id);
-	}
+	task = find_and_lock(task_id);
 	if (task != NULL && (task_is(task, TASK_RUNNING) || task_is(task, TASK_CANCELLING)))
 		task_failed(task, message_of(error), is_for_good(error->sqlerrcode));
 	CommitTransactionCommand();

@@ -18,7 +18,6 @@
 #include "fmgr.h"
 #include "miscadmin.h"
 #include "pgstat.h"
-#include "storage/latch.h"
 #include "storage/lock.h"
 #include "utils/acl.h"
 #include "utils/array.h"
@@ -31,6 +30,7 @@
 
 #include "pando/base/debug_point.h"
 #include "pando/base/name.h"
+#include "pando/base/nap.h"
 #include "pando/base/sql.h"
 #include "pando/catalog/cleanup.h"
 #include "pando/cluster/cleanup.h"
@@ -237,10 +237,7 @@ cleanup_await(List *shards)
 						*(int64 *) linitial(shards)),
 				 errhint("citus_cleanup_orphaned_resources() tells why.")));
 		maintenance_want(WISH_CLEANUP);
-		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, 100,
-						 WAIT_EVENT_PG_SLEEP);
-		ResetLatch(MyLatch);
-		CHECK_FOR_INTERRUPTS();
+		nap(100);
 	}
 }
 

@@ -26,10 +26,9 @@
 #include "utils/timestamp.h"
 #include "utils/wait_event.h"
 
-#include "storage/latch.h"
-
 #include "pando/base/debug_point.h"
 #include "pando/base/name.h"
+#include "pando/base/nap.h"
 #include "pando/base/sql.h"
 #include "pando/catalog/placement.h"
 #include "pando/cluster/node_check.h"
@@ -189,15 +188,6 @@ require_answer(const DistNode *node, const char *sql)
 	return answer;
 }
 
-static void
-nap(void)
-{
-	(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, NAP_MS,
-					 PG_WAIT_EXTENSION);
-	ResetLatch(MyLatch);
-	CHECK_FOR_INTERRUPTS();
-}
-
 /* Until the node answers "t"; raises when the time is over. */
 static void
 await(const DistNode *node, const char *sql, TimestampTz end, const char *what)
@@ -209,7 +199,7 @@ await(const DistNode *node, const char *sql, TimestampTz end, const char *what)
 							errmsg("node %s:%d %s in time", node->host, node->port, what),
 							errdetail("catchup_timeout_seconds is over."),
 							errhint("Run it again, with more time.")));
-		nap();
+		nap(NAP_MS);
 	}
 }
 

@@ -12,7 +12,6 @@
 #include "catalog/namespace.h"
 #include "miscadmin.h"
 #include "pgstat.h"
-#include "storage/latch.h"
 #include "storage/lmgr.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
@@ -21,6 +20,7 @@
 #include "utils/wait_event.h"
 
 #include "pando/base/name.h"
+#include "pando/base/nap.h"
 #include "pando/base/sql.h"
 #include "pando/catalog/catalog.h"
 #include "pando/catalog/colocation.h"
@@ -78,10 +78,7 @@ lock_group(const TableSpec *spec)
 					 errdetail("Shards of that table are being moved or split, or it is "
 							   "being changed."),
 					 errhint("Try again later, or use colocate_with => 'none'.")));
-		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, 50,
-						 WAIT_EVENT_PG_SLEEP);
-		ResetLatch(MyLatch);
-		CHECK_FOR_INTERRUPTS();
+		nap(50);
 	}
 }
 

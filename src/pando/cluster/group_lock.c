@@ -11,7 +11,6 @@
 #include "access/xact.h"
 #include "miscadmin.h"
 #include "pgstat.h"
-#include "storage/latch.h"
 #include "storage/lmgr.h"
 #include "storage/proc.h"
 #include "utils/builtins.h"
@@ -22,6 +21,7 @@
 #include "utils/wait_event.h"
 
 #include "pando/base/name.h"
+#include "pando/base/nap.h"
 #include "pando/cluster/group_lock.h"
 #include "pando/metadata/node.h"
 #include "pando/transaction/xact.h"
@@ -138,10 +138,7 @@ pause_ms(long ms)
 
 	while ((ms = TimestampDifferenceMilliseconds(GetCurrentTimestamp(), end)) > 0)
 	{
-		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, ms,
-						 WAIT_EVENT_PG_SLEEP);
-		ResetLatch(MyLatch);
-		CHECK_FOR_INTERRUPTS();
+		nap(ms);
 	}
 }
 

@@ -25,12 +25,12 @@
 #include "libpq-fe.h"
 #include "miscadmin.h"
 #include "pgstat.h"
-#include "storage/latch.h"
 #include "utils/builtins.h"
 #include "utils/timestamp.h"
 #include "utils/wait_event.h"
 
 #include "pando/base/debug_point.h"
+#include "pando/base/nap.h"
 #include "pando/base/sql.h"
 #include "pando/cluster/cleanup.h"
 #include "pando/cluster/group_lock.h"
@@ -175,15 +175,6 @@ target_session(OnlineMove *move, const CopyTarget *target)
 /* ------------------------------------------------------------------------------------
  * The first copy.
  */
-
-static void
-nap(long ms)
-{
-	(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, ms,
-					 WAIT_EVENT_PG_SLEEP);
-	ResetLatch(MyLatch);
-	CHECK_FOR_INTERRUPTS();
-}
 
 /* Waits for the end of the request; true if it succeeded, false if it ran into its
  * lock_timeout. */

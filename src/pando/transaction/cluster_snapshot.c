@@ -17,9 +17,9 @@
 #include "access/xact.h"
 #include "miscadmin.h"
 #include "pando/base/debug_point.h"
+#include "pando/base/nap.h"
 #include "pando/metadata/table.h"
 #include "pando/transaction/member.h"
-#include "storage/latch.h"
 #include "storage/proc.h"
 #include "utils/guc.h"
 #include "utils/timestamp.h"
@@ -69,15 +69,6 @@ take_on_nodes(List *nodes)
 	return clear;
 }
 
-static void
-nap(void)
-{
-	(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, RETRY_MS,
-					 PG_WAIT_EXTENSION);
-	ResetLatch(MyLatch);
-	CHECK_FOR_INTERRUPTS();
-}
-
 /* One attempt; false: another one is needed, and nothing was begun. */
 static bool
 take(QueryDesc *query, List *nodes, int lease_ms)
@@ -108,7 +99,7 @@ take_in_time(QueryDesc *query)
 					(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
 					 errmsg("no snapshot of the cluster could be taken in time"),
 					 errdetail("A node has a transaction in doubt, or answers slowly.")));
-		nap();
+		nap(RETRY_MS);
 	}
 }
 

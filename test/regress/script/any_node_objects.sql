@@ -4,10 +4,6 @@
 \pset format unaligned
 SET client_min_messages TO warning;
 SET search_path = any_node;
-CREATE FUNCTION everywhere(query text) RETURNS text LANGUAGE sql AS $$
-	SELECT string_agg(DISTINCT CASE WHEN success THEN '' ELSE 'failed: ' END || coalesce(result, '(null)'), ' <> ')
-	FROM run_command_on_all_nodes(query)
-$$;
 -- What is recorded, by kind, and whether all nodes define it alike.
 CREATE FUNCTION same() RETURNS text LANGUAGE sql AS $$
 	SELECT CASE WHEN v ~ '<>' THEN v ELSE regexp_replace(v, '#[0-9a-f]{32}', ': alike') END

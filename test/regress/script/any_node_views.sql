@@ -4,10 +4,6 @@
 \pset format unaligned
 SET client_min_messages TO warning;
 SET search_path = any_node;
-CREATE FUNCTION everywhere(query text) RETURNS text LANGUAGE sql AS $$
-	SELECT string_agg(DISTINCT CASE WHEN success THEN '' ELSE 'failed: ' END || coalesce(result, '(null)'), ' <> ')
-	FROM run_command_on_all_nodes(query)
-$$;
 -- Names and definitions of all views of the schema, in one value per node.
 CREATE FUNCTION views() RETURNS text LANGUAGE sql AS $$
 	SELECT everywhere('SELECT string_agg(DISTINCT relname || relkind::text, '','' ORDER BY relname || relkind::text)

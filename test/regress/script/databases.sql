@@ -3,10 +3,6 @@
 \pset format unaligned
 SET client_min_messages TO warning;
 SET search_path = any_node, public;
-CREATE FUNCTION everywhere(query text) RETURNS text LANGUAGE sql AS $$
-	SELECT string_agg(DISTINCT CASE WHEN success THEN '' ELSE 'failed: ' END || coalesce(result, '(null)'), ' <> ')
-	FROM run_command_on_all_nodes(query)
-$$;
 CREATE FUNCTION databases() RETURNS text LANGUAGE sql AS $$
 	SELECT everywhere('SELECT string_agg(c, ''; '' ORDER BY datname, c COLLATE "C") FROM pg_database, pando.database_commands(datname) c
 		WHERE datname ~ ''^any_node''')

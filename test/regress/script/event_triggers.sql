@@ -3,10 +3,6 @@
 \pset format unaligned
 SET client_min_messages TO warning;
 SET search_path = any_node, public;
-CREATE FUNCTION everywhere(query text) RETURNS text LANGUAGE sql AS $$
-	SELECT string_agg(DISTINCT CASE WHEN success THEN '' ELSE 'failed: ' END || coalesce(result, '(null)'), ' <> ')
-	FROM run_command_on_all_nodes(query)
-$$;
 CREATE FUNCTION triggers() RETURNS text LANGUAGE sql AS $$
 	SELECT everywhere('SELECT string_agg(concat_ws('' '', evtname, evtevent, evtenabled, evttags, evtfoid::regproc, evtowner::regrole,
 		obj_description(oid)), '', '' ORDER BY evtname) FROM pg_event_trigger')

@@ -3,10 +3,6 @@
 \pset format unaligned
 SET client_min_messages TO warning;
 SET search_path = any_node, public;
-CREATE FUNCTION everywhere(query text) RETURNS text LANGUAGE sql AS $$
-	SELECT string_agg(DISTINCT CASE WHEN success THEN '' ELSE 'failed: ' END || coalesce(result, '(null)'), ' <> ')
-	FROM run_command_on_all_nodes(query)
-$$;
 -- Comments of all nodes that are about things of this test.
 CREATE FUNCTION notes() RETURNS SETOF text LANGUAGE sql AS $$
 	SELECT regexp_split_to_table(everywhere('SELECT string_agg(concat_ws('' '', i.type, i.identity, ''is'', n.description), ''|'' ORDER BY i.type, i.identity)

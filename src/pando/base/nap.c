@@ -1,0 +1,19 @@
+/*
+ * nap.c: waiting for something that nobody announces.
+ */
+#include "pando/compat/compat.h"
+
+#include "miscadmin.h"
+#include "storage/latch.h"
+#include "utils/wait_event.h"
+
+#include "pando/base/nap.h"
+
+void
+nap(long ms)
+{
+	(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, ms,
+					 WAIT_EVENT_PG_SLEEP);
+	ResetLatch(MyLatch);
+	CHECK_FOR_INTERRUPTS();
+}
