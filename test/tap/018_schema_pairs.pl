@@ -166,6 +166,53 @@ foreach my $joins_first (1, 0)
 	is($asking[3]->value("SELECT count(*) FROM pg_attribute WHERE attrelid = 'a'::regclass AND attname = 'x'"), '1', 'and has the column');
 	$cluster->sql($clear);
 }
+
+# A drop that is refused has locked what stands in its way, as PostgreSQL does: shells before shards, so that a writer who has a lock on one shard gets the others'.
+foreach my $drop ('DROP SCHEMA s', 'DROP TYPE s.e')
+{
+	foreach my $nodes ([ 1, 2 ], [ 0, 2 ], [ 1, 1 ])
+	{
+		$cluster->sql("CREATE SCHEMA s; CREATE TYPE s.e AS ENUM ('a'); CREATE TABLE s.t (k int, e s.e); SELECT create_distributed_table('s.t', 'k', shard_count := 9)");
+		my ($dropper, $writer) = map { PandoWire->connect($nodes[$_]->port, timeout => 120) } @$nodes;
+		$writer->query('BEGIN');
+		# The last shard of the node that drops: its locks on the others come before.
+		my $key = $asking[ $nodes->[0] ]->value("SELECT k FROM generate_series(1, 100) k WHERE get_shard_id_for_distribution_column('s.t', k) = "
+			  . '(SELECT max(shardid) FROM citus_shards WHERE table_name = \'s.t\'::regclass AND nodeport = ' . $nodes[ $nodes->[0] || 1 ]->port . ') LIMIT 1');
+		is(state_of($writer->query("INSERT INTO s.t VALUES ($key, 'a')")), 'done', "$drop from nodes @$nodes: a writer");
+		$dropper->send($drop);
+		await_end_or_wait($dropper, @asking);
+		is(state_of($writer->query('SELECT count(*) FROM s.t')), 'done', 'who reads all shards');
+		is(state_of($writer->query('COMMIT')), 'done', 'and commits');
+		is(state_of($dropper->answer), '2BP01', 'and what the drop says');
+		undef $_ foreach $dropper, $writer;
+		$cluster->sql('DROP SCHEMA s CASCADE');
+	}
+}
+
+# So does what looks at the rows of a domain's columns; and who waits for an object's name doesn't keep it from who has the name.
+foreach my $pair ([ 'ALTER DOMAIN n.d ADD CHECK (VALUE > 0)', 'INSERT INTO n.t VALUES (%d, 1)', 'SELECT count(*) FROM n.t', 'done' ],
+	[ 'ALTER FUNCTION n.f() COST 7', 'ALTER FUNCTION n.f() COST 8', 'DROP FUNCTION n.f()', '42883' ],
+	[ "COMMENT ON SCHEMA n IS 'n'", 'CREATE FUNCTION n.g() RETURNS int LANGUAGE sql AS \'SELECT 1\'', 'DROP SCHEMA n CASCADE', '3F000' ])
+{
+	my ($waits, $first, $second, $outcome) = @$pair;
+	foreach my $nodes ([ 1, 2 ], [ 0, 2 ], [ 1, 0 ])
+	{
+		$cluster->sql("CREATE SCHEMA n; CREATE FUNCTION n.f() RETURNS int LANGUAGE sql AS 'SELECT 1'; CREATE DOMAIN n.d int; CREATE TABLE n.t (k int, d n.d); "
+			  . "SELECT create_distributed_table('n.t', 'k', shard_count := 9)");
+		my ($one, $two) = map { PandoWire->connect($nodes[$_]->port, timeout => 120) } @$nodes;
+		my $key = $asking[0]->value("SELECT k FROM generate_series(1, 100) k WHERE get_shard_id_for_distribution_column('n.t', k) = "
+			  . '(SELECT max(shardid) FROM citus_shards WHERE table_name = \'n.t\'::regclass AND nodeport = ' . $nodes[ $nodes->[0] || 1 ]->port . ') LIMIT 1');
+		$two->query('BEGIN');
+		is(state_of($two->query(sprintf $first, $key)), 'done', "$first from node $nodes->[1]");
+		$one->send($waits);
+		await_end_or_wait($one, @asking);
+		is(state_of($two->query($second)), 'done', $second);
+		is(state_of($two->query('COMMIT')), 'done', 'commits');
+		is(state_of($one->answer), $outcome, "$waits from node $nodes->[0]");
+		undef $_ foreach $one, $two;
+		$cluster->sql('DROP SCHEMA IF EXISTS n CASCADE');
+	}
+}
 is($cluster->prepared_count, 0, 'nothing stays prepared');
 $cluster->stop;
 done_testing();

@@ -40,6 +40,7 @@ typedef struct DdlJob
 	List *tables;		/* Oids of the distributed tables it is about */
 	List *locks;		/* DdlLock *: of what it isn't about (lock_list.h) */
 	List *objects;		/* ObjectAddress *: others that all nodes have and it is about */
+	List *looked_up;	/* ObjectAddress *: all it names, which are locked AccessShare */
 	List *shard_statements; /* raw trees for this node's shards */
 	List *names;			/* names fixed so far, in order (char *) */
 	List *names_given;		/* when applying: the sender's, in the same order */

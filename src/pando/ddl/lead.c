@@ -19,6 +19,7 @@
  */
 #include "pando/compat/compat.h"
 
+#include "catalog/catalog.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_type.h"
 #include "commands/tablecmds.h"
@@ -267,8 +268,52 @@ lock_elsewhere(List *locks, bool nowait)
 	call_relations(&relations, nodes, nowait);
 }
 
+static bool
+is_same(const DdlLock *a, const DdlLock *b)
+{
+	return a->relid == b->relid && a->mode == b->mode && strcmp(a->name, b->name) == 0;
+}
+
+/* Those that are to be taken. Most come in the order in which they were taken. */
+static List *
+locks_missing(List *locks, List *taken)
+{
+	List *missing = NIL;
+	int next = 0;
+
+	foreach_ptr (DdlLock, lock, locks)
+	{
+		int tried = 0;
+
+		while (tried < list_length(taken) &&
+			   !is_same(lock, list_nth(taken, (next + tried) % list_length(taken))))
+			tried++;
+		if (tried < list_length(taken))
+			next = (next + tried + 1) % list_length(taken);
+		else
+			missing = lappend(missing, lock);
+	}
+	return missing;
+}
+
+/*
+ * The objects that were looked up are locked against being dropped. Who has their names
+ * and drops them must not wait for us, who wait for the names.
+ */
+static void
+let_go_of_objects(const DdlJob *job)
+{
+	foreach_ptr (ObjectAddress, object, job->looked_up)
+	{
+		if (IsSharedRelation(object->classId))
+			UnlockSharedObject(object->classId, object->objectId, 0, AccessShareLock);
+		else
+			UnlockDatabaseObject(object->classId, object->objectId, 0, AccessShareLock);
+	}
+}
+
 bool
-lead_statement(const DdlJob *job)
+lead_statement(const DdlJob *job, bool again, List **taken)
 {
 	bool nowait = IsA(job->stmt, LockStmt) && ((LockStmt *) job->stmt)->nowait;
 	List *locks;
@@ -282,9 +327,11 @@ lead_statement(const DdlJob *job)
 	}
 	if (node_list(NODES_OTHER) == NIL)
 		return false;
-	locks = lock_list_make(job);
-	if (locks == NIL && (!job->concerned || node_is_coordinator()))
+	locks = locks_missing(lock_list_make(job), *taken);
+	if (locks == NIL && (again || !job->concerned || node_is_coordinator()))
 		return false;
+	*taken = list_concat(*taken, locks);
+	let_go_of_objects(job);
 	xact_settle_past();
 	DEBUG_POINT("ddl-before-locks");
 	if (!node_is_coordinator())

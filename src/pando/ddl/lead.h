@@ -10,11 +10,13 @@
 
 /*
  * Takes the locks of a prepared statement (lock_list.h) on the coordinator, then here,
- * then those that keep writers out on all other nodes. False: there was nothing to wait
- * for; after true this node's metadata is as new as the coordinator's, and what was found
- * out before may have changed.
+ * then those that keep writers out on all other nodes, but for those of `*taken` (List of
+ * DdlLock *), which it adds to; `again` says that it is not the first time. False: there
+ * was nothing to wait for; after true this node's metadata is as new as the
+ * coordinator's, and what was found out before may have changed: it has to be prepared
+ * again, and to come here again.
  */
-extern bool lead_statement(const DdlJob *job);
+extern bool lead_statement(const DdlJob *job, bool again, List **taken);
 
 /*
  * The same for a function that changes a table's metadata, which the user owns: no node

@@ -9,7 +9,7 @@
  * made in a schema of that name.
  *
  * What a drop takes along is found by the way that PostgreSQL goes, from dependency to
- * dependency.
+ * dependency. It locks what stands in a drop's way, too, before it refuses.
  */
 #include "pando/compat/compat.h"
 
@@ -413,6 +413,44 @@ changed_locks(const DdlJob *job, List *locks)
 	return locks;
 }
 
+/* Tables whose rows are looked at for a domain's new constraint: no writer meanwhile. */
+static List *
+domain_locks(const DdlJob *job, List *locks)
+{
+	char subtype = ((const AlterDomainStmt *) job->stmt)->subtype;
+
+	if (subtype != 'C' && subtype != 'V' && subtype != 'O')
+		return locks;
+	foreach_ptr (ObjectAddress, domain, job->objects)
+	{
+		if (!pg_type_ownercheck(domain->objectId, GetUserId()))
+			continue;
+		foreach_ptr (
+			char, relid,
+			sql_column(
+				"WITH RECURSIVE domain (oid) AS (VALUES (%u::pg_catalog.oid) UNION "
+				"SELECT t.oid FROM pg_catalog.pg_type t JOIN domain ON "
+				"typbasetype = domain.oid WHERE typtype = 'd') "
+				"SELECT c.oid FROM pg_catalog.pg_class c JOIN "
+				"pg_catalog.pg_namespace n ON n.oid = relnamespace "
+				"WHERE c.oid IN (SELECT logicalrelid FROM "
+				"pg_catalog.pg_dist_partition JOIN pg_catalog.pg_attribute ON "
+				"attrelid = logicalrelid JOIN domain ON atttypid = domain.oid) "
+				"ORDER BY nspname, relname",
+				domain->objectId))
+		{
+			Oid table = atooid(relid);
+			const DistTable *distributed = dist_table(table);
+
+			if (distributed == NULL || distributed->managed_local)
+				continue;
+			locks = parent_locks(table, ShareLock, locks);
+			locks = lappend(locks, lock_new(table, name_qualified(table), ShareLock));
+		}
+	}
+	return locks;
+}
+
 /* ------------------------------------------------------------------------------------
  * Drops
  */
@@ -469,7 +507,7 @@ drop_locks(const DdlJob *job, List *locks)
 		sql_column("WITH RECURSIVE gone (classid, objid) AS (VALUES %s UNION "
 				   "SELECT d.classid, d.objid FROM pg_catalog.pg_depend d JOIN gone "
 				   "ON d.refclassid = gone.classid AND d.refobjid = gone.objid "
-				   "WHERE d.deptype = ANY ('%s'::pg_catalog.\"char\"[])), "
+				   "WHERE d.deptype IN ('n', 'a', 'i', 'P', 'S')), "
 				   "relation (oid) AS (SELECT objid FROM gone WHERE classid = %u "
 				   "UNION SELECT conrelid FROM pg_catalog.pg_constraint c JOIN gone ON "
 				   "objid = c.oid "
@@ -485,9 +523,7 @@ drop_locks(const DdlJob *job, List *locks)
 				   "WHERE relkind IN ('v', 'm') OR EXISTS (SELECT FROM "
 				   "pg_catalog.pg_dist_partition "
 				   "WHERE logicalrelid = c.oid) ORDER BY nspname, relname",
-				   roots.data,
-				   stmt->behavior == DROP_CASCADE ? "{n,a,i,P,S}" : "{a,i,P,S}",
-				   RelationRelationId))
+				   roots.data, RelationRelationId))
 	{
 		Oid dropped = atooid(relid);
 		const DistTable *table = dist_table(dropped);
@@ -530,6 +566,8 @@ lock_list_make(const DdlJob *job)
 	locks = list_concat(locks, job->locks);
 	if (IsA(job->stmt, DropStmt))
 		locks = drop_locks(job, locks);
+	if (IsA(job->stmt, AlterDomainStmt))
+		locks = domain_locks(job, locks);
 	if (job->concerned)
 	{
 		locks = changed_locks(job, locks);

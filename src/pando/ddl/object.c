@@ -323,9 +323,9 @@ user_mapping_resolve(List *names, ObjectAddress *address)
 	return OidIsValid(address->objectId);
 }
 
-/* The address of a named object; false when there is none. */
+/* The address of a named object, which is then locked; false when there is none. */
 static bool
-named_resolve(NamedObject *named, ObjectAddress *address)
+named_resolve(DdlJob *job, NamedObject *named, ObjectAddress *address)
 {
 	const ObjectKind *kind = kind_of_type(named->type);
 	Relation rel = NULL;
@@ -340,6 +340,8 @@ named_resolve(NamedObject *named, ObjectAddress *address)
 	*address = get_object_address(named->type, object, &rel, AccessShareLock, true);
 	if (rel != NULL)
 		relation_close(rel, AccessShareLock);
+	if (OidIsValid(address->objectId) && address->classId != RelationRelationId)
+		job->looked_up = lappend(job->looked_up, address);
 	return OidIsValid(address->objectId);
 }
 
@@ -359,7 +361,7 @@ object_prepare(DdlJob *job)
 	{
 		ObjectAddress *address = palloc(sizeof(ObjectAddress));
 
-		if (!named_resolve(object, address))
+		if (!named_resolve(job, object, address))
 			continue;
 		if (address->objectId >= FirstNormalObjectId &&
 			catalog_object_find(address) != NULL)

@@ -580,7 +580,8 @@ take_up(DdlJob *job, DdlCall *call)
 	PlannedStmt *before = call->pstmt;
 	const DdlHandler *handler = handler_find(before->utilityStmt);
 	List *local = NIL;
-	bool locked = false;
+	List *taken = NIL;
+	bool again = false;
 
 	while (handler != NULL)
 	{
@@ -595,9 +596,9 @@ take_up(DdlJob *job, DdlCall *call)
 		/* VACUUM has its own way with those (vacuum.c). */
 		if (!IsA(job->stmt, VacuumStmt) && any_is_gone(local))
 			continue;
-		if (locked || !lead_statement(job))
+		if (!lead_statement(job, again, &taken))
 			break;
-		locked = true;
+		again = true;
 	}
 	return local;
 }
