@@ -162,6 +162,33 @@ foreach my $round (1 .. 2)
 }
 undef @idlers;
 
+# A node can keep room for the others and for superusers.
+$cluster->sql('CREATE ROLE plain LOGIN; GRANT SELECT ON t TO plain');
+sub plainly
+{
+	my ($node) = @_;
+	my ($ret, $out, $err) = $node->psql('postgres', 'SELECT count(*) FROM t', extra_params => [ '-U', 'plain' ]);
+	return $out . $err;
+}
+PandoCluster::configure($worker, 'citus.max_client_connections' => 0);
+is(plainly($coordinator), '320', 'sessions of other nodes are not counted');
+like(plainly($worker), qr/FATAL:  remaining connection slots are reserved for superusers and other nodes/, 'no client is let in');
+is($worker->safe_psql('postgres', 'SELECT count(*) FROM t'), '320', 'but a superuser is');
+PandoCluster::configure($worker, 'citus.max_client_connections' => 2);
+{
+	my @two = map { PandoWire->connect($worker->port, user => 'plain') } 1, 2;
+	is($_->value('SELECT count(*) FROM t'), '320', 'one of two clients') foreach @two;
+	like(plainly($worker), qr/FATAL:  remaining connection slots/, 'a third is refused');
+}
+my $again = '';
+for (1 .. 100)
+{
+	last if ($again = plainly($worker)) eq '320';
+	sleep 0.1;
+}
+is($again, '320', 'who goes makes room');
+PandoCluster::configure($worker, 'citus.max_client_connections' => -1);
+
 # 20 clients of a node that itself has room for less: they take turns.
 PandoCluster::configure($coordinator, 'citus.max_shared_pool_size' => 0);
 $worker->append_conf('postgresql.conf', "max_connections = 8\nsuperuser_reserved_connections = 2\nmax_wal_senders = 0");

@@ -30,6 +30,7 @@
 #include "pando/base/debug_point.h"
 #include "pando/base/name.h"
 #include "pando/cluster/cleanup.h"
+#include "pando/cluster/disk_space.h"
 #include "pando/cluster/group_copy.h"
 #include "pando/cluster/group_lock.h"
 #include "pando/cluster/move_progress.h"
@@ -334,6 +335,7 @@ fill_online(const GroupCopy *copy)
 OnlineMove *
 group_copy_fill(const GroupCopy *copy, bool online)
 {
+	disk_space_require(copy);
 	if (online)
 		return fill_online(copy);
 	fill_blocking(copy);

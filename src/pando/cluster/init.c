@@ -6,6 +6,7 @@
 #include "utils/guc.h"
 
 #include "pando/cluster/cleanup.h"
+#include "pando/cluster/disk_space.h"
 #include "pando/cluster/init.h"
 #include "pando/cluster/lost_copy_mark.h"
 #include "pando/cluster/move_progress.h"
@@ -13,6 +14,7 @@
 #include "pando/cluster/partitions.h"
 #include "pando/cluster/schema.h"
 #include "pando/cluster/settings.h"
+#include "pando/cluster/shard_size.h"
 
 #define MAX_REPLICATION_FACTOR 100
 
@@ -26,6 +28,8 @@ cluster_init(void)
 {
 	move_progress_init();
 	cleanup_init();
+	disk_space_init();
+	shard_size_init();
 	lost_copy_mark_init();
 	new_table_init();
 	schema_init();

@@ -3,8 +3,11 @@
  */
 #include "pando/compat/compat.h"
 
+#include <limits.h>
+
 #include "fmgr.h"
 #include "utils/builtins.h"
+#include "utils/guc.h"
 
 #include "pando/base/name.h"
 #include "pando/base/sql.h"
@@ -15,6 +18,19 @@
 #include "pando/transaction/xact.h"
 
 PG_FUNCTION_INFO_V1(citus_shard_cost_by_disk_size);
+
+static int base_cost = 0;
+
+void
+shard_size_init(void)
+{
+	DefineCustomIntVariable(
+		"citus.rebalancer_by_disk_size_base_cost",
+		"Bytes that a shard group counts for besides its own in the "
+		"strategy by_disk_size.",
+		"It keeps the number of small shards on the nodes in balance, too.", &base_cost,
+		100 * 1024 * 1024, 0, INT_MAX, PGC_USERSET, GUC_UNIT_BYTE, NULL, NULL, NULL);
+}
 
 int64
 shard_size(const DistTable *table, int index)
@@ -35,7 +51,8 @@ shard_size(const DistTable *table, int index)
 	return value == NULL ? 0 : pg_strtoint64(value);
 }
 
-/* Cost of a shard group in the strategy by_disk_size: its bytes, at least one. */
+/* Cost of a shard group in the strategy by_disk_size: its bytes, and the base cost; at
+ * least one. */
 Datum
 citus_shard_cost_by_disk_size(PG_FUNCTION_ARGS)
 {
@@ -51,5 +68,5 @@ citus_shard_cost_by_disk_size(PG_FUNCTION_ARGS)
 							   (long long) shard_id)));
 	foreach (cell, shard_group_tables(table))
 		bytes += shard_size(dist_table_require(lfirst_oid(cell)), shard->index);
-	PG_RETURN_FLOAT4(Max(bytes, 1));
+	PG_RETURN_FLOAT4(Max(bytes + base_cost, 1));
 }

@@ -23,7 +23,7 @@ typedef struct BoolSetting
 {
 	const char *name;
 	bool initial;
-	const char *why; /* it has nothing to decide */
+	const char *why; /* it has nothing to decide, or one value */
 } BoolSetting;
 
 typedef struct NumberSetting
@@ -34,6 +34,13 @@ typedef struct NumberSetting
 	int flags;
 	const char *why;
 } NumberSetting;
+
+typedef struct StringSetting
+{
+	const char *name;
+	const char *initial;
+	const char *why;
+} StringSetting;
 
 typedef struct EnumSetting
 {
@@ -59,13 +66,13 @@ static const BoolSetting bool_settings[] = {
 	{"citus.enable_recurring_outer_join_pushdown", true,
 	 "outer joins run on the shards where that gives the same rows"},
 	{"citus.enable_statistics_collection", true, "nothing is reported to anybody"},
+	{"citus.enforce_foreign_key_restrictions", true,
+	 "a transaction may change both sides of a foreign key in any order"},
 	{"citus.enable_unique_job_ids", true, "names of intermediate results never repeat"},
 	{"citus.propagate_session_settings_for_loopback_connection", false,
 	 "a node makes no connection to itself"},
 	{"citus.skip_advisory_lock_permission_checks", false,
 	 "nodes don't order themselves by advisory locks"},
-	{"citus.check_available_space_before_move", true,
-	 "a move that finds no room fails and leaves nothing behind"},
 	{"citus.enable_cluster_clock", true, "the clock costs nothing unless it is asked"},
 	{"citus.enable_cost_based_connection_establishment", true,
 	 "sessions are added by slow start"},
@@ -102,12 +109,18 @@ static const BoolSetting bool_settings[] = {
 	{"citus.subquery_pushdown", false, "what can run on the shards does"},
 };
 
-/* Their default is off; on is refused. */
-static const char *const refused_settings[] = {
-	"citus.allow_unsafe_constraints",
-	"citus.enable_change_data_capture",
-	"citus.skip_constraint_validation",
-	"citus.writable_standby_coordinator",
+/* Any value but the default is refused. */
+static const BoolSetting refused_settings[] = {
+	{"citus.allow_unsafe_constraints", false,
+	 "plans rely on constraints, and one without the distribution column would hold in "
+	 "each shard alone"},
+	{"citus.enable_change_data_capture", false, "it is not supported yet"},
+	{"citus.replicate_reference_tables_on_activate", true,
+	 "every active node has every reference table"},
+	{"citus.skip_constraint_validation", false,
+	 "plans rely on constraints, and NOT VALID says that rows were not checked"},
+	{"citus.writable_standby_coordinator", false,
+	 "a standby can't record what it commits on several nodes"},
 };
 
 /*
@@ -145,8 +158,6 @@ static const NumberSetting number_settings[] = {
 
 static const NumberSetting real_settings[] = {
 	{"citus.count_distinct_error_rate", 0, 0, 0, "distinct values are counted exactly"},
-	{"citus.desired_percent_disk_available_after_move", 10, 0, 0,
-	 "a move that finds no room fails and leaves nothing behind"},
 	{"citus.distributed_deadlock_detection_factor", 2, -1, 0,
 	 "a look costs next to nothing, and is taken every second"},
 	{"citus.stat_tenants_untracked_sample_rate", 1, 0, 0, "tenants are not counted yet"},
@@ -185,7 +196,13 @@ static const EnumSetting enum_settings[] = {
 	{"citus.stat_tenants_track", 0, track_options, "tenants are not counted yet"},
 };
 
-static const char refused_text[] = "Asks for something that is not supported yet.";
+static const StringSetting string_settings[] = {
+	{"citus.cpu_priority_for_logical_replication_senders", "inherit",
+	 "priorities of processes are the operating system's"},
+	{"citus.enable_manual_metadata_changes_for_user", "",
+	 "metadata are changed by functions that check their caller's rights"},
+	{"citus.superuser", "", "the maintenance worker runs as the server"},
+};
 
 /* ------------------------------------------------------------------------------------ */
 
@@ -204,9 +221,9 @@ refuse_on(bool *value, void **extra, GucSource source)
 }
 
 static bool
-refuse_limit(int *value, void **extra, GucSource source)
+refuse_off(bool *value, void **extra, GucSource source)
 {
-	return *value != -1 ? refuse() : true;
+	return *value ? true : refuse();
 }
 
 /* Has a module defined it? A placeholder from the configuration file doesn't count. */
@@ -222,12 +239,12 @@ is_defined(const char *name)
 	return false;
 }
 
-/* What pg_settings says of a setting without effect. */
+/* What pg_settings says of a setting without effect, or one that can't be changed. */
 static const char *
-described(const char *why)
+described(const char *what, const char *why)
 {
 	MemoryContext old = MemoryContextSwitchTo(TopMemoryContext);
-	const char *text = psprintf("Without effect: %s.", why);
+	const char *text = psprintf("%s: %s.", what, why);
 
 	MemoryContextSwitchTo(old);
 	return text;
@@ -249,48 +266,49 @@ accept_bool(const char *name, bool initial, const char *text, GucBoolCheckHook c
 }
 
 static void
-accept_int(const NumberSetting *setting, const char *text, GucIntCheckHook check)
+accept_int(const NumberSetting *setting, const char *text)
 {
 	if (!is_defined(setting->name))
 		DefineCustomIntVariable(setting->name, text, NULL, storage(sizeof(int)),
 								setting->initial, setting->min, INT_MAX, PGC_USERSET,
-								setting->flags, check, NULL, NULL);
+								setting->flags, NULL, NULL, NULL);
 }
 
 static void
-accept_enum(const EnumSetting *setting, const char *text, GucEnumCheckHook check)
+accept_enum(const EnumSetting *setting, const char *text)
 {
 	if (!is_defined(setting->name))
 		DefineCustomEnumVariable(setting->name, text, NULL, storage(sizeof(int)),
-								 setting->initial, setting->options, PGC_USERSET, 0,
-								 check, NULL, NULL);
+								 setting->initial, setting->options, PGC_USERSET, 0, NULL,
+								 NULL, NULL);
 }
 
 void
 settings_accept(void)
 {
-	static const NumberSetting client_limit = {"citus.max_client_connections", -1, -1, 0};
-	static const char *const senders =
-		"citus.cpu_priority_for_logical_replication_senders";
+	static const char *const without = "Without effect";
 
 	for (int i = 0; i < lengthof(bool_settings); i++)
 		accept_bool(bool_settings[i].name, bool_settings[i].initial,
-					described(bool_settings[i].why), NULL);
+					described(without, bool_settings[i].why), NULL);
 	for (int i = 0; i < lengthof(refused_settings); i++)
-		accept_bool(refused_settings[i], false, refused_text, refuse_on);
+		accept_bool(refused_settings[i].name, refused_settings[i].initial,
+					described("Has one value", refused_settings[i].why),
+					refused_settings[i].initial ? refuse_off : refuse_on);
 	for (int i = 0; i < lengthof(number_settings); i++)
-		accept_int(&number_settings[i], described(number_settings[i].why), NULL);
-	accept_int(&client_limit, refused_text, refuse_limit);
+		accept_int(&number_settings[i], described(without, number_settings[i].why));
 	for (int i = 0; i < lengthof(enum_settings); i++)
-		accept_enum(&enum_settings[i], described(enum_settings[i].why), NULL);
+		accept_enum(&enum_settings[i], described(without, enum_settings[i].why));
 	for (int i = 0; i < lengthof(real_settings); i++)
 		if (!is_defined(real_settings[i].name))
 			DefineCustomRealVariable(
-				real_settings[i].name, described(real_settings[i].why), NULL,
+				real_settings[i].name, described(without, real_settings[i].why), NULL,
 				storage(sizeof(double)), real_settings[i].initial, real_settings[i].min,
 				INT_MAX, PGC_USERSET, 0, NULL, NULL, NULL);
-	if (!is_defined(senders))
-		DefineCustomStringVariable(
-			senders, described("priorities of processes are the operating system's"),
-			NULL, storage(sizeof(char *)), "inherit", PGC_USERSET, 0, NULL, NULL, NULL);
+	for (int i = 0; i < lengthof(string_settings); i++)
+		if (!is_defined(string_settings[i].name))
+			DefineCustomStringVariable(
+				string_settings[i].name, described(without, string_settings[i].why), NULL,
+				storage(sizeof(char *)), string_settings[i].initial, PGC_USERSET, 0, NULL,
+				NULL, NULL);
 }

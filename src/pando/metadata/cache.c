@@ -88,6 +88,11 @@ metadata_xact_ended(XactEvent event, void *arg)
 void
 metadata_init(void)
 {
+	static char *version = NULL;
+
+	DefineCustomStringVariable("citus.version", "Version of the library.", NULL, &version,
+							   PANDO_VERSION, PGC_INTERNAL, GUC_NOT_IN_SAMPLE, NULL, NULL,
+							   NULL);
 	DefineCustomBoolVariable(
 		"citus.enable_version_checks",
 		"Distributed tables are refused to a library of another version than the "

@@ -42,6 +42,7 @@ PG_FUNCTION_INFO_V1(relation_is_shown);
 
 static bool hide_shards = true;
 static char *shown_to_prefixes = NULL;
+static char *hidden_from_prefixes = NULL;
 
 /* ------------------------------------------------------------------------------------
  * Who sees shards.
@@ -53,22 +54,27 @@ name_starts_with(const char *name, const char *prefix)
 	return strncmp(name, prefix, strlen(prefix)) == 0;
 }
 
+/* Does the name start with one of a list, or is * on it? */
+static bool
+is_listed(const char *name, const char *list)
+{
+	List *prefixes = NIL;
+
+	if (list == NULL || !SplitGUCList(pstrdup(list), ',', &prefixes))
+		return false;
+	foreach_ptr (const char, prefix, prefixes)
+		if (strcmp(prefix, "*") == 0 || name_starts_with(name, prefix))
+			return true;
+	return false;
+}
+
 static bool
 application_sees_shards(void)
 {
 	const char *name = application_name != NULL ? application_name : "";
-	List *prefixes = NIL;
-	bool found = false;
 
-	if (name_starts_with(name, "citus_internal gpid="))
-		return true;
-	if (shown_to_prefixes == NULL || shown_to_prefixes[0] == '\0')
-		return false;
-	if (!SplitGUCList(pstrdup(shown_to_prefixes), ',', &prefixes))
-		return false;
-	foreach_ptr (const char, prefix, prefixes)
-		found |= strcmp(prefix, "*") == 0 || name_starts_with(name, prefix);
-	return found;
+	return name_starts_with(name, "citus_internal gpid=") ||
+		   is_listed(name, shown_to_prefixes) || !is_listed(name, hidden_from_prefixes);
 }
 
 /* relation_is_shown(oid, name): is it neither a shard nor an index of one? */
@@ -203,5 +209,10 @@ visibility_init(void)
 							   "of these, or to all for *.",
 							   NULL, &shown_to_prefixes, "", PGC_USERSET, GUC_LIST_INPUT,
 							   check_prefixes, NULL, NULL);
+	DefineCustomStringVariable("citus.hide_shards_from_app_name_prefixes",
+							   "Hides shards only from applications whose name starts "
+							   "with one of these, or from all for *.",
+							   NULL, &hidden_from_prefixes, "*", PGC_USERSET,
+							   GUC_LIST_INPUT, check_prefixes, NULL, NULL);
 	hook_planner(PLANNER_VISIBILITY, visibility_planner);
 }

@@ -296,11 +296,18 @@ gpid_of_name(const char *name)
 	return strtoull(name + strlen(NAME_PREFIX), NULL, 10);
 }
 
+/* Does a session of that application_name say that it is another node's? */
+bool
+identity_names_node(const char *application)
+{
+	return gpid_of_name(application) != 0;
+}
+
 /* Is this backend's client another node? */
 bool
 identity_serves_node(void)
 {
-	return gpid_of_name(application_name) != 0;
+	return identity_names_node(application_name);
 }
 
 /* Global pid of any backend of this server, given its application_name. */

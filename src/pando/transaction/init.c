@@ -10,6 +10,7 @@ void
 transaction_init(void)
 {
 	identity_init();
+	client_limit_init();
 	attention_init();
 	nesting_init();
 	statement_snapshot_init();

@@ -86,6 +86,9 @@ extern void abandon(List *sessions, const char *why, int elevel);
 extern void savepoint_init(void);
 extern void savepoint_before(const TransactionStmt *statement);
 
+/* client_limit.c */
+extern void client_limit_init(void);
+
 /* two_phase.c */
 extern bool two_phase_needed(void);
 extern void two_phase_prepare(void);
@@ -102,6 +105,7 @@ extern bool identity_is_node_session(void);
 extern const char *identity_proof(Oid role);
 extern bool identity_is_running(int pid, uint64 number);
 extern bool identity_serves_node(void);
+extern bool identity_names_node(const char *application);
 extern bool identity_is_of_past(uint64 number);
 extern bool identity_cancel_victim(int pid, const char *detail);
 extern void identity_rethrow(void) pg_attribute_noreturn();

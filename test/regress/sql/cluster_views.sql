@@ -38,6 +38,19 @@ SELECT table_name FROM information_schema.tables WHERE table_name ~ '^ref';
 SET citus.override_table_visibility TO off;
 SELECT relname FROM pg_class WHERE relname ~ '^ref' ORDER BY 1;
 RESET citus.override_table_visibility;
+-- By the application's name: to whom they are shown, and from whom they are hidden.
+SET application_name = 'dashboard 7';
+SET citus.show_shards_for_app_name_prefixes = 'report, dash';
+SELECT count(*) FROM pg_class WHERE relname ~ '^ref_';
+SET citus.show_shards_for_app_name_prefixes = 'report';
+SELECT count(*) FROM pg_class WHERE relname ~ '^ref_';
+SET citus.hide_shards_from_app_name_prefixes = 'psql, pg_dump';
+SELECT count(*) FROM pg_class WHERE relname ~ '^ref_';
+SET citus.hide_shards_from_app_name_prefixes = 'psql, dash';
+SELECT count(*) FROM pg_class WHERE relname ~ '^ref_';
+RESET citus.hide_shards_from_app_name_prefixes;
+RESET citus.show_shards_for_app_name_prefixes;
+RESET application_name;
 
 -- The second spelling of settings.
 SET canopy.shard_count TO 7;

@@ -68,6 +68,10 @@ TABLE places;
 SELECT rebalance_table_shards('p', excluded_shard_list := ARRAY(
 	SELECT shardid FROM pg_dist_shard WHERE logicalrelid = 'c'::regclass));
 SELECT rebalance_table_shards('p', rebalance_strategy := 'by_disk_size', threshold := 0.5);
+-- The strategy counts a shard group's bytes, and some more.
+SET citus.rebalancer_by_disk_size_base_cost = '10MB';
+SELECT citus_shard_cost_by_disk_size(1440001) - 10 * 1024 * 1024 BETWEEN 1 AND 1024 * 1024;
+RESET citus.rebalancer_by_disk_size_base_cost;
 TABLE sums;
 
 -- What is refused.
@@ -84,6 +88,23 @@ ROLLBACK;
 -- The statement's own lock on the table: the moves are its own, too.
 SELECT rebalance_table_shards('p', shard_transfer_mode := 'force_logical') FROM p LIMIT 1;
 SELECT citus_copy_shard_placement(1440001, :n1, :n2);
+-- Nobody has all of a disk free, but who doesn't ask can't be told.
+SET citus.desired_percent_disk_available_after_move = 100;
+DO $$
+DECLARE
+	message text;
+BEGIN
+	PERFORM citus_move_shard_placement(1440001, a.nodeid, b.nodeid) FROM pg_dist_node a, pg_dist_node b WHERE a.groupid = 1 AND b.groupid = 2;
+EXCEPTION WHEN disk_full THEN
+	GET STACKED DIAGNOSTICS message = MESSAGE_TEXT;
+	RAISE WARNING '%', regexp_replace(message, '[0-9.]+:[0-9]+', '(node)');
+END $$;
+SET citus.check_available_space_before_move = off;
+BEGIN;
+SELECT citus_move_shard_placement(1440001, :n1, :n2);
+ROLLBACK;
+RESET citus.check_available_space_before_move;
+RESET citus.desired_percent_disk_available_after_move;
 SELECT rebalance_table_shards('ref');
 SELECT rebalance_table_shards('p', rebalance_strategy := 'nope');
 SELECT citus_add_rebalance_strategy('mine', 'citus_shard_cost_1', 'citus_shard_cost_1',
