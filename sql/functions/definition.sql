@@ -295,7 +295,7 @@ CREATE OR REPLACE FUNCTION pando.table_definition_steps(rel regclass, for_shard 
 		UNION ALL
 		SELECT 1, 14, 0, format('ALTER TABLE %s ATTACH PARTITION %s %s', h.inhparent::regclass, rel,
 			pg_get_expr(c.relpartbound, rel))
-		FROM pg_class c JOIN pg_inherits h ON h.inhrelid = c.oid WHERE c.oid = rel AND c.relispartition
+		FROM pg_class c JOIN pg_inherits h ON h.inhrelid = c.oid WHERE c.oid = rel AND c.relispartition AND NOT h.inhdetachpending
 		UNION ALL
 		SELECT 1, 15, o.n, format('COMMENT ON %s IS %L', o.target, d.description)
 		FROM (SELECT 1, 'pg_policy'::regclass, oid, format('POLICY %I ON %s', polname, rel) FROM pg_policy WHERE polrelid = rel
@@ -313,7 +313,9 @@ CREATE OR REPLACE FUNCTION pando.table_definition_steps(rel regclass, for_shard 
 		WHERE NOT for_shard AND l.classoid = 'pg_class'::regclass AND l.objoid = rel
 		UNION ALL
 		SELECT 2, 1, n.oid, pando.constraint_command(n.oid)
-		FROM pg_constraint n WHERE n.conrelid = rel AND n.contype = 'f' AND n.conparentid = 0
+		FROM pg_constraint n WHERE n.conrelid = rel AND n.contype = 'f' AND (n.conparentid = 0
+			OR EXISTS (SELECT FROM pg_inherits h JOIN pg_constraint p ON p.conrelid = h.inhparent
+				WHERE h.inhrelid = rel AND h.inhdetachpending AND p.oid = n.conparentid))
 		UNION ALL
 		SELECT 3, 1, r.oid::int8 * 4 + x.part, x.command FROM pg_rewrite r,
 			LATERAL (VALUES (1, regexp_replace(pg_get_ruledef(r.oid), '^CREATE RULE', 'CREATE OR REPLACE RULE')),

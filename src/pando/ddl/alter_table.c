@@ -28,6 +28,7 @@
 #include "pando/ddl/column_default.h"
 #include "pando/ddl/constraint.h"
 #include "pando/ddl/dependency.h"
+#include "pando/ddl/detach.h"
 #include "pando/ddl/kind.h"
 #include "pando/ddl/local_key.h"
 #include "pando/ddl/local_shell.h"
@@ -153,7 +154,7 @@ is_partition_command(const AlterTableStmt *stmt)
 {
 	AlterTableType subtype = linitial_node(AlterTableCmd, stmt->cmds)->subtype;
 
-	return subtype == AT_DetachPartition || subtype == AT_DetachPartitionFinalize ||
+	return subtype == AT_DetachPartition ||
 		   (subtype == AT_AttachPartition && stmt->objtype == OBJECT_TABLE);
 }
 
@@ -165,6 +166,11 @@ alter_table_prepare(DdlJob *job)
 	AlterTableStmt *afterwards;
 	Node *for_shards;
 
+	if (OidIsValid(relid) && detach_is_in_steps(job->stmt))
+	{
+		detach_prepare(job, relid);
+		return;
+	}
 	if (OidIsValid(relid) && is_partition_command(stmt))
 	{
 		(void) partition_command_prepare(job, relid, linitial(stmt->cmds));
@@ -233,12 +239,26 @@ alter_table_changed(DdlJob *job)
 }
 
 void
+alter_table_shell(DdlJob *job)
+{
+	if (detach_is_in_steps(job->stmt))
+		detach_shell(job);
+	else
+		job_run_shell(job);
+}
+
+void
 alter_table_finish(DdlJob *job)
 {
 	Oid relid = job->tables != NIL ? linitial_oid(job->tables) : InvalidOid;
 
 	if (!OidIsValid(relid))
 		return;
+	if (detach_is_in_steps(job->stmt))
+	{
+		detach_finish(job);
+		return;
+	}
 	if (!node_is_coordinator())
 		sequence_fit_table(relid);
 	if (!job->applying)

@@ -31,6 +31,7 @@
 #include "catalog/pg_ts_dict.h"
 #include "catalog/pg_type.h"
 
+#include "pando/ddl/detach.h"
 #include "pando/ddl/handler.h"
 #include "pando/ddl/partition.h"
 #include "pando/ddl/statements.h"
@@ -43,7 +44,7 @@
 static const DdlHandler handlers[] = {
 	/* tables and their parts */
 	{T_AlterTableStmt, ANY_OBJECT, alter_table_prepare, alter_table_finish,
-	 alter_table_changed, .managed_local = true},
+	 alter_table_changed, detach_run, .managed_local = true, .shell = alter_table_shell},
 	{T_CreateStmt, ANY_OBJECT, create_table_prepare},
 	{T_CreateForeignTableStmt, ANY_OBJECT, create_foreign_table_prepare},
 	{T_IndexStmt, ANY_OBJECT, index_create_prepare, NULL, partition_indexes_changed,

@@ -9,7 +9,6 @@
 #include "tcop/utility.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
-#include "utils/memutils.h"
 
 #include "pando/base/int_map.h"
 #include "pando/ddl/outside.h"
@@ -117,6 +116,16 @@ outside_error_callback(void *arg)
 		errhint("%s", work->hint);
 }
 
+/* Ends the transaction, with what it did on other nodes, and begins another one. */
+void
+outside_commit(void)
+{
+	if (ActiveSnapshotSet())
+		PopActiveSnapshot();
+	CommitTransactionCommand();
+	StartTransactionCommand();
+}
+
 /*
  * One command in this backend, as if a client had sent it: in a transaction of its own,
  * with a snapshot. The command may end that transaction and begin another one.
@@ -124,10 +133,7 @@ outside_error_callback(void *arg)
 static void
 outside_run_here(OutsideWork *work, const char *command)
 {
-	if (ActiveSnapshotSet())
-		PopActiveSnapshot();
-	CommitTransactionCommand();
-	StartTransactionCommand();
+	outside_commit();
 	MemoryContextSwitchTo(work->context);
 
 	foreach_ptr (Node, stmt, shard_parse(command))
@@ -158,14 +164,23 @@ outside_run_round(OutsideWork *work, int round)
 	return nodes != NIL;
 }
 
-void
-outside_run(OutsideWork *work)
+/* Calls a function with the work's memory; errors get the hint. */
+static void
+with_hint(OutsideWork *work, void (*function)(OutsideWork *work, void *arg), void *arg)
 {
 	ErrorContextCallback callback = {.callback = outside_error_callback, .arg = work};
 	MemoryContext old = MemoryContextSwitchTo(work->context);
 
 	callback.previous = error_context_stack;
 	error_context_stack = &callback;
+	function(work, arg);
+	error_context_stack = callback.previous;
+	MemoryContextSwitchTo(old);
+}
+
+static void
+run_commands(OutsideWork *work, void *arg)
+{
 	for (int round = 0; outside_run_round(work, round); round++)
 		CHECK_FOR_INTERRUPTS();
 	foreach_ptr (OutsideNode, node, work->nodes)
@@ -175,6 +190,27 @@ outside_run(OutsideWork *work)
 		foreach_ptr (char, command, node->commands)
 			outside_run_here(work, command);
 	}
-	error_context_stack = callback.previous;
-	MemoryContextSwitchTo(old);
+}
+
+void
+outside_run(OutsideWork *work)
+{
+	with_hint(work, run_commands, NULL);
+}
+
+static void
+run_shell(OutsideWork *work, void *job)
+{
+	outside_commit();
+	MemoryContextSwitchTo(work->context);
+	PushActiveSnapshot(GetTransactionSnapshot());
+	job_run_shell(job);
+	if (ActiveSnapshotSet())
+		PopActiveSnapshot();
+}
+
+void
+outside_run_shell(OutsideWork *work, DdlJob *job)
+{
+	with_hint(work, run_shell, job);
 }

@@ -10,6 +10,7 @@
 #include "pando/compat/compat.h"
 #include "nodes/pg_list.h"
 
+#include "pando/ddl/handler.h"
 #include "pando/ddl/shard_ddl.h"
 
 typedef struct OutsideWork OutsideWork;
@@ -33,5 +34,11 @@ extern List *outside_shards(OutsideWork *work, Oid relid);
 
 /* Runs it all. Raises the first error, with the hint. */
 extern void outside_run(OutsideWork *work);
+
+/* Runs a job's own statement on this node, in a transaction of its own, with the hint. */
+extern void outside_run_shell(OutsideWork *work, DdlJob *job);
+
+/* Ends the transaction, with what it did on other nodes, and begins another one. */
+extern void outside_commit(void);
 
 #endif

@@ -30,6 +30,7 @@
 #include "utils/lsyscache.h"
 #include "utils/ruleutils.h"
 
+#include "pando/base/debug_point.h"
 #include "pando/base/name.h"
 #include "pando/base/sql.h"
 #include "pando/ddl/lock_list.h"
@@ -157,11 +158,10 @@ partition_indexes_changed(DdlJob *job)
 
 /* ALTER TABLE shard RENAME CONSTRAINT, if it has one of that name. */
 static void
-rename_on_shard(DdlJob *job, Oid child, const ShardMap *map, const char *from,
-				const char *to)
+rename_on_shard(DdlJob *job, Oid child, int64 shard_id, const char *from, const char *to)
 {
 	char *schema = get_namespace_name(get_rel_namespace(child));
-	char *shard = name_shard(get_rel_name(child), map->shard_id);
+	char *shard = name_shard(get_rel_name(child), shard_id);
 	Oid shard_oid = get_relname_relid(shard, get_rel_namespace(child));
 	RenameStmt *stmt;
 
@@ -177,33 +177,52 @@ rename_on_shard(DdlJob *job, Oid child, const ShardMap *map, const char *from,
 	job->shard_statements = lappend(job->shard_statements, stmt);
 }
 
-/* Check constraints and foreign keys that parent and child both have, by name. */
-static List *
-shared_constraints(Oid parent, Oid child)
+List *
+partition_shared_constraints(Oid parent, Oid child, const char *types)
 {
 	return sql_column(
 		"SELECT c.conname FROM pg_catalog.pg_constraint c "
 		"JOIN pg_catalog.pg_constraint p ON p.conname = c.conname AND p.contype = "
-		"c.contype WHERE c.conrelid = %u AND p.conrelid = %u AND c.contype IN ('c', 'f')",
-		child, parent);
+		"c.contype WHERE c.conrelid = %u AND p.conrelid = %u AND c.contype IN (%s)",
+		child, parent, types);
 }
 
-/* The child's constraints come to be, or no longer are, the parent's on the shards. */
+/*
+ * The child's constraints of these types come to be, or no longer are, the parent's on
+ * the shards of `relid`, which is the child or a partition of it.
+ */
+static void
+rename_shared_of(DdlJob *job, Oid parent, Oid child, Oid relid, const char *types,
+				 bool to_parent)
+{
+	const DistTable *table = dist_table_require(child);
+	const DistTable *renamed = dist_table_require(relid);
+	GroupShards own = dist_table_in_group(renamed, node_local_group());
+
+	foreach_ptr (char, name, partition_shared_constraints(parent, child, types))
+	{
+		DEBUG_STEPS(own.nshards);
+		for (int i = 0; i < own.nshards; i++)
+		{
+			ShardMap map = {.relid = child, .shard_id = table->shards[own.shards[i]].id};
+			char *of_child = name_shard(name, map.shard_id);
+			char *of_parent =
+				name_shard(name, shard_constraint_shard(parent, child, name, &map));
+
+			rename_on_shard(job, relid, renamed->shards[own.shards[i]].id,
+							to_parent ? of_child : of_parent,
+							to_parent ? of_parent : of_child);
+		}
+	}
+}
+
+/* Renaming a check goes on to partitions by itself. */
 static void
 rename_shared(DdlJob *job, Oid parent, Oid child, bool to_parent)
 {
-	foreach_ptr (char, name, shared_constraints(parent, child))
-	{
-		foreach_ptr (ShardMap, map, job_shard_maps(child, node_local_group()))
-		{
-			char *own = name_shard(name, map->shard_id);
-			char *inherited =
-				name_shard(name, shard_constraint_shard(parent, child, name, map));
-
-			rename_on_shard(job, child, map, to_parent ? own : inherited,
-							to_parent ? inherited : own);
-		}
-	}
+	foreach_oid(relid, find_all_inheritors(child, NoLock, NULL)) rename_shared_of(
+		job, parent, child, relid,
+		relid == child ? PARTITION_CHECKS_AND_KEYS : PARTITION_KEYS, to_parent);
 }
 
 /* Raises unless the table is distributed as the parent is. */
@@ -256,11 +275,6 @@ partition_command_prepare(DdlJob *job, Oid relid, AlterTableCmd *command)
 	bool attach = command->subtype == AT_AttachPartition;
 	Oid child;
 
-	if (command->subtype == AT_DetachPartitionFinalize || partition->concurrent)
-		job_refuse(job,
-				   partition->concurrent ? "DETACH PARTITION CONCURRENTLY"
-										 : "DETACH PARTITION FINALIZE",
-				   "Use DETACH PARTITION.");
 	child = RangeVarGetRelid(partition->name, NoLock, true);
 	if (!OidIsValid(child))
 		return false;

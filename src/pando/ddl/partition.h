@@ -13,6 +13,11 @@
  */
 extern bool partition_command_prepare(DdlJob *job, Oid relid, AlterTableCmd *command);
 
+/* Constraints of such types that parent and child both have, by name (List of char *). */
+#define PARTITION_CHECKS_AND_KEYS "'c', 'f'"
+#define PARTITION_KEYS "'f'"
+extern List *partition_shared_constraints(Oid parent, Oid child, const char *types);
+
 /* For job->changed(), of statements that may make indexes on partitions by themselves. */
 extern void partition_indexes_changed(DdlJob *job);
 

@@ -14,6 +14,7 @@
 #include "catalog/partition.h"
 #include "catalog/pg_constraint.h"
 #include "catalog/pg_class.h"
+#include "catalog/pg_inherits.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "parser/parse_type.h"
@@ -308,7 +309,8 @@ shard_constraint_shard(Oid parent, Oid child, const char *name, const ShardMap *
 static char *
 rename_constraint_name(const char *name, const ShardMap *map)
 {
-	if (name == NULL || !get_rel_relispartition(map->relid))
+	if (name == NULL || !get_rel_relispartition(map->relid) ||
+		PartitionHasPendingDetach(map->relid))
 		return shard_rename(name, map);
 	return name_shard(name, shard_constraint_shard(get_partition_parent(map->relid, true),
 												   map->relid, name, map));

@@ -10,6 +10,7 @@
 /* alter_table.c */
 extern void alter_table_prepare(DdlJob *job);
 extern void alter_table_changed(DdlJob *job);
+extern void alter_table_shell(DdlJob *job);
 extern void alter_table_finish(DdlJob *job);
 extern void rename_prepare(DdlJob *job);
 extern void rename_changed(DdlJob *job);
