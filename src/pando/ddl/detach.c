@@ -258,6 +258,12 @@ mark(Oid parent_id, Oid child_id, char *check, bool shard)
 	return check;
 }
 
+static void
+require_no_transaction(const DdlJob *job, const char *statement)
+{
+	PreventInTransactionBlock(job->call->context == PROCESS_UTILITY_TOPLEVEL, statement);
+}
+
 /* What ends it on the nodes is in it. */
 static void
 require_language(void)
@@ -278,10 +284,8 @@ detach_prepare(DdlJob *job, Oid relid)
 		return;
 	if (!job->applying)
 	{
-		PreventInTransactionBlock(job->call->context == PROCESS_UTILITY_TOPLEVEL,
-								  is_finalize(job->stmt)
-									  ? "ALTER TABLE ... DETACH FINALIZE"
-									  : "ALTER TABLE ... DETACH CONCURRENTLY");
+		if (!is_finalize(job->stmt))
+			require_no_transaction(job, "ALTER TABLE ... DETACH CONCURRENTLY");
 		shard_require_owner(relid);
 		require_language();
 		/* Their names on shards are to be changed in the end, which takes the owner. */
@@ -486,10 +490,13 @@ finalize(DdlJob *job)
 	/* Shards are done as soon as one shell is. */
 	foreach_ptr (const DistNode, node, here ? NIL : node_list(NODES_OTHER))
 		there |= xact_value_from_node(node, question) != NULL;
-	if (here || there)
-		detach_complete(job, here);
-	else
+	if (!here && !there)
+	{
 		job_run_shell(job);
+		return;
+	}
+	require_no_transaction(job, "ALTER TABLE ... DETACH FINALIZE");
+	detach_complete(job, here);
 }
 
 bool
