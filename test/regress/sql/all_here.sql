@@ -114,6 +114,16 @@ SELECT sum(pg_stat_get_xact_numscans(('dist.lookups_part_' || shardid)::regclass
 COMMIT;
 SELECT count(*), sum(k) FROM local_lookups l WHERE part < 40 AND n < (SELECT 0.5 * avg(n) FROM local_lookups i WHERE i.part = l.part);
 
+-- Aggregates of few rows, of those that other joins leave: an index finds what they are made of.
+BEGIN;
+SELECT count(*), sum(l.k) FROM lookups l, (VALUES (2001), (12002), (38003)) v (k)
+	WHERE part < 4 AND l.k = v.k AND n <= (SELECT 2 * avg(n) FROM lookups i WHERE i.part = l.part AND i.n = l.n);
+SELECT sum(pg_stat_get_xact_numscans(('dist.lookups_part_' || shardid)::regclass)) <= 20 * count(*) AS of_three_rows
+	FROM pg_dist_shard WHERE logicalrelid = 'lookups'::regclass;
+COMMIT;
+SELECT count(*), sum(l.k) FROM local_lookups l, (VALUES (2001), (12002), (38003)) v (k)
+	WHERE part < 4 AND l.k = v.k AND n <= (SELECT 2 * avg(n) FROM local_lookups i WHERE i.part = l.part AND i.n = l.n);
+
 -- What OR conditions say of the UNION ALL alone, which the core takes out of them before it looks at shards, and what
 -- a lookup by another column finds in all of them, is expected as of a plain table.
 CREATE FUNCTION rows_found(source text, condition text) RETURNS numeric LANGUAGE plpgsql AS $$

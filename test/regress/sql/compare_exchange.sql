@@ -83,6 +83,40 @@ SELECT a.x, rank() OVER (PARTITION BY a.x ORDER BY b.id, a.id, a.k, b.k) FROM a 
 WITH q AS (SELECT a.x, b.id FROM a JOIN b ON a.x = b.id) SELECT count(*) FROM q q1 JOIN q q2 ON q1.id = q2.x;
 $$);
 
+CREATE FUNCTION plan_text(statement text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	line text;
+	result text = '';
+BEGIN
+	FOR line IN EXECUTE 'EXPLAIN (COSTS OFF) ' || statement LOOP
+		result = result || line || E'\n';
+	END LOOP;
+	RETURN result;
+END $$;
+SET search_path = dist, public;
+-- What OR conditions say of the rows that move goes with them, in subqueries as well.
+SELECT plan_text($$SELECT s.x, count(*) FROM (SELECT a.id, d.x FROM a, d WHERE a.y = d.t AND (a.id = 1 AND d.x = 2 OR a.id = 2 AND d.x = 1)) s GROUP BY s.x$$)
+	~ 'Scan on a_\d+ a\n +Filter: \(\(id = 1\) OR \(id = 2\)\)' AS filtered;
+-- NOT EXISTS of rows that are elsewhere: each task sends a value once.
+SELECT query_fragments FROM pando.query_fragments('SELECT r.id FROM r WHERE NOT EXISTS (SELECT FROM a WHERE a.x = r.x)');
+-- What every node has is joined where it leaves fewest rows before some are moved.
+CREATE TABLE parts (id int, kind int);
+CREATE TABLE sales (id int, part int, shop int);
+CREATE TABLE shops (id int PRIMARY KEY, kind int, name text);
+SELECT create_distributed_table('parts', 'id'), create_distributed_table('sales', 'id', colocate_with => 'parts'), create_reference_table('shops');
+INSERT INTO parts SELECT i, (i + 1) % 2 FROM generate_series(1, 1000) i;
+INSERT INTO sales SELECT i, i % 1000 + 1, i % 100 FROM generate_series(1, 4000) i;
+INSERT INTO shops SELECT i, i % 2, 'shop ' || i % 20 FROM generate_series(0, 99) i;
+ANALYZE parts, sales, shops;
+SELECT plan_text($$SELECT shops.id, count(*) FROM parts, sales, shops
+	WHERE sales.part = parts.id AND shops.id = sales.shop AND shops.kind = parts.kind AND shops.name = 'shop 1' GROUP BY shops.id$$)
+	~ 'Exchange: .* on sales_.* on shops_.* on parts_' AS reduced;
+SELECT shops.id, count(*) FROM parts, sales, shops
+	WHERE sales.part = parts.id AND shops.id = sales.shop AND shops.kind = parts.kind AND shops.name = 'shop 1' GROUP BY shops.id ORDER BY shops.id;
+DROP TABLE parts, sales, shops;
+RESET search_path;
+DROP FUNCTION plan_text;
+
 -- Correlated subqueries off the key.
 SELECT compare($$
 SELECT a.id FROM a WHERE a.id > (SELECT avg(b.id) FROM b WHERE b.x = a.x);

@@ -435,24 +435,38 @@ query_use_all_here(Query *query)
 	return all.possible;
 }
 
+/* The plan with correlated aggregates joined; NULL: there are none, or not all is here.
+ */
+static PlannedStmt *
+plan_joined(Query *query, bool lookups, const char *source, int cursor_options,
+			ParamListInfo params)
+{
+	Query *joined = copyObject(query);
+
+	return query_join_aggregates(joined, lookups) && query_use_all_here(joined)
+			   ? plan_locally(joined, source, cursor_options, params)
+			   : NULL;
+}
+
 /*
  * An index on another column than the key is one for each shard: a correlated aggregate
- * that looks its rows up there looks as often as there are shards. Computed for all
- * values at once it may be cheaper; PostgreSQL's costs of both tell.
+ * that looks its rows up there looks as often as there are shards. Looked up once for
+ * each value, or computed for all values at once, it may be cheaper; PostgreSQL's costs
+ * tell.
  */
 static PlannedStmt *
 plan_joined_aggregates(Query *query, PlannedStmt *stmt, const char *source,
 					   int cursor_options, ParamListInfo params)
 {
-	Query *joined = copyObject(query);
-	PlannedStmt *other;
+	PlannedStmt *lookups = plan_joined(query, true, source, cursor_options, params);
+	PlannedStmt *values = plan_joined(query, false, source, cursor_options, params);
 
-	if (!query_join_aggregates(joined) || !query_use_all_here(joined))
-		return stmt;
-	other = plan_locally(joined, source, cursor_options, params);
-	return other->planTree->total_cost * LOOKUPS_OF_SUBPLAN < stmt->planTree->total_cost
-			   ? other
-			   : stmt;
+	if (lookups != NULL && lookups->planTree->total_cost < stmt->planTree->total_cost)
+		stmt = lookups;
+	if (values != NULL &&
+		values->planTree->total_cost * LOOKUPS_OF_SUBPLAN < stmt->planTree->total_cost)
+		stmt = values;
+	return stmt;
 }
 
 PlannedStmt *

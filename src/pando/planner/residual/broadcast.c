@@ -25,6 +25,7 @@
 #include "pando/planner/where/cte_once.h"
 #include "pando/planner/query/cte_use.h"
 #include "pando/planner/where/distribution.h"
+#include "pando/planner/query/distinct.h"
 #include "pando/planner/query/flatten.h"
 #include "pando/planner/query/from_item.h"
 #include "pando/planner/query/join_tree.h"
@@ -38,7 +39,6 @@
 #include "parser/parsetree.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
-#include "utils/typcache.h"
 
 /* A subquery that was replaced, and the number of its result. */
 typedef struct Replaced
@@ -186,41 +186,6 @@ reduce_exists(Query *query)
 										   Int64GetDatum(1), false, FLOAT8PASSBYVAL);
 }
 
-/* Whether a value is among the rows: once is enough. */
-static void
-reduce_any(Query *query)
-{
-	List *distinct = NIL;
-
-	/* Windows and hidden columns refer to the list by numbers that are given anew here.
-	 */
-	if (!query_is_plain(query) || query->windowClause != NIL ||
-		query_varies((Node *) query))
-		return;
-	foreach_ptr (TargetEntry, entry, query->targetList)
-	{
-		if (entry->resjunk)
-			return;
-	}
-	foreach_ptr (TargetEntry, entry, query->targetList)
-	{
-		TypeCacheEntry *type =
-			lookup_type_cache(exprType((Node *) entry->expr),
-							  TYPECACHE_EQ_OPR | TYPECACHE_LT_OPR | TYPECACHE_HASH_PROC);
-		SortGroupClause *clause = makeNode(SortGroupClause);
-
-		if (!OidIsValid(type->eq_opr) || !OidIsValid(type->lt_opr))
-			return;
-		clause->tleSortGroupRef = entry->ressortgroupref = entry->resno;
-		clause->eqop = type->eq_opr;
-		clause->sortop = type->lt_opr;
-		clause->hashable = OidIsValid(type->hash_proc);
-		distinct = lappend(distinct, clause);
-	}
-	level_clear(query, LEVEL_ORDER);
-	query->distinctClause = distinct;
-}
-
 static void
 replace_sublink(Trial *trial, SubLink *sublink)
 {
@@ -229,7 +194,7 @@ replace_sublink(Trial *trial, SubLink *sublink)
 	if (sublink->subLinkType == EXISTS_SUBLINK)
 		reduce_exists(query);
 	else if (sublink->subLinkType == ANY_SUBLINK || sublink->subLinkType == ALL_SUBLINK)
-		reduce_any(query);
+		query_make_distinct(query);
 	sublink->subselect = (Node *) read_query(add_replaced(trial, query), query);
 }
 

@@ -2,7 +2,8 @@
  * cut_group.c: groups of FROM items that can be evaluated on the shards together.
  *
  * Groups that a qualification connects are merged as long as distribution_of_query() says
- * that the merged one still can.
+ * that the merged one still can. What is everywhere, and connected with several groups
+ * that don't fit together, goes to the one whose rows it leaves fewest of.
  */
 #include "pando/compat/compat.h"
 
@@ -16,6 +17,7 @@
 #include "rewrite/rewriteManip.h"
 #include "utils/lsyscache.h"
 
+#include "pando/planner/fragment/estimate.h"
 #include "pando/planner/fragment/fragment_path.h"
 #include "pando/planner/query/part.h"
 #include "pando/planner/query/query_shape.h"
@@ -244,6 +246,88 @@ merged_group(Query *query, CutGroup *a, CutGroup *b, List *quals)
 	return distribution_has_shards(&group->distribution) ? group : NULL;
 }
 
+/* Rows of the group for each one of a part of it. */
+static double
+rows_for_each(Query *query, const CutGroup *part, const CutGroup *group, List *quals)
+{
+	const CutGroup *both[2] = {part, group};
+	double rows[2];
+
+	for (int i = 0; i < 2; i++)
+		rows[i] =
+			estimate_query(part_make(query, both[i]->items, group_quals(both[i], quals)))
+				.rows;
+	return rows[1] / rows[0];
+}
+
+/* Merges two groups, if any fit together, of which none is everywhere. */
+static bool
+merge_pair(Query *query, List **groups, List *quals)
+{
+	ListCell *a;
+	ListCell *b;
+
+	foreach (a, *groups)
+	{
+		if (!distribution_has_shards(&((CutGroup *) lfirst(a))->distribution))
+			continue;
+		foreach (b, *groups)
+		{
+			CutGroup *merged;
+
+			if (lfirst(a) == lfirst(b) ||
+				((CutGroup *) lfirst(b))->distribution.kind == DIST_ANYWHERE)
+				continue;
+			merged = merged_group(query, lfirst(a), lfirst(b), quals);
+			if (merged == NULL)
+				continue;
+			lfirst(a) = merged;
+			*groups = foreach_delete_current(*groups, b);
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Merges a group that is everywhere with the one that it leaves fewest of, or multiplies
+ * least: rows of groups may have to move. */
+static bool
+merge_anywhere(Query *query, List **groups, CutGroup *group, List *quals)
+{
+	CutGroup *best = NULL;
+	double best_rows = 0;
+	ListCell *into = NULL;
+	ListCell *cell;
+
+	foreach (cell, *groups)
+	{
+		CutGroup *other = lfirst(cell);
+		CutGroup *merged = distribution_has_shards(&other->distribution)
+							   ? merged_group(query, other, group, quals)
+							   : NULL;
+		double rows = 0;
+
+		if (merged == NULL)
+			continue;
+		if (best != NULL)
+		{
+			if (best_rows == 0)
+				best_rows = rows_for_each(query, lfirst(into), best, quals);
+			rows = rows_for_each(query, other, merged, quals);
+			if (rows >= best_rows)
+				continue;
+		}
+		best = merged;
+		best_rows = rows;
+		into = cell;
+	}
+	if (best == NULL)
+		return false;
+	lfirst(into) = best;
+	*groups = list_delete_ptr(*groups, group);
+	return true;
+}
+
 List *
 groups_merge(Query *query, List *groups, List *quals)
 {
@@ -251,30 +335,13 @@ groups_merge(Query *query, List *groups, List *quals)
 
 	while (progress)
 	{
-		ListCell *a;
-		ListCell *b;
-
-		progress = false;
-		foreach (a, groups)
+		progress = merge_pair(query, &groups, quals);
+		for (int i = 0; !progress && i < list_length(groups); i++)
 		{
-			if (!distribution_has_shards(&((CutGroup *) lfirst(a))->distribution))
-				continue;
-			foreach (b, groups)
-			{
-				CutGroup *merged;
+			CutGroup *group = list_nth(groups, i);
 
-				if (lfirst(a) == lfirst(b))
-					continue;
-				merged = merged_group(query, lfirst(a), lfirst(b), quals);
-				if (merged == NULL)
-					continue;
-				lfirst(a) = merged;
-				groups = foreach_delete_current(groups, b);
-				progress = true;
-				break;
-			}
-			if (progress)
-				break;
+			progress = group->distribution.kind == DIST_ANYWHERE &&
+					   merge_anywhere(query, &groups, group, quals);
 		}
 	}
 	return groups;

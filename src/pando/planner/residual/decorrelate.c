@@ -8,15 +8,19 @@
  *     x < (SELECT agg(...) FROM inner WHERE inner.a = outer.b ...)
  *
  * is a join with (SELECT inner.a, agg(...) ... GROUP BY inner.a), provided that it gives
- * NULL for no rows, which x < NULL refuses; and
+ * NULL for no rows, which x < NULL refuses, or with LATERAL (SELECT agg(...) ... WHERE
+ * inner.a = outer.b), where an index finds these; and
  *
  *     EXISTS (SELECT ... FROM inner WHERE inner.a = outer.b ...)
  *
- * is outer.b IN (SELECT inner.a ...); NOT EXISTS is that IS NOT TRUE. Both are computed
- * for the values of b alone that the filters of b's table leave over.
+ * is outer.b IN (SELECT inner.a ...); NOT EXISTS stays one, of (SELECT DISTINCT inner.a
+ * ...). Both are computed for the values of b alone that the filters of b's table leave
+ * over.
  */
 #include "pando/compat/compat.h"
 
+#include "access/table.h"
+#include "catalog/pg_index.h"
 #include "catalog/pg_namespace.h"
 #include "catalog/pg_type.h"
 #include "nodes/makefuncs.h"
@@ -28,9 +32,13 @@
 #include "parser/parsetree.h"
 #include "rewrite/rewriteManip.h"
 #include "utils/lsyscache.h"
+#include "utils/rel.h"
+#include "utils/syscache.h"
 
 #include "pando/base/expr.h"
+#include "pando/metadata/table.h"
 #include "pando/planner/residual/decorrelate.h"
+#include "pando/planner/query/distinct.h"
 #include "pando/planner/query/equality.h"
 #include "pando/planner/query/from_item.h"
 #include "pando/planner/query/level_fields.h"
@@ -40,6 +48,14 @@
 #include "pando/planner/query/part.h"
 #include "pando/planner/where/place.h"
 #include "pando/planner/query/query_shape.h"
+
+/* What a correlated aggregate is joined with. */
+typedef enum Joined
+{
+	JOINED_ALL,	   /* the rows grouped by all values */
+	JOINED_VALUES, /* by the values that can occur */
+	JOINED_LOOKUP  /* for each value of one column, those with that value, LATERAL */
+} Joined;
 
 /* inner = outer, from the sublink's WHERE. */
 typedef struct Tie
@@ -339,7 +355,7 @@ add_group(Query *query, Node *expr)
 	return true;
 }
 
-static Index
+static RangeTblEntry *
 add_subquery(Query *level, Query *query)
 {
 	RangeTblEntry *rte = rte_of_query("grouped", query);
@@ -349,7 +365,7 @@ add_subquery(Query *level, Query *query)
 	level->rtable = lappend(level->rtable, rte);
 	ref->rtindex = list_length(level->rtable);
 	level->jointree->fromlist = lappend(level->jointree->fromlist, ref);
-	return ref->rtindex;
+	return rte;
 }
 
 typedef struct Replace
@@ -379,16 +395,53 @@ column_of(Query *query, Index varno, int resno)
 							exprCollation(expr), 0);
 }
 
-/* The qualification as several about a joined subquery; NIL: it can't be one. For all
- * values, or for those that can occur. */
+/* Is the column the first one of an index of the query's table? */
+static bool
+is_indexed(Query *query, Node *column)
+{
+	Var *var = (Var *) column;
+	RangeTblEntry *rte = IsA(var, Var) ? rt_fetch(var->varno, query->rtable) : NULL;
+	Relation relation;
+	bool found = false;
+
+	if (rte == NULL || rte->rtekind != RTE_RELATION)
+		return false;
+	relation = table_open(rte->relid, NoLock);
+	foreach_oid(index, RelationGetIndexList(relation))
+	{
+		HeapTuple tuple = SearchSysCache1(INDEXRELID, ObjectIdGetDatum(index));
+
+		if (!HeapTupleIsValid(tuple))
+			continue;
+		found |= ((Form_pg_index) GETSTRUCT(tuple))->indkey.values[0] == var->varattno;
+		ReleaseSysCache(tuple);
+	}
+	table_close(relation, NoLock);
+	return found;
+}
+
+/* The tie by which the query's rows are looked up; NULL: they had to be read in full. */
+static Tie *
+tie_of_lookup(Query *query, List *ties)
+{
+	foreach_ptr (Tie, tie, ties)
+	{
+		if (is_indexed(query, tie->inner))
+			return tie;
+	}
+	return NULL;
+}
+
+/* The qualification as several about a joined subquery; NIL: it can't be one. */
 static List *
-join_aggregate(Query *level, Node *qual, SubLink *sublink, bool all_values)
+join_aggregate(Query *level, Node *qual, SubLink *sublink, Joined joined)
 {
 	Query *query = copyObject((Query *) sublink->subselect);
 	Replace replace = {.old = (Node *) sublink};
 	List *ties;
 	List *result;
 	Index varno;
+	Tie *lookup = NULL;
 	int resno = 1;
 
 	if (!query->hasAggs || !is_simple_query(query) || list_length(query->targetList) != 1)
@@ -405,16 +458,26 @@ join_aggregate(Query *level, Node *qual, SubLink *sublink, bool all_values)
 	result = list_make1(replace_mutator(qual, &replace));
 	if (contain_nonstrict_functions(linitial(result)))
 		return NIL;
+	if (joined == JOINED_LOOKUP)
+	{
+		lookup = tie_of_lookup(query, ties);
+		if (lookup == NULL)
+			return NIL;
+		query->jointree->quals =
+			make_and_qual(query->jointree->quals, (Node *) lookup->equality);
+	}
 	foreach_ptr (Tie, tie, ties)
 	{
+		if (tie == lookup)
+			continue;
 		if (!add_group(query, tie->inner))
 			return NIL;
 		result =
 			lappend(result, tie_with(tie, column_of(query, varno, ++resno), tie->outer));
 	}
-	if (!all_values)
+	if (joined == JOINED_VALUES)
 		restrict_to_values(query, level, ties, qual);
-	(void) add_subquery(level, query);
+	add_subquery(level, query)->lateral = lookup != NULL;
 	return result;
 }
 
@@ -422,42 +485,77 @@ join_aggregate(Query *level, Node *qual, SubLink *sublink, bool all_values)
  * EXISTS.
  */
 
+/* NOT EXISTS (SELECT FROM (query, each row once) WHERE tests). */
 static Node *
-exists_as_any(Query *level, Node *qual, SubLink *sublink, bool negated)
+not_exists(Query *query, List *tests)
+{
+	SubLink *sublink = makeNode(SubLink);
+	RangeTblEntry *rte;
+	Query *holder;
+
+	query_make_distinct(query);
+	rte = rte_of_query("tied", query);
+	rte->alias = makeAlias("tied", NIL);
+	holder = query_from_rte(rte);
+	holder->jointree->quals = quals_as_node(tests);
+	sublink->subLinkType = EXISTS_SUBLINK;
+	sublink->subselect = (Node *) holder;
+	sublink->location = -1;
+	return (Node *) make_notclause((Expr *) sublink);
+}
+
+/* Has it been made so before: are its rows distinct ones of the tied columns alone? */
+static bool
+is_of_distinct_rows(const Query *query)
+{
+	RangeTblRef *ref = linitial(query->jointree->fromlist);
+	RangeTblEntry *rte =
+		IsA(ref, RangeTblRef) ? rt_fetch(ref->rtindex, query->rtable) : NULL;
+
+	return list_length(query->jointree->fromlist) == 1 &&
+		   query->jointree->quals == NULL && rte != NULL &&
+		   rte->rtekind == RTE_SUBQUERY && rte->subquery->distinctClause != NIL;
+}
+
+/*
+ * outer IN (SELECT inner ...), which PostgreSQL makes a join, or NOT EXISTS (SELECT FROM
+ * (SELECT DISTINCT inner ...) WHERE inner = outer), of which it does, too: NOT IN would
+ * be looked up in a table of its own for each part of the outer rows.
+ */
+static Node *
+exists_of_values(Query *level, Node *qual, SubLink *sublink, bool negated)
 {
 	Query *query = copyObject((Query *) sublink->subselect);
 	List *tests = NIL;
 	List *ties;
-	Node *any;
 
 	if (query->hasAggs || !is_simple_query(query))
 		return NULL;
 	level_clear(query, LEVEL_ROWS | LEVEL_ORDER);
 	query->targetList = NIL;
 	ties = take_ties(query);
-	if (ties == NIL)
+	if (ties == NIL || is_of_distinct_rows(query))
 		return NULL;
 	foreach_ptr (Tie, tie, ties)
 	{
 		int number = part_column(query, tie->inner, "value");
-		Node *test = tie_test(tie, tie->outer, number, tie->inner, false);
+		Node *test;
 
+		if (negated)
+		{
+			Node *outer = copyObject(tie->outer);
+
+			IncrementVarSublevelsUp(outer, 1, 0);
+			test = (Node *) tie_with(tie, column_of(query, 1, number), outer);
+		}
+		else
+			test = tie_test(tie, tie->outer, number, tie->inner, false);
 		if (test == NULL)
 			return NULL;
 		tests = lappend(tests, test);
 	}
 	restrict_to_values(query, level, ties, qual);
-	any = any_sublink(tests, query);
-	if (negated)
-	{
-		BooleanTest *test = makeNode(BooleanTest);
-
-		test->arg = (Expr *) any;
-		test->booltesttype = IS_NOT_TRUE;
-		test->location = -1;
-		return (Node *) test;
-	}
-	return any;
+	return negated ? not_exists(query, tests) : any_sublink(tests, query);
 }
 
 /* ------------------------------------------------------------------------------------
@@ -525,10 +623,10 @@ decorrelated(Query *level, Node *qual)
 		follows_item(level, sublink))
 		return NIL;
 	if (sublink->subLinkType == EXPR_SUBLINK)
-		return join_aggregate(level, qual, sublink, false);
+		return join_aggregate(level, qual, sublink, JOINED_VALUES);
 	if (sublink->subLinkType != EXISTS_SUBLINK || test != (Node *) sublink)
 		return NIL;
-	any = exists_as_any(level, qual, sublink, negated);
+	any = exists_of_values(level, qual, sublink, negated);
 	return any != NULL ? list_make1(any) : NIL;
 }
 
@@ -628,9 +726,29 @@ level_decorrelate(Query *query)
 
 typedef struct JoinAggregates
 {
-	bool copies;   /* those of what every node has, not those of shards */
+	Joined joined; /* JOINED_ALL: those of what every node has, not those of shards */
 	List *grouped; /* the queries that are joined */
 } JoinAggregates;
+
+/* Does an index on its table's distribution column find the sublink's rows: in one shard,
+ * as on a table that is not distributed? */
+static bool
+finds_by_key(const SubLink *sublink)
+{
+	Query *query = copyObject((Query *) sublink->subselect);
+
+	foreach_ptr (Tie, tie, take_ties(query))
+	{
+		Var *var = (Var *) tie->inner;
+		RangeTblEntry *rte = IsA(var, Var) ? rt_fetch(var->varno, query->rtable) : NULL;
+		const DistTable *table =
+			rte != NULL && rte->rtekind == RTE_RELATION ? dist_table(rte->relid) : NULL;
+
+		if (table != NULL && table->key == var->varattno && is_indexed(query, tie->inner))
+			return true;
+	}
+	return false;
+}
 
 /* The qualification as several, if its sublink is one of those that are asked for. */
 static List *
@@ -641,13 +759,16 @@ joined_aggregate(JoinAggregates *join, Query *level, Node *qual)
 
 	if (sublink == NULL || sublink->subLinkType != EXPR_SUBLINK)
 		return NIL;
-	if (!join->copies)
-		result = decorrelated(level, qual);
-	else if (contain_vars_of_level(sublink->subselect, 1) &&
-			 !contain_volatile_functions(sublink->subselect) &&
+	if (!contain_vars_of_level(sublink->subselect, 1))
+		return NIL;
+	if (join->joined != JOINED_ALL)
+		result = !follows_item(level, sublink) && !finds_by_key(sublink)
+					 ? join_aggregate(level, qual, sublink, join->joined)
+					 : NIL;
+	else if (!contain_volatile_functions(sublink->subselect) &&
 			 level_analyse((Query *) sublink->subselect, NULL)->place->kind ==
 				 PLACE_ANYWHERE)
-		result = join_aggregate(level, qual, sublink, true);
+		result = join_aggregate(level, qual, sublink, JOINED_ALL);
 	else
 		return NIL;
 	if (result != NIL)
@@ -684,9 +805,9 @@ join_aggregates_walker(Node *node, void *context)
 }
 
 bool
-query_join_aggregates(Query *query)
+query_join_aggregates(Query *query, bool lookups)
 {
-	JoinAggregates join = {0};
+	JoinAggregates join = {.joined = lookups ? JOINED_LOOKUP : JOINED_VALUES};
 
 	(void) join_aggregates_walker((Node *) query, &join);
 	return join.grouped != NIL;
@@ -695,7 +816,7 @@ query_join_aggregates(Query *query)
 List *
 query_join_copies(Query *query)
 {
-	JoinAggregates join = {.copies = true};
+	JoinAggregates join = {.joined = JOINED_ALL};
 
 	(void) join_aggregates_walker((Node *) query, &join);
 	return join.grouped;

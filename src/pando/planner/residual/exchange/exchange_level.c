@@ -17,6 +17,7 @@
 #include "pando/planner/query/cte_use.h"
 #include "pando/planner/where/cte_once.h"
 #include "pando/planner/residual/cutting.h"
+#include "pando/planner/residual/decorrelate.h"
 #include "pando/planner/where/distribution.h"
 #include "pando/planner/residual/exchange/exchange.h"
 #include "pando/planner/residual/exchange/exchange_move.h"
@@ -281,6 +282,7 @@ exchange_subqueries(Query *query)
 			continue;
 		copy = copyObject(rte->subquery);
 		level_keep_ctes(copy);
+		(void) level_decorrelate(copy);
 		if (level_exchange(copy))
 		{
 			distribution = distribution_of_query(copy);

@@ -1,0 +1,48 @@
+/*
+ * distinct.c: a query whose rows matter once each.
+ *
+ * Where it is only asked whether a row is among them tasks need send none twice, and
+ * what is sent to all nodes is less.
+ */
+#include "pando/compat/compat.h"
+
+#include "nodes/nodeFuncs.h"
+#include "utils/typcache.h"
+
+#include "pando/planner/query/distinct.h"
+#include "pando/planner/query/level_fields.h"
+#include "pando/planner/query/query_shape.h"
+
+void
+query_make_distinct(Query *query)
+{
+	List *distinct = NIL;
+
+	/* Windows and hidden columns refer to the list by numbers that are given anew here.
+	 */
+	if (!query_is_plain(query) || query->windowClause != NIL ||
+		query_varies((Node *) query))
+		return;
+	foreach_ptr (TargetEntry, entry, query->targetList)
+	{
+		if (entry->resjunk)
+			return;
+	}
+	foreach_ptr (TargetEntry, entry, query->targetList)
+	{
+		TypeCacheEntry *type =
+			lookup_type_cache(exprType((Node *) entry->expr),
+							  TYPECACHE_EQ_OPR | TYPECACHE_LT_OPR | TYPECACHE_HASH_PROC);
+		SortGroupClause *clause = makeNode(SortGroupClause);
+
+		if (!OidIsValid(type->eq_opr) || !OidIsValid(type->lt_opr))
+			return;
+		clause->tleSortGroupRef = entry->ressortgroupref = entry->resno;
+		clause->eqop = type->eq_opr;
+		clause->sortop = type->lt_opr;
+		clause->hashable = OidIsValid(type->hash_proc);
+		distinct = lappend(distinct, clause);
+	}
+	level_clear(query, LEVEL_ORDER);
+	query->distinctClause = distinct;
+}
