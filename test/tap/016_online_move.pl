@@ -2,24 +2,13 @@
 # not; writers wait for the switch alone, and never for long; and whatever interrupts a move at whichever step, it leaves nothing behind.
 use strict;
 use warnings;
-use IPC::Run;
-use PostgreSQL::Test::Utils;
 use Test::More;
-use Time::HiRes qw(sleep time);
+use Time::HiRes qw(sleep);
 use lib '.';
-use PandoCluster;
 use PandoMoves;
 
-my $cluster = PandoCluster->new('online_move', workers => 2, conf => <<'END');
-citus.defer_shard_delete_interval = '200ms'
-citus.recover_2pc_interval = '500ms'
-END
+my $cluster = moves_cluster('online_move');
 my $coordinator = $cluster->coordinator;
-
-plan skip_all => 'built without debug points'
-  unless eval { $cluster->sql('SELECT pando.debug_point_clear()'); 1 };
-
-make_group($cluster);
 my $shard = $cluster->sql("SELECT shardid FROM pg_dist_shard WHERE logicalrelid = 'bare'::regclass ORDER BY 1 LIMIT 1");
 
 sub place { return $cluster->sql("SELECT groupid FROM pg_dist_placement WHERE shardid = $shard"); }
@@ -180,27 +169,32 @@ foreach my $point (qw(online-after-capture online-after-copy online-after-last-r
 $cluster->sql(move_to(2));
 same('after all of them');
 
-# While writers never stop.
-my $script = writer_script();
-my ($out, $err) = ('', '');
-my $writers = IPC::Run::start([ 'pgbench', '-n', '-h', '127.0.0.1', '-p', $coordinator->port, '-f', $script, '-c', 3, '-T', 12, 'postgres' ],
-	'<', \'', '>', \$out, '2>', \$err, IPC::Run::timeout(120));
-my $end = time + 9;
-my $moves = 0;
-while (time < $end)
+# What somebody who is gone has left prepared on a node holds no lock but on the shard. Who takes the rows elsewhere waits until it is settled.
+foreach my $what (qw(force_logical block_writes undistribute))
 {
-	foreach my $to (1, 0, 2)
-	{
-		$cluster->sql(move_to($to, 'auto'));
-		$moves++;
-	}
+	$cluster->sql(move_to(2)) if place() != 2;
+	$cluster->sql("DROP TABLE IF EXISTS back; CREATE TABLE back (k int, v int); SELECT create_distributed_table('back', 'k', colocate_with => 'bare')");
+	my $left = $cluster->sql("SELECT k FROM generate_series(1000, 2000) k WHERE get_shard_id_for_distribution_column('bare', k) = $shard LIMIT 1");
+	my $back = $cluster->sql("SELECT get_shard_id_for_distribution_column('back', $left)");
+	my $source = $cluster->worker(2);
+	my $run = $what eq 'undistribute' ? "SELECT undistribute_table('back')" : move_to(1, $what);
+	$psql = $cluster->start_at($coordinator, 'online-before-lock', $run) if $what eq 'force_logical';
+	$source->safe_psql('postgres', "BEGIN; INSERT INTO bare_$shard VALUES ($left, 0); INSERT INTO back_$back VALUES ($left, 0); PREPARE TRANSACTION 'left'");
+	$cluster->sql('SELECT pando.debug_point_clear()');
+	$psql = $cluster->start($coordinator, $run) if $what ne 'force_logical';
+	$source->poll_query_until('postgres', "SELECT count(*) > 0 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query ~ '(bare_$shard|back_$back|shards_drop)'") or die;
+	$source->safe_psql('postgres', "COMMIT PREPARED 'left'");
+	$psql->{handle}->finish;
+	unlike($psql->{err}, qr/ERROR/, "$what: succeeds when the transaction is settled");
+	is($cluster->sql("SELECT count(*) FROM $_ WHERE k = $left"), '1', "$what: what the transaction wrote is in $_") foreach qw(bare back);
+	$cluster->sql("DELETE FROM bare WHERE k = $left");
+	clean($what);
 }
-$writers->finish;
-unlike($err, qr/aborted|ERROR/, "writers beside moves meet no error");
-like($out, qr/failed transactions: 0 /, 'and none fails');
-cmp_ok($moves, '>', 2, "shards moved beside them");
-same('beside writers');
-clean('beside writers');
+$cluster->sql('DROP TABLE back');
+$cluster->sql(move_to(1));
+
+# While writers never stop.
+beside_writers('beside moves', 9, sub { $cluster->sql(move_to($_, 'auto')) foreach 1, 0, 2 });
 
 # The rights of an owner do.
 $cluster->sql(<<'END');
@@ -218,6 +212,20 @@ $cluster->sql("SET SESSION AUTHORIZATION mover; SELECT citus_move_shard_placemen
 	FROM pg_dist_node s, pg_dist_node t WHERE s.groupid = $from AND t.groupid = 3 - $from");
 is($cluster->sql('SELECT count(*) FROM mover.own'), '100', 'an owner moves his table');
 clean('an owner');
+
+# But not past policies that would hide rows from him.
+$cluster->sql('SET SESSION AUTHORIZATION mover; CREATE POLICY few ON mover.own USING (k < 10);
+	ALTER TABLE mover.own ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY');
+foreach my $mode (qw(force_logical block_writes))
+{
+	my $move = "SELECT citus_move_shard_placement(9000, s.nodename, s.nodeport, t.nodename, t.nodeport, '$mode')
+		FROM pg_dist_placement p JOIN pg_dist_node s USING (groupid), pg_dist_node t WHERE shardid = 9000 AND t.groupid = 3 - p.groupid";
+	my ($ret, $answer, $hidden) = $coordinator->psql('postgres', "SET SESSION AUTHORIZATION mover; $move");
+	like($hidden, qr/ERROR:  cannot copy all rows of table mover.own/, "$mode: an owner under row-level security is refused");
+	$cluster->sql($move);
+	is($cluster->sql('SELECT count(*) FROM mover.own'), '100', "$mode: a superuser moves all rows");
+}
+clean('row-level security');
 
 $cluster->stop;
 done_testing();

@@ -2,24 +2,12 @@
 # new shards are on; and whatever interrupts a split at whichever step, the old shard is there and nothing else is.
 use strict;
 use warnings;
-use IPC::Run;
-use PostgreSQL::Test::Utils;
 use Test::More;
-use Time::HiRes qw(sleep time);
 use lib '.';
-use PandoCluster;
 use PandoMoves;
 
-my $cluster = PandoCluster->new('online_split', workers => 2, conf => <<'END');
-citus.defer_shard_delete_interval = '200ms'
-citus.recover_2pc_interval = '500ms'
-END
+my $cluster = moves_cluster('online_split');
 my $coordinator = $cluster->coordinator;
-
-plan skip_all => 'built without debug points'
-  unless eval { $cluster->sql('SELECT pando.debug_point_clear()'); 1 };
-
-make_group($cluster);
 my @nodes = split /\n/, $cluster->sql('SELECT nodeid FROM pg_dist_node ORDER BY groupid');
 
 # The largest shard of bare in a node group, or anywhere, and its middle.
@@ -157,26 +145,12 @@ foreach my $point (qw(move-after-create move-after-copy move-before-switch))
 	interrupt($point, 'blocking, a target crashes', crash(2), 'block_writes');
 }
 
-# While writers never stop.
-my $script = writer_script();
-my ($out, $err) = ('', '');
-my $writers = IPC::Run::start([ 'pgbench', '-n', '-h', '127.0.0.1', '-p', $coordinator->port, '-f', $script, '-c', 3, '-T', 15, 'postgres' ],
-	'<', \'', '>', \$out, '2>', \$err, IPC::Run::timeout(240));
-my $end = time + 11;
-my $splits = 0;
-while (time < $end)
-{
-	$cluster->sql(split_onto([ $splits % 3, ($splits + 1) % 3 ], 'auto'));
-	$cluster->sql("SELECT isolate_tenant_to_new_shard('bare', " . ($splits + 1) . ", 'CASCADE')") if $splits < 3;
-	$splits++;
-}
-$writers->finish;
-unlike($err, qr/aborted|ERROR/, 'writers beside splits meet no error');
-like($out, qr/failed transactions: 0 /, 'and none fails');
-cmp_ok($splits, '>', 0, 'shards were split beside them');
-same('beside writers');
-nothing_astray('beside writers');
-clean('beside writers');
+beside_writers('beside splits', 11, sub {
+	my ($round) = @_;
+	$cluster->sql(split_onto([ $round % 3, ($round + 1) % 3 ], 'auto'));
+	$cluster->sql("SELECT isolate_tenant_to_new_shard('bare', " . ($round + 1) . ", 'CASCADE')") if $round < 3;
+});
+nothing_astray('beside splits');
 
 $cluster->stop;
 done_testing();

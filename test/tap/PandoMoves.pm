@@ -7,18 +7,34 @@ package PandoMoves;
 use strict;
 use warnings;
 use Exporter 'import';
+use IPC::Run;
+use PandoCluster;
+use PostgreSQL::Test::Utils;
 use Test::More;
 use Time::HiRes qw(sleep);
 
-our @EXPORT = qw(make_group change_sql change same leftovers clean writer_script);
+our @EXPORT = qw(moves_cluster change_sql change same leftovers clean beside_writers);
 
 my @tables = qw(bare parent child parts);
 my ($cluster, $coordinator);
 
+# A coordinator and two workers that tidy up soon, with the group.
+sub moves_cluster
+{
+	my ($name) = @_;
+	$cluster = PandoCluster->new($name, workers => 2, conf => <<'END');
+citus.defer_shard_delete_interval = '200ms'
+citus.recover_2pc_interval = '500ms'
+END
+	$coordinator = $cluster->coordinator;
+	plan skip_all => 'built without debug points'
+	  unless eval { $cluster->sql('SELECT pando.debug_point_clear()'); 1 };
+	make_group();
+	return $cluster;
+}
+
 sub make_group
 {
-	($cluster) = @_;
-	$coordinator = $cluster->coordinator;
 	$cluster->sql(<<'END');
 SET citus.shard_count TO 2;
 SET citus.next_shard_id TO 1000;
@@ -114,12 +130,17 @@ sub clean
 	return;
 }
 
-# For pgbench: changes of both tables of two pairs.
-sub writer_script
+# Runs what moves shards (a function, over and over for `seconds`) beside pgbench, which changes both tables of two pairs.
+#
+# Clients never write the same rows of parts: of two that replace a row, the second may find, between the commits of the first on
+# two nodes, neither the old row nor the new one, as always in READ COMMITTED; then its own is one too many.
+sub beside_writers
 {
+	my ($what, $seconds, $move) = @_;
+	my $clients = 3;
 	my $script = PostgreSQL::Test::Utils::tempdir() . '/writer';
-	PostgreSQL::Test::Utils::append_to_file($script, <<'END');
-\set k random(1, 400)
+	PostgreSQL::Test::Utils::append_to_file($script, <<"END");
+\\set k random(1, 400 / $clients) * $clients - :client_id
 BEGIN;
 UPDATE bare SET v = v + 1 WHERE k = :k % 100;
 UPDATE plain_bare SET v = v + 1, twice = (v + 1) * 2 WHERE k = :k % 100;
@@ -130,7 +151,23 @@ INSERT INTO plain_parts VALUES (:k, :k % 200);
 COMMIT;
 END
 	$cluster->sql('CREATE INDEX ON plain_bare (k); CREATE INDEX ON plain_parts (k); CREATE INDEX ON bare (k)');
-	return $script;
+	my ($out, $err) = ('', '');
+	my $writers = IPC::Run::start([ 'pgbench', '-n', '-h', '127.0.0.1', '-p', $coordinator->port, '-f', $script, '-c', $clients,
+			'-T', $seconds + 4, 'postgres' ], '<', \'', '>', \$out, '2>', \$err, IPC::Run::timeout(240));
+	my $end = Time::HiRes::time() + $seconds;
+	my $rounds = 0;
+	while (Time::HiRes::time() < $end)
+	{
+		$move->($rounds);
+		$rounds++;
+	}
+	$writers->finish;
+	unlike($err, qr/aborted|ERROR/, "$what: writers meet no error");
+	like($out, qr/failed transactions: 0 /, "$what: and none fails");
+	cmp_ok($rounds, '>', 0, "$what: there was one");
+	same($what);
+	clean($what);
+	return;
 }
 
 1;

@@ -431,8 +431,10 @@ convert_undistribute(List *relids, bool keep_shells)
 			colocations, dist_table_require(lfirst_oid(cell))->colocation);
 	foreach (cell, relids)
 	{
-		if (get_rel_relkind(lfirst_oid(cell)) != RELKIND_PARTITIONED_TABLE)
-			move_rows_to_shell(lfirst_oid(cell));
+		if (get_rel_relkind(lfirst_oid(cell)) == RELKIND_PARTITIONED_TABLE)
+			continue;
+		shards_lock_on_nodes(lfirst_oid(cell));
+		move_rows_to_shell(lfirst_oid(cell));
 	}
 	foreach (cell, relids)
 		shards_drop_on_nodes(lfirst_oid(cell));

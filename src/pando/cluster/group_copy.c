@@ -24,8 +24,10 @@
 #include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
+#include "utils/guc.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
+#include "utils/rls.h"
 
 #include "pando/base/debug_point.h"
 #include "pando/base/name.h"
@@ -141,9 +143,18 @@ group_check_owner(List *tables)
 
 	foreach (cell, tables)
 	{
-		if (!pg_class_ownercheck(lfirst_oid(cell), GetUserId()))
-			aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_TABLE,
-						   get_rel_name(lfirst_oid(cell)));
+		Oid relid = lfirst_oid(cell);
+
+		if (!pg_class_ownercheck(relid, GetUserId()))
+			aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_TABLE, get_rel_name(relid));
+		if (check_enable_rls(relid, InvalidOid, true) == RLS_ENABLED)
+			ereport(ERROR,
+					(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+					 errmsg("cannot copy all rows of table %s", name_qualified(relid)),
+					 errdetail("Row-level security applies to its owner, too, and may "
+							   "hide rows."),
+					 errhint("Use ALTER TABLE NO FORCE ROW LEVEL SECURITY for that time, "
+							 "or a role with BYPASSRLS that is a member of the owner.")));
 	}
 }
 
@@ -248,11 +259,26 @@ transfer_rows(const GroupCopy *copy, const CopyTarget *target)
 	}
 }
 
+/* Locks the source's shards. */
+static void
+lock_source(const GroupCopy *copy, const char *mode)
+{
+	List *names = NIL;
+
+	foreach_ptr (GroupMember, member, copy->members)
+	{
+		if (member->has_rows)
+			names = lappend(names, name_shard_qualified(member->relid, member->shard_id));
+	}
+	group_lock_on_node(copy->source, names, mode);
+}
+
 /* Writers wait from the start. */
 static void
 fill_blocking(const GroupCopy *copy)
 {
 	move_progress_set(copy->shard_id, MOVE_SETTING_UP);
+	lock_source(copy, "SHARE");
 	create_targets(copy, "table");
 	DEBUG_POINT("move-after-create");
 	move_progress_set(copy->shard_id, MOVE_COPYING_DATA);
@@ -263,25 +289,6 @@ fill_blocking(const GroupCopy *copy)
 	create_targets(copy, "indexes");
 	create_targets(copy, "foreign_keys");
 	group_lock(copy->tables, AccessExclusiveLock);
-}
-
-/* Nobody may rewrite or empty a shard by its own name while places in it mean rows. */
-static void
-keep_places(List *members, const DistNode *source)
-{
-	StringInfoData sql;
-
-	initStringInfo(&sql);
-	foreach_ptr (GroupMember, member, members)
-	{
-		if (member->has_rows)
-			appendStringInfo(&sql, "%s%s", sql.len == 0 ? "LOCK TABLE ONLY " : ", ONLY ",
-							 name_shard_qualified(member->relid, member->shard_id));
-	}
-	if (sql.len == 0)
-		return;
-	appendStringInfoString(&sql, " IN ACCESS SHARE MODE");
-	xact_run_on_nodes(list_make1((void *) source), sql.data);
 }
 
 /* What the switch locks tables for. */
@@ -305,6 +312,7 @@ complete(void *arg)
 	OnlineSwitch *online = arg;
 
 	group_lock(online->copy->tables, ExclusiveLock);
+	lock_source(online->copy, "SHARE");
 	online_move_finish(online->move);
 	create_targets(online->copy, "foreign_keys_held");
 	group_lock(online->copy->tables, AccessExclusiveLock);
@@ -319,8 +327,11 @@ fill_online(const GroupCopy *copy)
 
 	PG_TRY();
 	{
-		keep_places(copy->members, copy->source);
+		/* Nobody may rewrite or empty a shard while places in it mean rows. */
+		lock_source(copy, "ACCESS SHARE");
 		online_move_fill(move);
+		/* Nor be in VACUUM at the switch, which can't wait as long as that may take. */
+		lock_source(copy, "SHARE UPDATE EXCLUSIVE");
 		catch_up(&online);
 		group_lock_for(copy->tables, catch_up, complete, &online);
 	}
@@ -335,11 +346,19 @@ fill_online(const GroupCopy *copy)
 OnlineMove *
 group_copy_fill(const GroupCopy *copy, bool online)
 {
+	OnlineMove *move = NULL;
+	int guc_level = NewGUCNestLevel();
+
 	disk_space_require(copy);
+	/* All rows or an error, also where row security has been enabled since the check. */
+	(void) set_config_option("row_security", "off", PGC_USERSET, PGC_S_SESSION,
+							 GUC_ACTION_SAVE, true, 0, false);
 	if (online)
-		return fill_online(copy);
-	fill_blocking(copy);
-	return NULL;
+		move = fill_online(copy);
+	else
+		fill_blocking(copy);
+	AtEOXact_GUC(true, guc_level);
+	return move;
 }
 
 void

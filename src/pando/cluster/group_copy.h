@@ -69,7 +69,7 @@ extern GroupMember *group_member_of(const DistTable *table, int index,
 /* Checks; each raises. */
 extern const Shard *group_shard_require(int64 shard_id, const DistTable **table);
 extern const DistNode *group_node_require(int32 id);
-extern void group_check_owner(List *tables);
+extern void group_check_owner(List *tables); /* and that no policy hides rows from him */
 extern void group_check_node(const DistNode *node, const char *which);
 
 /*

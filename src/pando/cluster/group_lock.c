@@ -1,5 +1,6 @@
 /*
- * group_lock.c: locks on the shell tables of a shard group, on all nodes.
+ * group_lock.c: locks on the shell tables of a shard group, on all nodes, and on its
+ * shards.
  *
  * Whoever waits for a strong lock holds up all who come later, so the switch of an online
  * move takes its locks in *attempts*: a subtransaction with a lock_timeout, here and on
@@ -65,11 +66,27 @@ mode_name(LOCKMODE mode)
 										 : "SHARE UPDATE EXCLUSIVE";
 }
 
+static char *
+lock_command(List *names, const char *mode)
+{
+	StringInfoData sql;
+	const char *separator = "LOCK TABLE ";
+
+	initStringInfo(&sql);
+	foreach_ptr (char, name, names)
+	{
+		appendStringInfo(&sql, "%sONLY %s", separator, name);
+		separator = ", ";
+	}
+	appendStringInfo(&sql, " IN %s MODE", mode);
+	return sql.data;
+}
+
 void
 group_lock(List *tables, LOCKMODE mode)
 {
 	int guc_level = NewGUCNestLevel();
-	StringInfoData sql;
+	List *names = NIL;
 	ListCell *cell;
 
 	foreach (cell, tables)
@@ -79,14 +96,22 @@ group_lock(List *tables, LOCKMODE mode)
 	}
 	AcceptInvalidationMessages();
 
-	initStringInfo(&sql);
-	appendStringInfoString(&sql, "LOCK TABLE ");
 	foreach (cell, tables)
-		appendStringInfo(&sql, "%sONLY %s", cell == list_head(tables) ? "" : ", ",
-						 name_qualified(lfirst_oid(cell)));
-	appendStringInfo(&sql, " IN %s MODE", mode_name(mode));
+		names = lappend(names, name_qualified(lfirst_oid(cell)));
 	limit_wait();
-	xact_run_on_nodes(node_list(NODES_OTHER), sql.data);
+	xact_run_on_nodes(node_list(NODES_OTHER), lock_command(names, mode_name(mode)));
+	AtEOXact_GUC(true, guc_level);
+}
+
+void
+group_lock_on_node(const DistNode *node, List *names, const char *mode)
+{
+	int guc_level = NewGUCNestLevel();
+
+	if (names == NIL)
+		return;
+	limit_wait();
+	xact_run_on_nodes(list_make1((void *) node), lock_command(names, mode));
 	AtEOXact_GUC(true, guc_level);
 }
 

@@ -1,5 +1,6 @@
 /*
- * group_lock.h: locks on the shell tables of a shard group, on all nodes.
+ * group_lock.h: locks on the shell tables of a shard group, on all nodes, and on its
+ * shards.
  */
 #ifndef PANDO_CLUSTER_GROUP_LOCK_H
 #define PANDO_CLUSTER_GROUP_LOCK_H
@@ -9,9 +10,20 @@
 #include "datatype/timestamp.h"
 #include "storage/lockdefs.h"
 
+#include "pando/metadata/node.h"
+
 /* Locks the shell tables (Oid list) here and then on all other nodes, to the end of the
  * transaction. SHARE UPDATE EXCLUSIVE, EXCLUSIVE or ACCESS EXCLUSIVE. */
 extern void group_lock(List *tables, LOCKMODE mode);
+
+/*
+ * Locks tables of one node (names, List of char *), in the mode of LOCK TABLE with that
+ * name, to the end of the transaction. Whoever holds the shells in EXCLUSIVE mode has all
+ * clients wait, but not what clients that are gone have left prepared on a node: that
+ * holds locks on shards alone. SHARE on these waits until it is settled; who reads the
+ * rows before that would miss what it wrote.
+ */
+extern void group_lock_on_node(const DistNode *node, List *names, const char *mode);
 
 /* How long a move may wait for locks while others have their turn: lock_timeout, or
  * `otherwise` (ms) if that is not set; until when that is. */

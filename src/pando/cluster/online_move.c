@@ -276,7 +276,9 @@ online_move_fill(OnlineMove *move)
 	move->source = session_to(copy->source);
 	foreach_ptr (DistNode, node, move->nodes)
 		move->sessions = lappend(move->sessions, session_to(node));
-	run_on_targets(move, "SET temp_buffers = '64MB'; SET lock_timeout = 0");
+	run(move->source, "SET row_security = off");
+	run_on_targets(
+		move, "SET temp_buffers = '64MB'; SET lock_timeout = 0; SET row_security = off");
 	foreach_ptr (CopyTarget, target, copy->targets)
 		run(target_session(move, target), psprintf("SELECT pando.move_create(%s)",
 												   group_arrays(copy->members, target)));

@@ -17,6 +17,7 @@
 #include "pando/catalog/partition.h"
 #include "pando/catalog/placement.h"
 #include "pando/catalog/shard.h"
+#include "pando/cluster/group_lock.h"
 #include "pando/cluster/node_row.h"
 #include "pando/cluster/shards.h"
 #include "pando/metadata/node.h"
@@ -341,4 +342,22 @@ void
 shards_drop_on_nodes(Oid relid)
 {
 	call_for_placements(relid, "shards_drop", "", true);
+}
+
+void
+shards_lock_on_nodes(Oid relid)
+{
+	const DistTable *table = dist_table_require(relid);
+
+	foreach_ptr (const DistNode, node, node_list(NODES_ALL))
+	{
+		GroupShards own = dist_table_in_group(table, node->group);
+		List *names = NIL;
+
+		DEBUG_STEPS(own.nshards);
+		for (int i = 0; i < own.nshards; i++)
+			names = lappend(names,
+							name_shard_qualified(relid, table->shards[own.shards[i]].id));
+		group_lock_on_node(node, names, "SHARE");
+	}
 }

@@ -30,6 +30,10 @@ extern void shards_create_on_nodes(Oid relid, const char *stage);
 extern int64 shards_register_empty(const DistTable *table, int copies);
 extern void shards_create_one_on_nodes(Oid relid, int64 shard_id);
 
+/* Waits until nothing that has been written to a shard is left prepared (group_lock.h),
+ * and keeps it so. */
+extern void shards_lock_on_nodes(Oid relid);
+
 /* Drops the relations of all placements. */
 extern void shards_drop_on_nodes(Oid relid);
 
