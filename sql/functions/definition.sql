@@ -337,10 +337,10 @@ CREATE OR REPLACE FUNCTION pando.table_definition(rel regclass, for_shard boolea
 $$;
 
 -- The shell of a managed local table on another node: columns, owner, privileges, indexes, unique
--- and check constraints. The rest (foreign keys, triggers, policies, statistics, comments) is the
+-- and check constraints, and what it is a partition of. The rest (foreign keys, triggers, policies, statistics, comments) is the
 -- coordinator's table's alone, where every statement ends up.
 CREATE OR REPLACE FUNCTION pando.local_shell_definition(rel regclass) RETURNS SETOF text
 	LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 	SELECT command FROM pando.table_definition_steps(rel, false)
-	WHERE stage = 0 OR (stage = 1 AND step <= 3)
+	WHERE stage = 0 OR (stage = 1 AND (step <= 3 OR step = 14))
 $$;

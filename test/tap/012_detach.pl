@@ -17,6 +17,11 @@ CREATE TABLE p0 PARTITION OF p FOR VALUES FROM (0) TO (10);
 CREATE TABLE p1 PARTITION OF p FOR VALUES FROM (10) TO (20);
 SELECT create_distributed_table('p', 'k', shard_count := 6);
 INSERT INTO p SELECT k, k % 20, k, k % 10 FROM generate_series(1, 200) k;
+CREATE TABLE m (k int PRIMARY KEY, r int REFERENCES ref) PARTITION BY RANGE (k);
+CREATE TABLE m0 PARTITION OF m FOR VALUES FROM (0) TO (100) PARTITION BY LIST (k);
+CREATE TABLE m00 PARTITION OF m0 DEFAULT;
+INSERT INTO m VALUES (1, 1), (2, 2);
+SELECT citus_add_local_table_to_metadata('m');
 END
 
 sub on_all { my ($sql) = @_; return join ' ', map { $_->safe_psql('postgres', $sql) } @nodes; }
@@ -92,6 +97,7 @@ $cluster->add_server('worker3');
 $cluster->join_worker(3);
 @nodes = $cluster->nodes;
 is(scalar(@nodes), 4, 'one more node');
+is($nodes[3]->safe_psql('postgres', "SELECT count(*), (SELECT count(*) FROM m00), (SELECT count(*) FROM pg_partition_tree('m')) FROM m"), '2|2|3', 'a partitioned local table that all nodes can use');
 is($nodes[3]->safe_psql('postgres', "SELECT count(*) FROM pg_inherits WHERE inhrelid = 'p1'::regclass"), 0, 'which never had the partition attached');
 my $shard = $cluster->sql("SELECT shardid FROM pg_dist_placement JOIN pg_dist_shard USING (shardid) JOIN pg_dist_node USING (groupid) WHERE logicalrelid = 'p1'::regclass AND nodeport = " . $nodes[1]->port . ' ORDER BY 1 LIMIT 1');
 my $move = "SELECT citus_move_shard_placement($shard, '127.0.0.1', " . $nodes[1]->port . ", '127.0.0.1', " . $nodes[3]->port;

@@ -8,6 +8,10 @@
  * the coordinator the planner and the executor leave the table alone
  * (TABLE_MANAGED_LOCAL).
  *
+ * A partitioned table is one with all its partitions, of whichever level: each is managed
+ * by itself, and the shells are partitioned as the tables are, so that PostgreSQL changes
+ * those of partitions where it does so with the tables.
+ *
  * Locks: whoever changes the table's definition locks the other nodes' shells before the
  * table itself (local_shells_lock()): a statement on another node locks its shell first,
  * too, and the table when it gets there.
@@ -16,7 +20,9 @@
 #include "storage/lockdefs.h"
 
 #include "pando/cluster/convert.h"
+#include "pando/cluster/group_copy.h"
 #include "pando/cluster/local_table.h"
+#include "pando/cluster/partitions.h"
 #include "pando/cluster/shards.h"
 #include "pando/ddl/local_key.h"
 #include "pando/ddl/local_shell.h"
@@ -32,7 +38,7 @@ is_managed_local(Oid relid)
 	return table != NULL && table->kind == TABLE_MANAGED_LOCAL;
 }
 
-void
+static void
 local_table_manage(Oid relid)
 {
 	TableSpec spec = {.relid = relid, .kind = TABLE_MANAGED_LOCAL, .replication = 1};
@@ -44,10 +50,22 @@ local_table_manage(Oid relid)
 }
 
 void
+local_tables_manage(List *relids)
+{
+	list_sort(relids, table_depth_cmp);
+	foreach_oid(relid, relids) local_table_manage(relid);
+}
+
+void
 local_table_release(Oid relid)
 {
+	List *relids = partition_tree(relid, NoLock);
+
 	local_shells_lock(relid, AccessExclusiveLock);
-	local_keys_forget(relid);
-	convert_unregister(relid);
-	convert_drop_shells(list_make1_oid(relid));
+	foreach_oid(each, relids)
+	{
+		local_keys_forget(each);
+		convert_unregister(each);
+	}
+	convert_drop_shells(relids);
 }

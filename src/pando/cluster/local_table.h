@@ -8,17 +8,19 @@
 #define PANDO_CLUSTER_LOCAL_TABLE_H
 
 #include "pando/compat/compat.h"
+#include "nodes/pg_list.h"
 
 /* Is it one, and are we on the coordinator? */
 extern bool is_managed_local(Oid relid);
 
 /*
- * Makes a local table, which the caller has checked and locked, a managed one: shells on
- * the other nodes, and metadata on all.
+ * Makes local tables, which the caller has checked and locked, managed ones: shells on
+ * the other nodes, and metadata on all. Sorts the list, parents first.
  */
-extern void local_table_manage(Oid relid);
+extern void local_tables_manage(List *relids);
 
-/* The reverse. The shells go, with what users have built on them on their nodes. */
+/* The reverse, of a table and its partitions. The shells go, with what users have built
+ * on them on their nodes. */
 extern void local_table_release(Oid relid);
 
 #endif

@@ -62,7 +62,8 @@ can_be_managed(Oid relid)
 	char relkind = get_rel_relkind(relid);
 
 	return manage_new_tables &&
-		   (relkind == RELKIND_RELATION || relkind == RELKIND_FOREIGN_TABLE) &&
+		   (relkind == RELKIND_RELATION || relkind == RELKIND_FOREIGN_TABLE ||
+			relkind == RELKIND_PARTITIONED_TABLE) &&
 		   node_is_coordinator() && node_list(NODES_ALL) != NIL;
 }
 

@@ -19,8 +19,10 @@
 #include "catalog/partition.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_inherits.h"
+#include "miscadmin.h"
 #include "nodes/parsenodes.h"
 #include "tcop/utility.h"
+#include "utils/acl.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 
@@ -29,11 +31,13 @@
 #include "pando/catalog/partition.h"
 #include "pando/cluster/colocation.h"
 #include "pando/cluster/convert.h"
+#include "pando/cluster/local_table.h"
 #include "pando/cluster/node_row.h"
 #include "pando/cluster/partitions.h"
 #include "pando/cluster/schema.h"
 #include "pando/cluster/shards.h"
 #include "pando/ddl/lead.h"
+#include "pando/ddl/local_shell.h"
 #include "pando/ddl/utility.h"
 #include "pando/metadata/node.h"
 #include "pando/metadata/table.h"
@@ -165,6 +169,25 @@ spec_like(const DistTable *table, Oid relid)
 	return spec;
 }
 
+/* A table, with its partitions, that has become a partition of a managed local one. */
+static void
+local_partition_follow(Oid relid)
+{
+	List *relids = partition_tree(relid, AccessExclusiveLock);
+
+	node_require_coordinator(); /* whose the managed tables are */
+	node_rows_lock(RowShareLock);
+	foreach_oid(each, relids)
+	{
+		Relation rel = table_open(each, NoLock);
+
+		table_check_owner(each);
+		table_check_ordinary(rel);
+		table_close(rel, NoLock);
+	}
+	local_tables_manage(relids);
+}
+
 /* A table that may have become a partition of a distributed one follows it. */
 static void
 follow_parent(const RangeVar *relation)
@@ -182,6 +205,11 @@ follow_parent(const RangeVar *relation)
 	parent = dist_table(get_partition_parent(relid, false));
 	if (parent == NULL)
 		return;
+	if (parent->managed_local)
+	{
+		local_partition_follow(relid);
+		return;
+	}
 	table_check_owner(relid);
 	lead_change(parent->relid);
 	node_rows_lock(RowShareLock);
@@ -194,6 +222,9 @@ partition_to_be(const Node *stmt)
 {
 	if (IsA(stmt, CreateStmt) && ((const CreateStmt *) stmt)->partbound != NULL)
 		return ((const CreateStmt *) stmt)->relation;
+	if (IsA(stmt, CreateForeignTableStmt) &&
+		((const CreateForeignTableStmt *) stmt)->base.partbound != NULL)
+		return ((const CreateForeignTableStmt *) stmt)->base.relation;
 	if (IsA(stmt, AlterTableStmt))
 	{
 		foreach_ptr (AlterTableCmd, command, ((const AlterTableStmt *) stmt)->cmds)
@@ -205,6 +236,22 @@ partition_to_be(const Node *stmt)
 	return NULL;
 }
 
+/* Other nodes' shells of a managed local parent come before itself (local_table.c). */
+static void
+lock_parent(const Node *stmt)
+{
+	const RangeVar *parent =
+		IsA(stmt, AlterTableStmt) ? ((const AlterTableStmt *) stmt)->relation
+		: IsA(stmt, CreateStmt)
+			? linitial(((const CreateStmt *) stmt)->inhRelations)
+			: linitial(((const CreateForeignTableStmt *) stmt)->base.inhRelations);
+	Oid relid = RangeVarGetRelid(parent, NoLock, true);
+
+	if (OidIsValid(relid) && is_managed_local(relid) &&
+		compat_owns_relation(relid, GetUserId()))
+		local_shells_lock(relid, AccessExclusiveLock);
+}
+
 static void
 partitions_utility(PlannedStmt *pstmt, const char *query_string, bool read_only_tree,
 				   ProcessUtilityContext context, ParamListInfo params,
@@ -213,6 +260,8 @@ partitions_utility(PlannedStmt *pstmt, const char *query_string, bool read_only_
 	/* The tree may be changed while the statement runs. */
 	const RangeVar *relation = copyObject(partition_to_be(pstmt->utilityStmt));
 
+	if (relation != NULL && utility_is_clients())
+		lock_parent(pstmt->utilityStmt);
 	hook_utility_next(UTILITY_PARTITIONS, pstmt, query_string, read_only_tree, context,
 					  params, env, dest, qc);
 	if (relation != NULL && utility_is_clients())

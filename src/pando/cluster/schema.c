@@ -233,7 +233,6 @@ refers_to_reference_table(Oid relid)
 
 /*
  * The tables become local ones: managed, where that keeps what their foreign keys say.
- * Partitioned tables can't be that.
  */
 static void
 make_local(List *relids)
@@ -242,21 +241,15 @@ make_local(List *relids)
 
 	foreach_oid(relid, relids)
 	{
-		if (!refers_to_reference_table(relid) || get_rel_relispartition(relid))
-			continue;
-		if (get_rel_relkind(relid) == RELKIND_RELATION)
-			managed = lappend_oid(managed, relid);
-		else
-			ereport(NOTICE,
-					(errmsg("foreign keys of local table %s do not see changes of "
-							"reference tables",
-							name_qualified(relid))));
+		if (refers_to_reference_table(relid) && !list_member_oid(managed, relid))
+			managed = list_concat_unique_oid(managed,
+											 partitions_complete(list_make1_oid(relid)));
 	}
 	if (managed != NIL)
 		node_require_coordinator(); /* whose the managed tables are */
 	if (relids != NIL)
 		convert_undistribute(relids, false);
-	foreach_oid(relid, managed) local_table_manage(relid);
+	local_tables_manage(managed);
 }
 
 static List *

@@ -157,9 +157,6 @@ check_not_in_metadata(Relation rel, bool may_be_foreign)
 void
 table_check_ordinary(Relation rel)
 {
-	if (rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE)
-		refuse(rel, ERRCODE_FEATURE_NOT_SUPPORTED, "It is a partitioned table.", NULL);
-	check_no_partition(rel);
 	check_not_in_metadata(rel, true);
 }
 

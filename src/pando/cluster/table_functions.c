@@ -354,12 +354,14 @@ truncate_local_data_after_distributing_table(PG_FUNCTION_ARGS)
 static List *
 local_foreign_key_closure(List *relids)
 {
+	relids = partitions_complete(relids);
 	for (int i = 0; i < list_length(relids); i++)
 	{
 		foreach_oid(neighbour, table_foreign_key_neighbours(list_nth_oid(relids, i)))
 		{
 			if (dist_table(neighbour) == NULL)
-				relids = list_append_unique_oid(relids, neighbour);
+				relids = list_concat_unique_oid(
+					relids, partitions_complete(list_make1_oid(neighbour)));
 		}
 	}
 	return relids;
@@ -367,7 +369,8 @@ local_foreign_key_closure(List *relids)
 
 /*
  * citus_add_local_table_to_metadata(table, cascade_via_foreign_keys): all nodes know the
- * table from now on. It stays what it is, a table of the coordinator.
+ * table from now on. It stays what it is, a table of the coordinator. All that is
+ * partitioned together goes together.
  */
 Datum
 citus_add_local_table_to_metadata(PG_FUNCTION_ARGS)
@@ -381,7 +384,7 @@ citus_add_local_table_to_metadata(PG_FUNCTION_ARGS)
 	table_change_begin(relid);
 	if (is_managed_local(relid))
 		PG_RETURN_VOID();
-	relids = list_make1_oid(relid);
+	relids = partitions_complete(list_make1_oid(relid));
 	if (!PG_ARGISNULL(1) && PG_GETARG_BOOL(1))
 		relids = local_foreign_key_closure(relids);
 	list_sort(relids, list_oid_cmp);
@@ -392,7 +395,7 @@ citus_add_local_table_to_metadata(PG_FUNCTION_ARGS)
 		table_check_ordinary(rel);
 		table_close(rel, NoLock);
 	}
-	foreach_oid(each, relids) local_table_manage(each);
+	local_tables_manage(relids);
 	PG_RETURN_VOID();
 }
 
@@ -407,7 +410,9 @@ remove_local_tables_from_metadata(PG_FUNCTION_ARGS)
 	list_sort(relids, list_oid_cmp);
 	foreach_oid(relid, relids)
 	{
-		if (is_managed_local(relid) && pg_class_ownercheck(relid, GetUserId()))
+		/* Partitions follow. */
+		if (!get_rel_relispartition(relid) && is_managed_local(relid) &&
+			pg_class_ownercheck(relid, GetUserId()))
 			local_table_release(relid);
 	}
 	PG_RETURN_VOID();

@@ -154,7 +154,7 @@ mark_inheritance(Relation parent, Relation child)
 
 /* No row of another table may need one of the partition's. On shells there are none. */
 static void
-check_keys_to(Relation child, bool shard)
+check_keys_to(Relation child, bool has_rows)
 {
 	foreach_ptr (char, id, keys_to(RelationGetRelid(child), "oid"))
 	{
@@ -173,7 +173,7 @@ check_keys_to(Relation child, bool shard)
 		trigger.tgconstrrelid = RelationGetRelid(child);
 		trigger.tgconstrindid = form->conindid;
 		trigger.tgconstraint = form->oid;
-		if (shard)
+		if (has_rows)
 			RI_PartitionRemove_Check(&trigger, referencing, child);
 		table_close(referencing, NoLock);
 		ReleaseSysCache(tuple);
@@ -232,7 +232,7 @@ add_check_of_bounds(Relation parent, Relation child, char *name)
 
 /* Of a shell or a shard. Arguments and result as above. */
 static char *
-mark(Oid parent_id, Oid child_id, char *check, bool shard)
+mark(Oid parent_id, Oid child_id, char *check, bool has_rows)
 {
 	Relation parent = table_open(parent_id, ShareUpdateExclusiveLock);
 	Relation child;
@@ -249,7 +249,7 @@ mark(Oid parent_id, Oid child_id, char *check, bool shard)
 							   "partition exists")));
 	child = table_open(child_id, ShareUpdateExclusiveLock);
 	mark_inheritance(parent, child);
-	check_keys_to(child, shard);
+	check_keys_to(child, has_rows);
 	check = add_check_of_bounds(parent, child, check);
 	CacheInvalidateRelcache(parent);
 	CommandCounterIncrement();
@@ -311,7 +311,10 @@ detach_shell(DdlJob *job)
 					  ? pstrdup(linitial(job->names_given))
 					  : NULL;
 
-	job_fix_name(job, mark(linitial_oid(job->tables), detach_child(job), given, false));
+	Oid parent = linitial_oid(job->tables);
+	bool has_rows = dist_table_require(parent)->kind == TABLE_MANAGED_LOCAL;
+
+	job_fix_name(job, mark(parent, detach_child(job), given, has_rows));
 }
 
 static void
@@ -322,8 +325,11 @@ mark_shards(DdlJob *job)
 	const DistTable *table = dist_table_require(parent);
 	const DistTable *partition = dist_table_require(child);
 	char *check = linitial(job->names);
-	GroupShards own = dist_table_in_group(partition, node_local_group());
+	GroupShards own;
 
+	if (table->managed_local)
+		return;
+	own = dist_table_in_group(partition, node_local_group());
 	DEBUG_STEPS(own.nshards);
 	for (int i = 0; i < own.nshards; i++)
 	{
@@ -427,7 +433,7 @@ rest_of(Oid parent, Oid child)
 	const DistTable *partition = dist_table_require(child);
 
 	/* A managed local table is its own shard. */
-	for (int i = 0; table->kind != TABLE_MANAGED_LOCAL && i < partition->nshards; i++)
+	for (int i = 0; !table->managed_local && i < partition->nshards; i++)
 	{
 		const Shard *shard = &partition->shards[i];
 		char *command = finalize_command(

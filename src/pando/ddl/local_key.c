@@ -60,6 +60,7 @@ local_key_load(Oid id)
 	return key;
 }
 
+/* A partition's that are its parent's follow that one's, and so do their twins. */
 static List *
 local_keys_of(Oid relid)
 {
@@ -67,7 +68,7 @@ local_keys_of(Oid relid)
 
 	foreach_ptr (char, id,
 				 sql_column("SELECT oid FROM pg_catalog.pg_constraint WHERE conrelid = "
-							"%u AND contype = 'f' ORDER BY oid",
+							"%u AND contype = 'f' AND conparentid = 0 ORDER BY oid",
 							relid))
 		keys = lappend(keys, local_key_load(atooid(id)));
 	return keys;

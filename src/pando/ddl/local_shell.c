@@ -11,6 +11,7 @@
 
 #include "catalog/namespace.h"
 #include "catalog/pg_constraint.h"
+#include "catalog/pg_inherits.h"
 #include "miscadmin.h"
 #include "storage/lmgr.h"
 #include "utils/acl.h"
@@ -30,15 +31,22 @@ void
 local_shells_lock(Oid relid, LOCKMODE mode)
 {
 	List *nodes = node_list(NODES_OTHER);
+	StringInfoData sql;
 
 	LockRelationOid(relid, ShareUpdateExclusiveLock);
 	if (nodes == NIL)
 		return;
+	initStringInfo(&sql);
+	foreach_oid(each, find_all_inheritors(relid, NoLock, NULL))
+	{
+		if (dist_table(each) != NULL)
+			appendStringInfo(&sql,
+							 "SELECT pando.table_lock(%s::pg_catalog.regclass, '%s');",
+							 quote_literal_cstr(name_qualified(each)),
+							 mode == ExclusiveLock ? "EXCLUSIVE" : "ACCESS EXCLUSIVE");
+	}
 	xact_settle_past();
-	xact_run_on_nodes(nodes,
-					  psprintf("SELECT pando.table_lock(%s::pg_catalog.regclass, '%s')",
-							   quote_literal_cstr(name_qualified(relid)),
-							   mode == ExclusiveLock ? "EXCLUSIVE" : "ACCESS EXCLUSIVE"));
+	xact_run_on_nodes(nodes, sql.data);
 }
 
 void

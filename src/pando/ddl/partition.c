@@ -220,6 +220,8 @@ rename_shared_of(DdlJob *job, Oid parent, Oid child, Oid relid, const char *type
 static void
 rename_shared(DdlJob *job, Oid parent, Oid child, bool to_parent)
 {
+	if (dist_table_require(child)->managed_local)
+		return;
 	foreach_oid(relid, find_all_inheritors(child, NoLock, NULL)) rename_shared_of(
 		job, parent, child, relid,
 		relid == child ? PARTITION_CHECKS_AND_KEYS : PARTITION_KEYS, to_parent);
@@ -232,7 +234,9 @@ check_colocated(Oid relid, Oid child)
 	const DistTable *parent = dist_table_require(relid);
 	const DistTable *table = dist_table_require(child);
 
-	if (table->kind == parent->kind &&
+	if (table->managed_local && parent->managed_local)
+		return;
+	if (table->kind == parent->kind && !table->managed_local && !parent->managed_local &&
 		(table->kind == TABLE_REFERENCE ||
 		 (dist_table_colocated(parent, table) &&
 		  (table->kind != TABLE_HASH ||

@@ -231,6 +231,85 @@ SELECT table_name FROM public.citus_tables WHERE citus_table_type = 'local' AND 
 SELECT result FROM run_command_on_workers($$SELECT count(*) FROM managed.new_one RIGHT JOIN managed.new_two ON id = a, managed.new_three$$);
 DROP TABLE new_one, new_two, new_three;
 
+-- Partitioned tables are managed with all their partitions, those that come later as well; shells are partitioned as they are.
+CREATE TABLE many (id serial, d int, v int DEFAULT 7, r int REFERENCES ref ON UPDATE CASCADE, PRIMARY KEY (id, d), CONSTRAINT positive CHECK (v >= 0)) PARTITION BY RANGE (d);
+CREATE TABLE many_1 PARTITION OF many FOR VALUES FROM (0) TO (10);
+CREATE TABLE many_2 PARTITION OF many FOR VALUES FROM (10) TO (20) PARTITION BY RANGE (d);
+CREATE TABLE many_21 PARTITION OF many_2 FOR VALUES FROM (10) TO (20);
+CREATE TABLE of_many (id int, d int, FOREIGN KEY (id, d) REFERENCES many ON DELETE CASCADE);
+INSERT INTO many (d, r) SELECT i % 20, 3 + i % 4 FROM generate_series(1, 40) i;
+INSERT INTO of_many SELECT id, d FROM many WHERE id < 6;
+SELECT citus_add_local_table_to_metadata('of_many', cascade_via_foreign_keys => true);
+SELECT table_name FROM public.citus_tables WHERE citus_table_type = 'local' AND table_name::text ~ 'many' ORDER BY table_name::text;
+CREATE TABLE many_3 PARTITION OF many FOR VALUES FROM (20) TO (30);
+CREATE TABLE many_4 (id int NOT NULL, d int NOT NULL, v int, r int, CONSTRAINT positive CHECK (v >= 0));
+INSERT INTO many_4 VALUES (100, 35, 1, 4);
+ALTER TABLE many ATTACH PARTITION many_4 FOR VALUES FROM (30) TO (40);
+CREATE TABLE many_5 (id int NOT NULL, d int NOT NULL, v int, r int, CONSTRAINT positive CHECK (v >= 0));
+SELECT citus_add_local_table_to_metadata('many_5');
+ALTER TABLE many ATTACH PARTITION many_5 FOR VALUES FROM (40) TO (50);
+CREATE INDEX ON many (v);
+ALTER TABLE many ADD extra int DEFAULT 3;
+ALTER TABLE many RENAME v TO value;
+CREATE TABLE many_dist (id int, d int, value int, r int, extra int);
+SELECT create_distributed_table('many_dist', 'id');
+ALTER TABLE many ATTACH PARTITION many_dist FOR VALUES FROM (90) TO (99);
+CREATE FUNCTION tree() RETURNS TABLE (partitions text, nodes bigint) LANGUAGE sql AS $$
+SELECT result, count(*) FROM run_command_on_all_nodes($r$SELECT string_agg(concat_ws(' ', relname, inhdetachpending, pg_get_expr(relpartbound, c.oid)), '; ' ORDER BY relname) FROM pg_class c JOIN pg_inherits ON inhrelid = c.oid WHERE relname ~ '^many'$r$) GROUP BY 1 $$;
+SELECT * FROM tree();
+\c - - - :worker
+\set VERBOSITY terse
+SET search_path = managed;
+SELECT count(*), sum(extra), min(id) FROM many;
+SELECT count(*) FROM many_21;
+SELECT * FROM many_4;
+INSERT INTO ref VALUES (50, 'fifty');
+INSERT INTO many (d, r) VALUES (25, 50), (1, 50), (45, 5) RETURNING id, d, value, extra;
+INSERT INTO many (d, r) VALUES (55, 3);
+INSERT INTO many_1 (d, r) VALUES (5, 11);
+INSERT INTO many (id, d, r) VALUES (7, 7, 3) ON CONFLICT (id, d) DO UPDATE SET value = many.value + 1 RETURNING *;
+UPDATE many SET d = 36 WHERE id = 10 RETURNING tableoid::regclass, *;
+DELETE FROM many WHERE id = 2 RETURNING d;
+SELECT count(*) FROM of_many;
+UPDATE ref SET id = 103 WHERE id = 50;
+SELECT r, count(*) FROM many GROUP BY r ORDER BY r;
+COPY many (d, r) FROM stdin;
+3	103
+44	4
+\.
+SELECT tableoid::regclass::text, count(*) FROM many GROUP BY 1 ORDER BY 1;
+CREATE TABLE many_6 PARTITION OF many FOR VALUES FROM (50) TO (60);
+ALTER TABLE many DETACH PARTITION many_4;
+ALTER TABLE many DETACH PARTITION many_4 CONCURRENTLY;
+\c - - - :coordinator
+\set VERBOSITY terse
+SET client_min_messages TO warning;
+SET search_path = managed;
+ALTER TABLE many DETACH PARTITION many_4;
+DELETE FROM of_many;
+INSERT INTO of_many SELECT id, d FROM many_3;
+ALTER TABLE many DETACH PARTITION many_3 CONCURRENTLY;
+DELETE FROM of_many;
+ALTER TABLE many DETACH PARTITION many_3 CONCURRENTLY;
+ALTER TABLE many DETACH PARTITION many_3 FINALIZE;
+UPDATE ref SET id = 50 WHERE id = 103;
+SELECT r, count(*) FROM (SELECT r FROM many UNION ALL SELECT r FROM many_3 UNION ALL SELECT r FROM many_4) a GROUP BY r ORDER BY r;
+ALTER TABLE many ATTACH PARTITION many_4 FOR VALUES FROM (30) TO (40);
+DROP TABLE many_1 CASCADE;
+SELECT * FROM tree();
+SELECT undistribute_table('many_21');
+SELECT undistribute_table('many');
+SELECT * FROM tree();
+SELECT conrelid::regclass::text, conname FROM pg_constraint WHERE contype = 'f' AND conrelid::regclass::text ~ 'many' AND conname !~ '\d{6}$' ORDER BY 1, 2;
+SELECT citus_add_local_table_to_metadata('many_21');
+SELECT table_name FROM public.citus_tables WHERE citus_table_type = 'local' AND table_name::text ~ 'many' ORDER BY table_name::text;
+SELECT create_distributed_table('many', 'id');
+SELECT table_name, citus_table_type FROM public.citus_tables WHERE table_name::text ~ 'many' ORDER BY table_name::text;
+SELECT count(*), sum(value) FROM many;
+DROP TABLE many, many_3, of_many, many_dist;
+DELETE FROM ref WHERE id = 50;
+SELECT result FROM run_command_on_all_nodes($$SELECT count(*) FROM pg_class WHERE relname ~ '^(of_)?many' AND relkind IN ('r', 'p')$$);
+
 DROP TABLE managed_too.thing CASCADE;
 SELECT result FROM run_command_on_all_nodes($$SELECT to_regclass('managed_too.thing') IS NULL$$);
 SELECT remove_local_tables_from_metadata();
