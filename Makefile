@@ -18,7 +18,9 @@ PG_CFLAGS   = -std=gnu11 -Wall -Wextra -Werror -Wno-unused-parameter -Wno-sign-c
               -Wno-missing-field-initializers -Wno-declaration-after-statement \
               -Wno-cast-function-type -Wno-clobbered -MMD -MP
 SHLIB_LINK  = -L$(shell $(PG_CONFIG) --libdir) -lpq -Wl,--version-script=pando.exports
-EXTRA_CLEAN = $(OBJS:.o=.d) pando.exports $(DATA_built)
+# Output plugins that give the changes of shards as changes of their tables, by the names of those that they wrap.
+DECODERS = $(patsubst %,pando_decoders/%$(DLSUFFIX),pgoutput test_decoding wal2json)
+EXTRA_CLEAN = $(OBJS:.o=.d) pando.exports $(DATA_built) pando_decoders
 # LLVM bitcode of an extension brings nothing here and doubles the build.
 with_llvm = no
 
@@ -42,9 +44,22 @@ pando.exports: $(SRCS) exports.map
 $(shlib): pando.exports
 pando.so: pando.exports
 
+all: $(DECODERS)
+$(DECODERS): pando_decoders/%$(DLSUFFIX): src/decoders/decoder.c
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(CFLAGS) $(CFLAGS_SL) -DDECODER='"$*"' -shared -o $@ $<
+
+install: install-decoders
+install-decoders: $(DECODERS)
+	$(MKDIR_P) '$(DESTDIR)$(pkglibdir)/pando_decoders'
+	$(INSTALL_SHLIB) $(DECODERS) '$(DESTDIR)$(pkglibdir)/pando_decoders/'
+uninstall: uninstall-decoders
+uninstall-decoders:
+	rm -rf '$(DESTDIR)$(pkglibdir)/pando_decoders'
+
 -include $(OBJS:.o=.d)
 
-.PHONY: check-structure format
+.PHONY: check-structure format install-decoders uninstall-decoders
 check-structure:
 	sh tools/check-structure
 

@@ -120,3 +120,10 @@ ALTER SEQUENCE citus.pg_dist_background_task_task_id_seq SET SCHEMA pg_catalog;
 ALTER TABLE citus.pg_dist_background_job SET SCHEMA pg_catalog;
 ALTER TABLE citus.pg_dist_background_task SET SCHEMA pg_catalog;
 ALTER TABLE citus.pg_dist_background_task_depend SET SCHEMA pg_catalog;
+
+-- Read as of a change that is decoded.
+ALTER TABLE pg_catalog.pg_dist_local_group SET (user_catalog_table = true);
+ALTER TABLE pg_catalog.pg_dist_partition SET (user_catalog_table = true);
+ALTER TABLE pg_catalog.pg_dist_shard SET (user_catalog_table = true);
+ALTER TABLE pg_catalog.pg_dist_placement SET (user_catalog_table = true);
+ALTER TABLE pando.move_part SET (user_catalog_table = true);

@@ -43,6 +43,7 @@
 
 #include "pando/base/name.h"
 #include "pando/base/sql.h"
+#include "pando/capture/capture.h"
 #include "pando/cluster/colocation.h"
 #include "pando/cluster/convert.h"
 #include "pando/cluster/node_lock.h"
@@ -170,7 +171,10 @@ move_rows_to_shards(const TableSpec *spec, bool notice)
 	if (notice)
 		ereport(NOTICE, (errmsg("copying data from local table %s to its shards",
 								name_qualified(spec->relid))));
+	/* Rows that become a shard's are no changes of the table. */
+	capture_pause_on(node_list(NODES_ALL), true);
 	copy_rows_to_shards(rel);
+	capture_pause_on(node_list(NODES_ALL), false);
 	CommandCounterIncrement();
 	relation_empty(rel); /* the rows are not gone, they are elsewhere */
 	table_close(rel, NoLock);
@@ -358,8 +362,10 @@ move_rows_to_shell(Oid relid)
 	dest.cid = GetCurrentCommandId(true);
 	dest.row_context =
 		AllocSetContextCreate(CurrentMemoryContext, "shell row", ALLOCSET_DEFAULT_SIZES);
+	capture_pause();
 	if (dest.columns != NIL)
 		run_select(select_command(rel, dest.columns), &dest.pub);
+	capture_resume();
 	FreeBulkInsertState(dest.bulk);
 	ExecDropSingleTupleTableSlot(dest.slot);
 	MemoryContextDelete(dest.row_context);

@@ -31,6 +31,7 @@
 
 #include "pando/base/debug_point.h"
 #include "pando/base/name.h"
+#include "pando/capture/capture.h"
 #include "pando/cluster/cleanup.h"
 #include "pando/cluster/disk_space.h"
 #include "pando/cluster/group_copy.h"
@@ -274,6 +275,17 @@ lock_source(const GroupCopy *copy, const char *mode)
 }
 
 /* Writers wait from the start. */
+/* Rows that come to a shard are no changes of the table. */
+static void
+pause_capture(const GroupCopy *copy, bool pause)
+{
+	List *nodes = NIL;
+
+	foreach_ptr (CopyTarget, target, copy->targets)
+		nodes = list_append_unique_ptr(nodes, (void *) target->node);
+	capture_pause_on(nodes, pause);
+}
+
 static void
 fill_blocking(const GroupCopy *copy)
 {
@@ -282,8 +294,10 @@ fill_blocking(const GroupCopy *copy)
 	create_targets(copy, "table");
 	DEBUG_POINT("move-after-create");
 	move_progress_set(copy->shard_id, MOVE_COPYING_DATA);
+	pause_capture(copy, true);
 	foreach_ptr (CopyTarget, target, copy->targets)
 		transfer_rows(copy, target);
+	pause_capture(copy, false);
 	DEBUG_POINT("move-after-copy");
 	move_progress_set(copy->shard_id, MOVE_CREATING_CONSTRAINTS);
 	create_targets(copy, "indexes");

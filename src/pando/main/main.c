@@ -11,6 +11,7 @@
 #include "pando/base/init.h"
 #include "pando/base/setting_alias.h"
 #include "pando/catalog/init.h"
+#include "pando/capture/capture.h"
 #include "pando/cluster/init.h"
 #include "pando/copy/init.h"
 #include "pando/ddl/init.h"
@@ -48,6 +49,7 @@ _PG_init(void)
 	statistics_init();
 	copy_init();
 	ddl_init();
+	capture_init();
 	cluster_init();
 	monitor_init();
 	background_init();

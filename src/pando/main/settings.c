@@ -114,7 +114,6 @@ static const BoolSetting refused_settings[] = {
 	{"citus.allow_unsafe_constraints", false,
 	 "plans rely on constraints, and one without the distribution column would hold in "
 	 "each shard alone"},
-	{"citus.enable_change_data_capture", false, "it is not supported yet"},
 	{"citus.replicate_reference_tables_on_activate", true,
 	 "every active node has every reference table"},
 	{"citus.skip_constraint_validation", false,
