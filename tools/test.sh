@@ -190,7 +190,7 @@ pg_regress_run() {
 
 differential_lane() {
 	local runs=() run
-	for run in "postgresql_regress" "postgresql_scripts" "tpch" "retail" "random_queries 1" "random_queries 2" "random_queries 3" \
+	for run in "postgresql_regress" "postgresql_scripts" "postgresql_objects worker" "tpch" "retail" "random_queries 1" "random_queries 2" "random_queries 3" \
 		"random_queries 4" "random_queries 5" "random_writes 1" "random_writes 2" \
 		"random_writes 3 never" "random_writes 3 always" "random_ddl 1" "fuzz_readers" "hostile_calls" "forged_node" \
 		"correlated_matrix"; do
@@ -206,7 +206,7 @@ differential_lane() {
 differential_run() {
 	local status=0 out=$TEST_DIR/$1${2:-}.out
 	SECONDS=0
-	PATH="$BIN:$PATH" PGHOST=127.0.0.1 PGPORT=$TEST_PORT PGUSER=postgres PGOPTIONS='' \
+	PATH="$BIN:$PATH" PGHOST=127.0.0.1 PGPORT=$TEST_PORT PGUSER=postgres PGOPTIONS='' PG_CONFIG="$PG_CONFIG" \
 		WORKERS="$((TEST_PORT + 1)) $((TEST_PORT + 2))" \
 		env ${3:+"STATEMENT_CACHES=$3"} python3 -B "$ROOT/test/differential/$1.py" ${2:-} > "$out" 2>&1 || status=$?
 	if [ $status = 77 ]; then

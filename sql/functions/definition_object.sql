@@ -109,10 +109,10 @@ CREATE OR REPLACE FUNCTION pando.type_commands(obj oid) RETURNS SETOF text
 		pg_get_constraintdef(oid)) FROM pg_constraint WHERE contypid = obj AND contype = 'c'
 	UNION ALL
 	SELECT format('ALTER %s %s OWNER TO %I', CASE typtype WHEN 'd' THEN 'DOMAIN' ELSE 'TYPE' END,
-		obj::regtype, pg_get_userbyid(typowner)) FROM pg_type WHERE oid = obj
+		obj::regtype, pg_get_userbyid(typowner)) FROM pg_type WHERE oid = obj AND typtype IN ('c', 'd', 'e', 'r')
 	UNION ALL
 	SELECT g FROM pg_type, LATERAL pando.grant_commands(format('TYPE %s', obj::regtype), typacl,
-		typowner) g WHERE oid = obj
+		typowner) g WHERE oid = obj AND typtype IN ('c', 'd', 'e', 'r')
 $$;
 
 CREATE OR REPLACE FUNCTION pando.aggregate_command(obj oid) RETURNS text
@@ -146,15 +146,23 @@ CREATE OR REPLACE FUNCTION pando.aggregate_command(obj oid) RETURNS text
 	WHERE aggfnoid = obj
 $$;
 
+-- A routine as ALTER, COMMENT and GRANT take it. Of procedures two may differ in what is OUT alone.
+CREATE OR REPLACE FUNCTION pando.routine_target(obj oid) RETURNS text
+	LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+	SELECT CASE prokind WHEN 'p' THEN format('PROCEDURE %I.%I(%s)', nspname, proname, pg_get_function_identity_arguments(obj))
+		ELSE format('ROUTINE %s', obj::regprocedure) END
+	FROM pg_proc p JOIN pg_namespace n ON n.oid = pronamespace WHERE p.oid = obj
+$$;
+
 CREATE OR REPLACE FUNCTION pando.function_commands(obj oid) RETURNS SETOF text
 	LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
 	SELECT CASE WHEN prokind = 'a' THEN pando.aggregate_command(obj)
 		ELSE pg_get_functiondef(obj) END FROM pg_proc WHERE oid = obj
 	UNION ALL
-	SELECT format('ALTER ROUTINE %s OWNER TO %I', obj::regprocedure, pg_get_userbyid(proowner))
+	SELECT format('ALTER %s OWNER TO %I', pando.routine_target(obj), pg_get_userbyid(proowner))
 	FROM pg_proc WHERE oid = obj
 	UNION ALL
-	SELECT g FROM pg_proc, LATERAL pando.grant_commands(format('ROUTINE %s', obj::regprocedure),
+	SELECT g FROM pg_proc, LATERAL pando.grant_commands(pando.routine_target(obj),
 		proacl, proowner) g WHERE oid = obj
 $$;
 

@@ -151,7 +151,7 @@ $$;
 CREATE OR REPLACE FUNCTION pando.note_target(class oid, obj oid, sub integer) RETURNS text
 	LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
 	SELECT CASE
-		WHEN class = 'pg_proc'::regclass THEN format('ROUTINE %s', obj::regprocedure)
+		WHEN class = 'pg_proc'::regclass THEN pando.routine_target(obj)
 		WHEN i.type = 'domain constraint' THEN 'CONSTRAINT ' || replace(i.identity, ' on ', ' ON DOMAIN ')
 		WHEN i.type LIKE '% column' THEN 'COLUMN ' || i.identity
 		WHEN class = 'pg_operator'::regclass THEN 'OPERATOR ' || pando.operator_name(obj)

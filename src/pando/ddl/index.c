@@ -25,6 +25,7 @@
 #include "pando/base/name.h"
 #include "pando/base/sql.h"
 #include "pando/ddl/constraint.h"
+#include "pando/ddl/object.h"
 #include "pando/ddl/outside.h"
 #include "pando/ddl/partition.h"
 #include "pando/ddl/statements.h"
@@ -278,8 +279,11 @@ reindex_prepare(DdlJob *job)
 
 	if (stmt->relation == NULL)
 	{
-		/* SCHEMA, DATABASE, SYSTEM: each node has its own */
-		job->concerned = !job->applying && node_list(NODES_OTHER) != NIL;
+		/* SCHEMA, DATABASE, SYSTEM: each node has its own, but for a node's own schemas
+		 */
+		job->concerned = !job->applying && node_list(NODES_OTHER) != NIL &&
+						 (stmt->kind != REINDEX_OBJECT_SCHEMA ||
+						  object_schema_is_everywhere(stmt->name));
 		return;
 	}
 	if (!OidIsValid(relid))

@@ -422,8 +422,18 @@ job_send(DdlJob *job)
  * The usual way
  */
 
-/* The shell has said all there is to say to the client: notices of shards are not shown.
+/*
+ * The shell of the node that leads has said all there is to say to the client: what the
+ * same statement says of other shells, and of shards, isn't shown. Until the GUC level
+ * ends.
  */
+static void
+say_errors_alone(void)
+{
+	set_config_option("client_min_messages", "error", PGC_USERSET, PGC_S_SESSION,
+					  GUC_ACTION_SAVE, true, 0, false);
+}
+
 static void
 job_run_shards(DdlJob *job)
 {
@@ -432,8 +442,7 @@ job_run_shards(DdlJob *job)
 	if (job->shard_statements == NIL)
 		return;
 	guc_level = NewGUCNestLevel();
-	set_config_option("client_min_messages", "warning", PGC_USERSET, PGC_S_SESSION,
-					  GUC_ACTION_SAVE, true, 0, false);
+	say_errors_alone();
 	foreach_ptr (Node, stmt, job->shard_statements)
 		shard_run(stmt, job->source);
 	AtEOXact_GUC(true, guc_level);
@@ -704,9 +713,7 @@ ddl_apply(PG_FUNCTION_ARGS)
 
 	set_config_option("search_path", search_path, PGC_USERSET, PGC_S_SESSION,
 					  GUC_ACTION_SAVE, true, 0, false);
-	if (client_min_messages < WARNING)
-		set_config_option("client_min_messages", "warning", PGC_USERSET, PGC_S_SESSION,
-						  GUC_ACTION_SAVE, true, 0, false);
+	say_errors_alone();
 	set_config_option("check_function_bodies", "off", PGC_USERSET, PGC_S_SESSION,
 					  GUC_ACTION_SAVE, true, 0, false);
 	called_by_client = true;

@@ -100,6 +100,33 @@ fill_command(Oid relid, const char *rows, const char *stage)
 					quote_literal_cstr(name_qualified(relid)), rows, stage);
 }
 
+/*
+ * What users put into a view's indexes and types may run: for its owner, as in
+ * PostgreSQL's REFRESH, and in no way that lasts.
+ */
+typedef struct Caller
+{
+	Oid userid;
+	int security_context;
+} Caller;
+
+static Caller
+become_owner(Oid owner)
+{
+	Caller caller;
+
+	GetUserIdAndSecContext(&caller.userid, &caller.security_context);
+	SetUserIdAndSecContext(owner,
+						   caller.security_context | SECURITY_RESTRICTED_OPERATION);
+	return caller;
+}
+
+static void
+become_caller(Caller caller)
+{
+	SetUserIdAndSecContext(caller.userid, caller.security_context);
+}
+
 /* Fetches rows as text until there is about as much as is sent at once; false: none left.
  */
 static bool
@@ -132,8 +159,11 @@ view_rows_each(Oid relid, void (*run)(const char *sql, void *arg), void *arg)
 	bool populated = RelationIsPopulated(rel);
 	char *query =
 		psprintf("SELECT (v.*)::pg_catalog.text FROM %s v", name_qualified(relid));
+	Oid owner = rel->rd_rel->relowner;
 	StringInfoData rows;
 	Portal portal;
+	Caller caller;
+	bool more;
 
 	table_close(rel, AccessShareLock);
 	run(fill_command(relid, "", "empty"), arg);
@@ -142,10 +172,17 @@ view_rows_each(Oid relid, void (*run)(const char *sql, void *arg), void *arg)
 	SPI_connect();
 	PushActiveSnapshot(GetLatestSnapshot());
 	initStringInfo(&rows);
+	caller = become_owner(owner);
 	portal =
 		SPI_cursor_parse_open(NULL, query, &(SPIParseOpenOptions){.read_only = true});
-	while (fetch_rows(portal, &rows))
-		run(fill_command(relid, rows.data, "rows"), arg);
+	do
+	{
+		(void) become_owner(owner);
+		more = fetch_rows(portal, &rows);
+		become_caller(caller);
+		if (more)
+			run(fill_command(relid, rows.data, "rows"), arg);
+	} while (more);
 	SPI_cursor_close(portal);
 	PopActiveSnapshot();
 	SPI_finish();
@@ -167,15 +204,11 @@ view_rows_send(Oid relid)
 		view_rows_each(relid, run_on_others, nodes);
 }
 
-/*
- * Appends rows, given as text, without a care for indexes. Types may run functions of
- * users (checks of domains): they run as the view's owner, as in PostgreSQL's REFRESH.
- */
+/* Appends rows, given as text, without a care for indexes. */
 static void
 append_rows(Relation rel, ArrayType *array)
 {
-	Oid userid;
-	int security_context;
+	Caller caller = become_owner(rel->rd_rel->relowner);
 	int guc_level = NewGUCNestLevel();
 	TupleTableSlot *slot =
 		MakeSingleTupleTableSlot(RelationGetDescr(rel), &TTSOpsHeapTuple);
@@ -186,9 +219,6 @@ append_rows(Relation rel, ArrayType *array)
 	bool *nulls;
 	int count;
 
-	GetUserIdAndSecContext(&userid, &security_context);
-	SetUserIdAndSecContext(rel->rd_rel->relowner,
-						   security_context | SECURITY_RESTRICTED_OPERATION);
 	deconstruct_array(array, TEXTOID, -1, false, TYPALIGN_INT, &rows, &nulls, &count);
 	for (int i = 0; i < count; i++)
 	{
@@ -212,7 +242,7 @@ append_rows(Relation rel, ArrayType *array)
 		MemoryContextReset(row_context);
 	}
 	AtEOXact_GUC(false, guc_level);
-	SetUserIdAndSecContext(userid, security_context);
+	become_caller(caller);
 	FreeBulkInsertState(bulk);
 	table_finish_bulk_insert(rel, 0);
 	ExecDropSingleTupleTableSlot(slot);

@@ -245,6 +245,11 @@ access_must_act(const Session *session)
 
 	if (user == session->userid)
 		return false;
+	/* He has let SET SESSION AUTHORIZATION make him another: SET ROLE would have a way
+	 * back. */
+	if (session->userid == GetAuthenticatedUserId() &&
+		session->userid != GetSessionUserId())
+		return true;
 	return !is_member_of_role(session->userid, user) ||
 		   ((InLocalUserIdChange() || InSecurityRestrictedOperation()) && !superuser() &&
 			superuser_arg(session->userid));

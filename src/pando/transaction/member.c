@@ -11,6 +11,7 @@
 #include "access/parallel.h"
 #include "access/xact.h"
 #include "catalog/namespace.h"
+#include "catalog/pg_authid.h"
 #include "catalog/pg_namespace.h"
 #include "miscadmin.h"
 #include "pando/base/int_map.h"
@@ -21,6 +22,7 @@
 #include "utils/inval.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
+#include "utils/syscache.h"
 
 #define SETTINGS_UNKNOWN "?"
 
@@ -41,15 +43,36 @@ member_by_group(int32 group)
 	return NULL;
 }
 
+static bool
+role_may_log_in(Oid role)
+{
+	HeapTuple tuple = SearchSysCache1(AUTHOID, ObjectIdGetDatum(role));
+	bool may =
+		HeapTupleIsValid(tuple) && ((Form_pg_authid) GETSTRUCT(tuple))->rolcanlogin;
+
+	if (HeapTupleIsValid(tuple))
+		ReleaseSysCache(tuple);
+	return may;
+}
+
 /*
- * Who to log in as outside of the transaction, where a session can't act as another: the
- * session's user, who then takes the current role there; where he may not (a SECURITY
- * DEFINER function of somebody else), the current user himself.
+ * Who to log in as: the session's user, who then takes the current role there. SET
+ * SESSION AUTHORIZATION may have made a superuser one who can't log in: then as himself,
+ * to act as the other there. Outside of the transaction a session can't act as another:
+ * where the session's user may not take the current role (a SECURITY DEFINER function of
+ * somebody else), the current user himself.
  */
 static Oid
 login_role(bool owner)
 {
-	return owner || !access_role_is_out_of_reach() ? GetSessionUserId() : GetUserId();
+	Oid authenticated = GetAuthenticatedUserId();
+
+	if (!owner)
+		return access_role_is_out_of_reach() ? GetUserId() : GetSessionUserId();
+	return authenticated != GetSessionUserId() && superuser_arg(authenticated) &&
+				   !role_may_log_in(GetSessionUserId())
+			   ? authenticated
+			   : GetSessionUserId();
 }
 
 /* Is the session's address still that of a node? */

@@ -102,6 +102,32 @@ SELECT evil();
 SELECT bool_and(r LIKE 'ERROR%') FROM evil_run() r;
 
 RESET SESSION AUTHORIZATION;
+-- Who can't log in may be a session's user all the same, by SET SESSION AUTHORIZATION: on other nodes, too, and with no more rights there.
+CREATE FUNCTION rise(int) RETURNS text LANGUAGE plpgsql AS $$ BEGIN SET LOCAL ROLE r_adm; RETURN current_user; EXCEPTION WHEN OTHERS THEN RETURN current_user || ' ' || SQLERRM; END $$;
+SET SESSION AUTHORIZATION r_own;
+SELECT count(*) FROM secret;
+SELECT count(*) FROM app;
+SELECT DISTINCT rise(k) FROM secret;
+CREATE TABLE owned (k int, v int);
+SELECT create_distributed_table('owned', 'k');
+INSERT INTO owned SELECT i, i FROM generate_series(1, 8) i;
+BEGIN;
+UPDATE owned SET v = 0;
+RESET SESSION AUTHORIZATION;
+SELECT count(*) FROM app;
+SET SESSION AUTHORIZATION r_own;
+SAVEPOINT a;
+SELECT count(*) FROM app;
+ROLLBACK TO a;
+SELECT sum(v) FROM owned;
+COMMIT;
+-- What a refresh plans and reads it does as the view's owner, whoever refreshes it.
+CREATE FUNCTION grab(int) RETURNS int LANGUAGE plpgsql IMMUTABLE AS $$ BEGIN CREATE ROLE r_made; RAISE WARNING 'made'; RETURN 1; EXCEPTION WHEN OTHERS THEN RETURN 2; END $$;
+CREATE MATERIALIZED VIEW shown AS SELECT 1 AS c;
+CREATE UNIQUE INDEX ON shown (c) WHERE grab(1) > 0;
+RESET SESSION AUTHORIZATION;
+REFRESH MATERIALIZED VIEW shown;
+REFRESH MATERIALIZED VIEW CONCURRENTLY shown;
 SELECT k, who, su FROM log ORDER BY k; SELECT count(*) FROM pg_roles WHERE rolname = 'r_made'; SELECT DISTINCT result FROM run_command_on_workers($$SELECT count(*) FROM pg_roles WHERE rolname = 'r_made'$$);
 SELECT count(*) FROM pg_prepared_xacts;
 SELECT DISTINCT result FROM run_command_on_workers('SELECT count(*) FROM pg_prepared_xacts');
