@@ -193,6 +193,9 @@ CREATE OR REPLACE FUNCTION pando.move_changes(rel regclass, shardid bigint, sinc
 CREATE OR REPLACE FUNCTION pando.move_receive(rel regclass, shardid bigint, columns text)
 	RETURNS void
 	LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'move_receive';
+-- What a table that is being distributed needs on other nodes.
+CREATE OR REPLACE FUNCTION pando.table_dependencies_create(rel regclass) RETURNS void
+	LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'table_dependencies_create';
 CREATE OR REPLACE FUNCTION pando.move_end(shardids bigint[]) RETURNS void
 	LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'move_end';
 CREATE OR REPLACE FUNCTION pando.move_undo(shardids bigint[]) RETURNS void

@@ -18,10 +18,10 @@ our @EXPORT = qw(moves_cluster change_sql change same leftovers clean beside_wri
 my @tables = qw(bare parent child parts);
 my ($cluster, $coordinator);
 
-# A coordinator and two workers that tidy up soon, with the group.
+# A coordinator and two workers that tidy up soon, with the group. local: bare and parts are not distributed yet.
 sub moves_cluster
 {
-	my ($name) = @_;
+	my ($name, %options) = @_;
 	$cluster = PandoCluster->new($name, workers => 2, conf => <<'END');
 citus.defer_shard_delete_interval = '200ms'
 citus.recover_2pc_interval = '500ms'
@@ -29,12 +29,13 @@ END
 	$coordinator = $cluster->coordinator;
 	plan skip_all => 'built without debug points'
 	  unless eval { $cluster->sql('SELECT pando.debug_point_clear()'); 1 };
-	make_group();
+	make_group($options{local});
 	return $cluster;
 }
 
 sub make_group
 {
+	my ($local) = @_;
 	$cluster->sql(<<'END');
 SET citus.shard_count TO 2;
 SET citus.next_shard_id TO 1000;
@@ -44,10 +45,12 @@ CREATE TABLE child (k int REFERENCES parent ON DELETE CASCADE, v int);
 CREATE TABLE parts (k int, v int, PRIMARY KEY (k, v)) PARTITION BY RANGE (v);
 CREATE TABLE parts_low PARTITION OF parts FOR VALUES FROM (MINVALUE) TO (100);
 CREATE TABLE parts_high PARTITION OF parts FOR VALUES FROM (100) TO (MAXVALUE);
-SELECT create_distributed_table('bare', 'k', colocate_with => 'none');
-SELECT create_distributed_table('parent', 'k', colocate_with => 'bare');
-SELECT create_distributed_table('child', 'k', colocate_with => 'bare');
-SELECT create_distributed_table('parts', 'k', colocate_with => 'bare');
+SELECT create_distributed_table('parent', 'k', colocate_with => 'none');
+SELECT create_distributed_table('child', 'k', colocate_with => 'parent');
+END
+	$cluster->sql("SET citus.next_shard_id TO 1010; SELECT create_distributed_table(t::regclass, 'k', colocate_with => 'parent') FROM unnest('{bare,parts}'::text[]) t")
+	  unless $local;
+	$cluster->sql(<<'END');
 INSERT INTO bare SELECT i % 100, i, repeat(md5(i::text), i % 400) FROM generate_series(1, 2000) i;
 INSERT INTO parent SELECT i, i FROM generate_series(1, 500) i;
 INSERT INTO child SELECT i, i FROM generate_series(1, 500) i;

@@ -115,7 +115,6 @@ move_record(PG_FUNCTION_ARGS)
 		Oid relid = ((Oid *) ARR_DATA_PTR(arrays[0]))[i];
 		int64 shard_id = ((int64 *) ARR_DATA_PTR(arrays[1]))[i];
 
-		(void) dist_table_require(relid);
 		if (!pg_class_ownercheck(relid, GetUserId()))
 			aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_TABLE, get_rel_name(relid));
 		record_add(PG_GETARG_INT64(0), name_shard_qualified(relid, shard_id),

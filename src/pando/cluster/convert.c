@@ -226,6 +226,21 @@ convert_distribute(const TableSpec *spec, bool make_shells)
 }
 
 void
+convert_adopt(const TableSpec *spec, List *plans)
+{
+	Relation rel = table_open(spec->relid, NoLock);
+	bool has_rows = rel->rd_rel->relkind != RELKIND_PARTITIONED_TABLE;
+
+	CheckTableNotInUse(rel, "distribute");
+	convert_make_shells(spec->relid, table_def_commands(spec->relid));
+	shards_register_planned(spec, plans);
+	CommandCounterIncrement();
+	if (has_rows)
+		relation_empty(rel); /* the rows are not gone, they are elsewhere */
+	table_close(rel, NoLock);
+}
+
+void
 convert_foreign_keys(const TableSpec *spec, bool make_shells)
 {
 	List *commands = table_def_foreign_keys(spec->relid);

@@ -21,6 +21,11 @@
  * together are there.
  */
 extern void convert_distribute(const TableSpec *spec, bool make_shells);
+
+/* The same where shards with all rows are there already, as planned (shards.h). */
+extern void convert_adopt(const TableSpec *spec, List *plans);
+
+/* Their last step. */
 extern void convert_foreign_keys(const TableSpec *spec, bool make_shells);
 
 /*

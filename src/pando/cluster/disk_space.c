@@ -51,8 +51,10 @@ group_bytes(const GroupCopy *copy)
 
 	initStringInfo(&sql);
 	foreach_ptr (GroupMember, member, copy->members)
-		names = lappend(
-			names, shard_table_name(dist_table_require(member->relid), member->shard_id));
+		names = lappend(names, copy->local
+								   ? member->name
+								   : shard_table_name(dist_table_require(member->relid),
+													  member->shard_id));
 	appendStringInfoString(&sql,
 						   "SELECT pg_catalog.sum(pg_catalog.pg_total_relation_size("
 						   "pg_catalog.to_regclass(name))) FROM pg_catalog.unnest(");

@@ -32,6 +32,7 @@
 #include "pando/base/debug_point.h"
 #include "pando/base/name.h"
 #include "pando/capture/capture.h"
+#include "pando/catalog/catalog.h"
 #include "pando/cluster/cleanup.h"
 #include "pando/cluster/disk_space.h"
 #include "pando/cluster/group_copy.h"
@@ -181,9 +182,8 @@ has_places(Oid relid)
 	return is_heap;
 }
 
-/* Why the copy can't be an online one; NULL if it can. */
-static const char *
-online_obstacle(List *members)
+const char *
+group_copy_obstacle(List *members)
 {
 	foreach_ptr (GroupMember, member, members)
 	{
@@ -206,7 +206,7 @@ group_copy_online(const GroupCopy *copy, TransferMode mode, const char *obstacle
 	if (mode == TRANSFER_BLOCKING)
 		return false;
 	if (obstacle == NULL)
-		obstacle = online_obstacle(copy->members);
+		obstacle = group_copy_obstacle(copy->members);
 	if (obstacle != NULL && mode == TRANSFER_ONLINE)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
@@ -269,7 +269,9 @@ lock_source(const GroupCopy *copy, const char *mode)
 	foreach_ptr (GroupMember, member, copy->members)
 	{
 		if (member->has_rows)
-			names = lappend(names, name_shard_qualified(member->relid, member->shard_id));
+			names = lappend(names, copy->local ? member->name
+											   : name_shard_qualified(member->relid,
+																	  member->shard_id));
 	}
 	group_lock_on_node(copy->source, names, mode);
 }
@@ -324,12 +326,23 @@ static void
 complete(void *arg)
 {
 	OnlineSwitch *online = arg;
+	const GroupCopy *copy = online->copy;
 
-	group_lock(online->copy->tables, ExclusiveLock);
-	lock_source(online->copy, "SHARE");
+	if (copy->local)
+	{
+		/* For the choice of a group at the switch. */
+		group_lock_here(list_make1_oid(catalog_oid("pg_dist_colocation")),
+						ShareRowExclusiveLock);
+		group_lock_here(copy->tables, ExclusiveLock);
+		online_move_finish(online->move);
+		group_lock_here(copy->tables, AccessExclusiveLock);
+		return;
+	}
+	group_lock(copy->tables, ExclusiveLock);
+	lock_source(copy, "SHARE");
 	online_move_finish(online->move);
-	create_targets(online->copy, "foreign_keys_held");
-	group_lock(online->copy->tables, AccessExclusiveLock);
+	create_targets(copy, "foreign_keys_held");
+	group_lock(copy->tables, AccessExclusiveLock);
 }
 
 /* Writers wait when the targets have all but the last changes. */
@@ -344,7 +357,8 @@ fill_online(const GroupCopy *copy)
 		/* Nobody may rewrite or empty a shard while places in it mean rows. */
 		lock_source(copy, "ACCESS SHARE");
 		online_move_fill(move);
-		/* Nor be in VACUUM at the switch, which can't wait as long as that may take. */
+		/* Nor be in VACUUM at the switch, which can't wait as long as that may take. Not
+		 * before changes are noted: making the trigger would wait for this lock. */
 		lock_source(copy, "SHARE UPDATE EXCLUSIVE");
 		catch_up(&online);
 		group_lock_for(copy->tables, catch_up, complete, &online);

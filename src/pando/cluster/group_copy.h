@@ -6,6 +6,7 @@
 #define PANDO_CLUSTER_GROUP_COPY_H
 
 #include "pando/compat/compat.h"
+#include "access/attnum.h"
 #include "nodes/pg_list.h"
 
 #include "pando/metadata/node.h"
@@ -30,6 +31,7 @@ typedef struct GroupMember
 	int64 shard_id;
 	int64 placement_id; /* on the source */
 	bool has_rows;		/* it is not partitioned */
+	AttrNumber key;		/* GroupCopy.local: the distribution column, if there is one */
 } GroupMember;
 
 /* Shards that get rows of the group. */
@@ -47,6 +49,8 @@ typedef struct GroupCopy
 	int64 shard_id; /* one of theirs, for get_rebalance_progress() and messages */
 	const DistNode *source;
 	List *targets; /* CopyTarget * */
+	bool local;	   /* tables of this node alone, which is the source, become distributed:
+					* the shells have the rows, and no metadata know of them. Online only */
 } GroupCopy;
 
 typedef struct OnlineMove OnlineMove; /* online_move.h */
@@ -71,6 +75,9 @@ extern const Shard *group_shard_require(int64 shard_id, const DistTable **table)
 extern const DistNode *group_node_require(int32 id);
 extern void group_check_owner(List *tables); /* and that no policy hides rows from him */
 extern void group_check_node(const DistNode *node, const char *which);
+
+/* Why the copy can't be an online one; NULL if it can. */
+extern const char *group_copy_obstacle(List *members);
 
 /*
  * Will the copy be an online one? `obstacle`, if any, is why it can't; others are found

@@ -83,10 +83,9 @@ lock_command(List *names, const char *mode)
 }
 
 void
-group_lock(List *tables, LOCKMODE mode)
+group_lock_here(List *tables, LOCKMODE mode)
 {
 	int guc_level = NewGUCNestLevel();
-	List *names = NIL;
 	ListCell *cell;
 
 	foreach (cell, tables)
@@ -95,7 +94,17 @@ group_lock(List *tables, LOCKMODE mode)
 		LockRelationOid(lfirst_oid(cell), mode);
 	}
 	AcceptInvalidationMessages();
+	AtEOXact_GUC(true, guc_level);
+}
 
+void
+group_lock(List *tables, LOCKMODE mode)
+{
+	int guc_level = NewGUCNestLevel();
+	List *names = NIL;
+	ListCell *cell;
+
+	group_lock_here(tables, mode);
 	foreach (cell, tables)
 		names = lappend(names, name_qualified(lfirst_oid(cell)));
 	limit_wait();
@@ -144,11 +153,12 @@ attempt(void (*step)(void *arg), void *arg)
 		attempt_ends = 0;
 		MemoryContextSwitchTo(context);
 		error = CopyErrorData();
-		if (error->sqlerrcode != ERRCODE_LOCK_NOT_AVAILABLE)
-			PG_RE_THROW();
 		FlushErrorState();
-		FreeErrorData(error);
+		/* Whatever the error: nobody else would end the subtransaction. */
 		RollbackAndReleaseCurrentSubTransaction();
+		if (error->sqlerrcode != ERRCODE_LOCK_NOT_AVAILABLE)
+			ReThrowError(error);
+		FreeErrorData(error);
 	}
 	PG_END_TRY();
 	MemoryContextSwitchTo(context);
@@ -177,7 +187,8 @@ find_holder(List *tables)
 
 	initStringInfo(&names);
 	foreach (cell, tables)
-		appendStringInfo(&names, "%s%s::pg_catalog.regclass", names.len == 0 ? "" : ", ",
+		appendStringInfo(&names, "%spg_catalog.to_regclass(%s)",
+						 names.len == 0 ? "" : ", ",
 						 quote_literal_cstr(name_qualified(lfirst_oid(cell))));
 	foreach_ptr (const DistNode, node, node_list(NODES_ALL))
 	{

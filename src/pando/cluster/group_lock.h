@@ -16,6 +16,9 @@
  * transaction. SHARE UPDATE EXCLUSIVE, EXCLUSIVE or ACCESS EXCLUSIVE. */
 extern void group_lock(List *tables, LOCKMODE mode);
 
+/* The same here alone, for tables that no other node has. */
+extern void group_lock_here(List *tables, LOCKMODE mode);
+
 /*
  * Locks tables of one node (names, List of char *), in the mode of LOCK TABLE with that
  * name, to the end of the transaction. Whoever holds the shells in EXCLUSIVE mode has all

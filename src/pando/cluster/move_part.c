@@ -68,11 +68,29 @@ move_places_name(int64 shard_id)
  * The source.
  */
 
+/* A table that is in no metadata, while it is being distributed, and what is to be its
+ * shard stand for themselves. */
 static Oid
 own_shard(Oid relid, int64 shard_id)
 {
+	const DistTable *table = dist_table(relid);
+
 	shard_require_owner(relid);
-	return shard_relation_require(dist_table_require(relid), shard_id);
+	return table == NULL ? relid : shard_relation_require(table, shard_id);
+}
+
+/* What move_create() has made. */
+static Oid
+new_shard(Oid shell, int64 shard_id)
+{
+	Oid relid;
+
+	if (dist_table(shell) != NULL)
+		return own_shard(shell, shard_id);
+	relid = get_relname_relid(name_shard(get_rel_name(shell), shard_id),
+							  get_rel_namespace(shell));
+	shard_require_owner(relid);
+	return relid;
 }
 
 static void
@@ -202,7 +220,7 @@ move_create(PG_FUNCTION_ARGS)
 	{
 		int64 shard_id = ((int64 *) ARR_DATA_PTR(shards))[i];
 
-		part_add(shard_id, own_shard(((Oid *) ARR_DATA_PTR(tables))[i], shard_id), true);
+		part_add(shard_id, new_shard(((Oid *) ARR_DATA_PTR(tables))[i], shard_id), true);
 	}
 	PG_RETURN_VOID();
 }

@@ -30,6 +30,7 @@
 #include "utils/wait_event.h"
 
 #include "pando/base/debug_point.h"
+#include "pando/base/name.h"
 #include "pando/base/nap.h"
 #include "pando/base/sql.h"
 #include "pando/cluster/cleanup.h"
@@ -37,6 +38,7 @@
 #include "pando/cluster/move_progress.h"
 #include "pando/cluster/online_move.h"
 #include "pando/cluster/transfer.h"
+#include "pando/ddl/table_def.h"
 #include "pando/transaction/xact.h"
 
 /* A trigger waits so long for a shard's writers, while others wait behind it; then they
@@ -64,8 +66,8 @@ struct OnlineMove
 	char *seen;			   /* pg_snapshot of the source that the targets are at */
 };
 
-static Session *
-session_to(const DistNode *node)
+Session *
+online_move_session(const DistNode *node)
 {
 	NodeAddress address = {.node_id = node->id,
 						   .group = node->group,
@@ -157,19 +159,18 @@ online_move_begin(const GroupCopy *copy)
 	return move;
 }
 
-/* The session to the target's node. */
 static Session *
-target_session(OnlineMove *move, const CopyTarget *target)
+session_of(const OnlineMove *move, const DistNode *node)
 {
 	ListCell *session_cell;
 	ListCell *node_cell;
 
 	forboth(session_cell, move->sessions, node_cell, move->nodes)
 	{
-		if (lfirst(node_cell) == target->node)
+		if (lfirst(node_cell) == node)
 			return lfirst(session_cell);
 	}
-	elog(ERROR, "no session to node %s:%d", target->node->host, target->node->port);
+	elog(ERROR, "no session to node %s:%d", node->host, node->port);
 }
 
 /* ------------------------------------------------------------------------------------
@@ -249,10 +250,13 @@ static void
 transfer(OnlineMove *move, const CopyTarget *target, int member_index, const char *places)
 {
 	const GroupMember *member = list_nth(move->copy->members, member_index);
-	Session *to = target_session(move, target);
-	TransferPart part = {member->relid, member->shard_id,
+	Session *to = session_of(move, target->node);
+	TransferPart part = {member->relid,
+						 member->shard_id,
 						 *(int64 *) list_nth(target->shards, member_index),
-						 target->range};
+						 target->range,
+						 move->copy->local,
+						 member->key};
 
 	if (places == NULL)
 		shard_transfer_prepare(&part, to);
@@ -266,6 +270,72 @@ run_on_targets(OnlineMove *move, const char *sql)
 		run(session, sql);
 }
 
+/* Commands that make the tables, as shards have them up to that stage, under their own
+ * names. */
+static char *
+shell_commands(const GroupCopy *copy, ShardStage last)
+{
+	List *commands = NIL;
+
+	foreach_ptr (GroupMember, member, copy->members)
+	{
+		for (int stage = SHARD_STAGE_TABLE; stage <= last; stage++)
+			commands =
+				list_concat(commands, table_def_shard_commands(member->relid, stage));
+	}
+	return sql_join(commands);
+}
+
+static char *
+drop_command(const GroupCopy *copy)
+{
+	StringInfoData sql;
+	const char *separator = "DROP TABLE ";
+
+	initStringInfo(&sql);
+	foreach_ptr (GroupMember, member, copy->members)
+	{
+		appendStringInfo(&sql, "%s%s", separator, member->name);
+		separator = ", ";
+	}
+	return sql.data;
+}
+
+/*
+ * A stage of the targets' tables. A node makes them from shells; where there are none
+ * yet, it has some for as long as the transaction, so that nobody else ever sees them.
+ */
+static void
+create_targets(OnlineMove *move, ShardStage stage)
+{
+	const GroupCopy *copy = move->copy;
+	const char *call = stage == SHARD_STAGE_TABLE
+						   ? "SELECT pando.move_create(%s)"
+						   : "SELECT pando.shard_group_create(%s, 'indexes')";
+
+	foreach_ptr (DistNode, node, move->nodes)
+	{
+		Session *session = session_of(move, node);
+		bool lacks_shells = copy->local && node->group != copy->source->group;
+
+		if (lacks_shells)
+		{
+			run(session, "BEGIN");
+			run(session, shell_commands(copy, stage));
+		}
+		foreach_ptr (CopyTarget, target, copy->targets)
+		{
+			if (target->node == node)
+				run(session, psprintf(call, group_arrays(copy->members, target)));
+		}
+		if (lacks_shells)
+		{
+			run(session, drop_command(copy));
+			run(session, "COMMIT");
+		}
+	}
+}
+
 void
 online_move_fill(OnlineMove *move)
 {
@@ -273,15 +343,13 @@ online_move_fill(OnlineMove *move)
 
 	DEBUG_POINT("online-after-record");
 	move_progress_set(copy->shard_id, MOVE_SETTING_UP);
-	move->source = session_to(copy->source);
+	move->source = online_move_session(copy->source);
 	foreach_ptr (DistNode, node, move->nodes)
-		move->sessions = lappend(move->sessions, session_to(node));
+		move->sessions = lappend(move->sessions, online_move_session(node));
 	run(move->source, "SET row_security = off");
 	run_on_targets(
 		move, "SET temp_buffers = '64MB'; SET lock_timeout = 0; SET row_security = off");
-	foreach_ptr (CopyTarget, target, copy->targets)
-		run(target_session(move, target), psprintf("SELECT pando.move_create(%s)",
-												   group_arrays(copy->members, target)));
+	create_targets(move, SHARD_STAGE_TABLE);
 	DEBUG_POINT("online-after-create");
 	capture(move);
 	DEBUG_POINT("online-after-capture");
@@ -299,10 +367,7 @@ online_move_fill(OnlineMove *move)
 	DEBUG_POINT("online-after-copy");
 
 	move_progress_set(copy->shard_id, MOVE_CREATING_CONSTRAINTS);
-	foreach_ptr (CopyTarget, target, copy->targets)
-		run(target_session(move, target),
-			psprintf("SELECT pando.shard_group_create(%s, 'indexes')",
-					 group_arrays(copy->members, target)));
+	create_targets(move, SHARD_STAGE_INDEXES);
 	DEBUG_POINT("online-after-indexes");
 }
 
@@ -347,6 +412,14 @@ raise_not_caught_up(OnlineMove *move, long took)
 {
 	const GroupCopy *copy = move->copy;
 
+	if (copy->local)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_IN_USE),
+				 errmsg("table %s changes faster than its shards can follow",
+						name_qualified(linitial_oid(copy->tables))),
+				 errdetail("Writers would wait about %ld ms for the switch.", took),
+				 errhint("Try again when there are fewer writes, or use "
+						 "create_distributed_table().")));
 	ereport(ERROR,
 			(errcode(ERRCODE_OBJECT_IN_USE),
 			 errmsg("shard " INT64_FORMAT " and those colocated with it change faster "

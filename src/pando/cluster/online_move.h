@@ -7,9 +7,14 @@
 #include "pando/compat/compat.h"
 
 #include "pando/cluster/group_copy.h"
+#include "pando/remote/session.h"
 
 /* ARRAY[tables]::regclass[], '{shard ids}' of a target, as functions take them. */
 extern char *group_arrays(List *members, const CopyTarget *target);
+
+/* A session of the current user to the node, outside of the transaction; the caller
+ * closes it. */
+extern Session *online_move_session(const DistNode *node);
 
 /*
  * The steps, in this order. The shells are locked against schema changes on all nodes.

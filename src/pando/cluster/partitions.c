@@ -100,9 +100,9 @@ member_spec(const TableSpec *root, Relation rel)
 }
 
 List *
-partition_specs(TableSpec *root, List *together)
+partition_specs(TableSpec *root, List *together, LOCKMODE mode)
 {
-	List *relids = partition_tree(root->relid, AccessExclusiveLock);
+	List *relids = partition_tree(root->relid, mode);
 	List *specs = NIL;
 
 	together = list_concat_copy(together, relids);
@@ -213,7 +213,9 @@ follow_parent(const RangeVar *relation)
 	table_check_owner(relid);
 	lead_change(parent->relid);
 	node_rows_lock(RowShareLock);
-	partitions_distribute(partition_specs(spec_like(parent, relid), NIL), parent->relid);
+	partitions_distribute(
+		partition_specs(spec_like(parent, relid), NIL, AccessExclusiveLock),
+		parent->relid);
 }
 
 /* The relation that a statement makes a partition; NULL for other statements. */

@@ -15,10 +15,10 @@ extern List *partition_tree(Oid relid, LOCKMODE mode);
 
 /*
  * The specs (TableSpec *) of a table that is to be distributed and of all its partitions,
- * parents first, all checks done. Takes ACCESS EXCLUSIVE on the partitions. `together`:
- * other tables that are distributed along with them (Oid list, may have these as well).
+ * parents first, all checks done. Locks the partitions. `together`: other tables that are
+ * distributed along with them (Oid list, may have these as well).
  */
-extern List *partition_specs(TableSpec *root, List *together);
+extern List *partition_specs(TableSpec *root, List *together, LOCKMODE mode);
 
 /* Distributes those tables; `colocated` is one of the group, InvalidOid: the first is. */
 extern void partitions_distribute(List *specs, Oid colocated);

@@ -24,16 +24,6 @@
 #include "pando/metadata/table.h"
 #include "pando/transaction/xact.h"
 
-/* A shard to be. */
-typedef struct ShardPlan
-{
-	int64 id;
-	bool ranged;
-	int32 min;
-	int32 max;
-	List *groups; /* int list */
-} ShardPlan;
-
 /* ------------------------------------------------------------------------------------
  * Planning
  */
@@ -131,8 +121,8 @@ plan_one(List *groups)
 	return list_make1(plan);
 }
 
-static List *
-plan_shards(const TableSpec *spec)
+List *
+shards_plan(const TableSpec *spec)
 {
 	List *plans;
 
@@ -157,6 +147,45 @@ plan_shards(const TableSpec *spec)
 		plan->id = catalog_shard_next_id();
 	}
 	return plans;
+}
+
+List *
+shards_plan_like(List *plans)
+{
+	List *copies = NIL;
+
+	foreach_ptr (ShardPlan, plan, plans)
+	{
+		ShardPlan *copy = palloc(sizeof(ShardPlan));
+
+		*copy = *plan;
+		copy->id = catalog_shard_next_id();
+		copies = lappend(copies, copy);
+	}
+	return copies;
+}
+
+bool
+shards_plan_fits(List *plans, const DistTable *table)
+{
+	if (list_length(plans) != table->nshards)
+		return false;
+	for (int i = 0; i < table->nshards; i++)
+	{
+		const ShardPlan *plan = list_nth(plans, i);
+		const Shard *shard = &table->shards[i];
+
+		if ((plan->ranged &&
+			 (plan->min != shard->min_hash || plan->max != shard->max_hash)) ||
+			list_length(plan->groups) != shard->nplacements)
+			return false;
+		for (int j = 0; j < shard->nplacements; j++)
+		{
+			if (!list_member_int(plan->groups, shard->placements[j].group))
+				return false;
+		}
+	}
+	return true;
 }
 
 /* ------------------------------------------------------------------------------------
@@ -231,6 +260,12 @@ append_shard_calls(StringInfo sql, const char *table, List *plans)
 void
 shards_register_table(const TableSpec *spec)
 {
+	shards_register_planned(spec, shards_plan(spec));
+}
+
+void
+shards_register_planned(const TableSpec *spec, List *plans)
+{
 	StringInfoData sql;
 	char *table = quote_literal_cstr(name_qualified(spec->relid));
 
@@ -241,7 +276,7 @@ shards_register_table(const TableSpec *spec)
 		table, spec_partmethod(spec),
 		spec->key_name != NULL ? quote_literal_cstr(spec->key_name) : "NULL",
 		spec->colocation, spec_repmodel(spec));
-	append_shard_calls(&sql, table, plan_shards(spec));
+	append_shard_calls(&sql, table, plans);
 	node_run_everywhere(sql.data);
 }
 

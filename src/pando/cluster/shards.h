@@ -9,12 +9,32 @@
 
 #include "pando/cluster/table_check.h"
 
+/* A shard to be. */
+typedef struct ShardPlan
+{
+	int64 id;
+	bool ranged;
+	int32 min;
+	int32 max;
+	List *groups; /* node groups (int list) */
+} ShardPlan;
+
 /*
  * Chooses ids, hash ranges and placements, and registers the table with them on all
  * nodes. Shards line up with those of the spec's model if it has one; else they go round
  * robin over the nodes that take shards. Reference tables have a placement on every node.
  */
 extern void shards_register_table(const TableSpec *spec);
+
+/* The same in two steps. The plan: List of ShardPlan *, in order of ranges. */
+extern List *shards_plan(const TableSpec *spec);
+extern void shards_register_planned(const TableSpec *spec, List *plans);
+
+/* A plan for a table whose shards line up with those of another plan. */
+extern List *shards_plan_like(List *plans);
+
+/* Do they line up with the table's shards? */
+extern bool shards_plan_fits(List *plans, const DistTable *table);
 
 /*
  * Runs one stage of pando.shards_create() for all placements of the table, all nodes at

@@ -25,6 +25,7 @@
 #include "pando/base/sql.h"
 #include "pando/catalog/node.h"
 #include "pando/cluster/colocation.h"
+#include "pando/cluster/concurrent.h"
 #include "pando/cluster/convert.h"
 #include "pando/cluster/local_table.h"
 #include "pando/cluster/node_row.h"
@@ -122,7 +123,7 @@ distribute(Relation rel, TableSpec *spec)
 	List *specs;
 
 	table_close(rel, NoLock);
-	specs = partition_specs(spec, NIL);
+	specs = partition_specs(spec, NIL, AccessExclusiveLock);
 	shards_check_replication(spec);
 	colocation_register_new(spec);
 	partitions_distribute(specs, InvalidOid);
@@ -156,7 +157,7 @@ tables_join_group(List *relids, int32 colocation)
 		roots = lappend(roots, spec);
 	}
 	foreach_ptr (TableSpec, spec, roots)
-		specs = list_concat(specs, partition_specs(spec, together));
+		specs = list_concat(specs, partition_specs(spec, together, AccessExclusiveLock));
 	if (specs != NIL)
 		partitions_distribute(specs, InvalidOid);
 }
@@ -199,32 +200,41 @@ check_shards_come_later(Relation rel, const TableSpec *spec)
 		(void) comparable_type(spec->key_type);
 }
 
-static void
-create_distributed(FunctionCallInfo fcinfo)
+/* What the arguments of create_distributed_table() ask for; *column may be NULL. */
+static TableSpec
+asked_spec(FunctionCallInfo fcinfo, char **column, char **with)
 {
 	TableSpec spec = {0};
-	char *column;
-	char *with;
-	Relation rel;
 
 	require_argument(fcinfo, 0, "table_name");
 	require_argument(fcinfo, 2, "distribution_type");
 	require_argument(fcinfo, 3, "colocate_with");
 	spec.relid = PG_GETARG_OID(0);
 	spec.shard_count = shard_count_argument(fcinfo, 4);
-	column = text_or_null(fcinfo, 1);
-	with = text_or_null(fcinfo, 3);
+	*column = text_or_null(fcinfo, 1);
+	*with = text_or_null(fcinfo, 3);
 	spec.kind = kind_of_type(PG_GETARG_OID(2));
-	if (column == NULL && spec.kind != TABLE_HASH)
+	if (*column == NULL && spec.kind != TABLE_HASH)
 		ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
 						errmsg("distribution_column must not be null")));
-	if (column == NULL)
+	if (*column == NULL)
 		spec.kind = TABLE_SINGLE;
-	if (column == NULL && spec.shard_count > 1)
+	if (*column == NULL && spec.shard_count > 1)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("a table without a distribution column has one shard, not %d",
 						spec.shard_count)));
+	return spec;
+}
+
+/* create_distributed_table(table, column, type, colocate_with, shard_count) */
+Datum
+create_distributed_table(PG_FUNCTION_ARGS)
+{
+	char *column;
+	char *with;
+	TableSpec spec = asked_spec(fcinfo, &column, &with);
+	Relation rel;
 
 	table_change_begin(spec.relid);
 	schema_refuse_table(spec.relid, "distribute");
@@ -234,23 +244,18 @@ create_distributed(FunctionCallInfo fcinfo)
 	check_shards_come_later(rel, &spec);
 	colocation_choose(&spec, with);
 	distribute(rel, &spec);
-}
-
-/* create_distributed_table(table, column, type, colocate_with, shard_count) */
-Datum
-create_distributed_table(PG_FUNCTION_ARGS)
-{
-	create_distributed(fcinfo);
 	PG_RETURN_VOID();
 }
 
-/* create_distributed_table_concurrently(...): the same, for now; writers wait. */
+/* create_distributed_table_concurrently(...): while the table is read and written. */
 Datum
 create_distributed_table_concurrently(PG_FUNCTION_ARGS)
 {
-	ereport(NOTICE,
-			(errmsg("reads and writes of the table wait until it is distributed")));
-	create_distributed(fcinfo);
+	char *column;
+	char *with;
+	TableSpec spec = asked_spec(fcinfo, &column, &with);
+
+	concurrent_distribute(&spec, column, with);
 	PG_RETURN_VOID();
 }
 

@@ -57,12 +57,20 @@ typedef struct ByteSource
 
 static ByteSource *byte_source = NULL;
 
-/* WHERE the row's hash is in the range. */
+/* WHERE the row's hash is in the range; dist_table_hash() is the model. */
 static char *
-range_condition(Oid relid, const HashRange *range)
+range_condition(const TransferPart *part)
 {
-	const DistTable *table = dist_table_require(relid);
+	Oid relid = part->relid;
+	const HashRange *range = part->range;
+	const DistTable *table;
 
+	if (part->local)
+		return psprintf(
+			" WHERE coalesce(pg_catalog.worker_hash(%s), 0) BETWEEN %d AND %d",
+			quote_identifier(get_attname(relid, part->key, false)), range->min,
+			range->max);
+	table = dist_table_require(relid);
 	return psprintf(
 		" WHERE pando.key_hash(%s::pg_catalog.regclass, %s) BETWEEN %d AND %d",
 		quote_literal_cstr(name_qualified(relid)),
@@ -95,10 +103,11 @@ transfer_describe(const TransferPart *part)
 		appendStringInfoChar(&columns, ')');
 	table_close(shell, NoLock);
 
-	transfer.from = name_shard_qualified(part->relid, part->from_shard);
+	transfer.from = part->local ? name_qualified(part->relid)
+								: name_shard_qualified(part->relid, part->from_shard);
 	transfer.to = name_shard_qualified(part->relid, part->to_shard);
 	transfer.columns = columns.data;
-	transfer.where = part->range == NULL ? "" : range_condition(part->relid, part->range);
+	transfer.where = part->range == NULL ? "" : range_condition(part);
 	return transfer;
 }
 
@@ -334,10 +343,11 @@ shard_transfer_prepare(const TransferPart *part, Session *to)
 	Transfer transfer = transfer_describe(part);
 
 	session_result_free(session_run(
-		to, psprintf("SELECT pando.move_receive(%s::pg_catalog.regclass, " INT64_FORMAT
-					 ", %s)",
-					 quote_literal_cstr(name_qualified(part->relid)), part->to_shard,
-					 quote_literal_cstr(column_list(&transfer, ", ")))));
+		to,
+		psprintf(
+			"SELECT pando.move_receive(%s::pg_catalog.regclass, " INT64_FORMAT ", %s)",
+			quote_literal_cstr(part->local ? transfer.to : name_qualified(part->relid)),
+			part->to_shard, quote_literal_cstr(column_list(&transfer, ", ")))));
 }
 
 void

@@ -17,6 +17,8 @@ typedef struct TransferPart
 	int64 from_shard;		/* on the source */
 	int64 to_shard;			/* on the target; its table is there */
 	const HashRange *range; /* of what rows; NULL: all */
+	bool local;				/* the shell has the rows, and is in no metadata yet */
+	AttrNumber key;			/* its distribution column then, if there is one */
 } TransferPart;
 
 /*
