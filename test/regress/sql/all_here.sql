@@ -154,6 +154,12 @@ ALTER TABLE local_lookups SET (parallel_workers = 2);
 SELECT line ~ 'Parallel' AS shared, count(*)
 FROM plan_of('SELECT count(*) FROM local_lookups l LEFT JOIN ' || groups_of('lookups') || ' g USING (k)') line
 WHERE line ~ 'Append' GROUP BY 1;
+-- A node's tasks share processes: none of them starts some of its own.
+SET min_parallel_table_scan_size = 0;
+SELECT count(*) FILTER (WHERE line ~ 'Gather') AS gathers, count(*) FILTER (WHERE line ~ 'Parallel Append') AS shared
+FROM plan_of((SELECT string_agg('SELECT n, count(*) FROM dist.lookups_' || shardid || ' GROUP BY n', ' UNION ALL ' ORDER BY shardid)
+	FROM pg_dist_shard, generate_series(1, 2) WHERE logicalrelid = 'dist.lookups'::regclass)) line;
+RESET min_parallel_table_scan_size;
 RESET parallel_setup_cost;
 RESET parallel_tuple_cost;
 RESET enable_hashjoin;

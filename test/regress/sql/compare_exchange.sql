@@ -114,6 +114,35 @@ SELECT plan_text($$SELECT shops.id, count(*) FROM parts, sales, shops
 SELECT shops.id, count(*) FROM parts, sales, shops
 	WHERE sales.part = parts.id AND shops.id = sales.shop AND shops.kind = parts.kind AND shops.name = 'shop 1' GROUP BY shops.id ORDER BY shops.id;
 DROP TABLE parts, sales, shops;
+-- What several equalities say together counts: customers that move are those of one region.
+CREATE TABLE regions (id int, name text);
+CREATE TABLE customers (id int, region int);
+CREATE TABLE suppliers (id int, region int);
+CREATE TABLE orders (id int, customer int, supplier int);
+SELECT create_distributed_table(t, 'id') FROM unnest(ARRAY['regions', 'customers', 'suppliers', 'orders']) t;
+INSERT INTO regions SELECT i, 'region ' || i FROM generate_series(1, 20) i;
+INSERT INTO customers SELECT i, i % 20 + 1 FROM generate_series(1, 4000) i;
+INSERT INTO suppliers SELECT i, i % 20 + 1 FROM generate_series(1, 3000) i;
+INSERT INTO orders SELECT i, i % 4000 + 1, i % 3000 + 1 FROM generate_series(1, 20000) i;
+ANALYZE regions, customers, suppliers, orders;
+CREATE VIEW within_region AS SELECT r.name, count(*) FROM customers c, orders o, suppliers s, regions r
+	WHERE c.id = o.customer AND s.id = o.supplier AND c.region = s.region AND s.region = r.id AND r.name = 'region 3' GROUP BY r.name;
+SELECT plan_text('SELECT * FROM within_region') ~ 'Cond: \(c.region = exchange.id\)' AS reduced,
+	plan_text('SELECT count(*) FROM regions r, customers c WHERE r.id = c.region AND c.region = 3') ~ 'on regions_\d+ r\n +Filter: \(id = 3\)' AS filtered;
+SELECT * FROM within_region;
+DROP VIEW within_region;
+DROP TABLE regions, customers, suppliers, orders;
+-- Of values that can occur those of one column are enough, where the other one leaves as many rows.
+CREATE TABLE stock (id int, part int, shop int, n int);
+CREATE TABLE sold (id int, part int, shop int, n int);
+SELECT create_distributed_table(t, 'id') FROM unnest(ARRAY['stock', 'sold']) t;
+INSERT INTO stock SELECT i, i % 500, i % 10, i % 7 FROM generate_series(1, 1000) i;
+INSERT INTO sold SELECT i, i % 500, i % 10, i % 5 FROM generate_series(1, 10000) i;
+ANALYZE stock, sold;
+SELECT plan_text('SELECT count(*) FROM stock WHERE id < 50 AND n > (SELECT avg(n) FROM sold WHERE sold.part = stock.part AND sold.shop = stock.shop)')
+	~ 'Cond: \(sold.part = intermediate_result.value1\)' AS one_column;
+SELECT count(*) FROM stock WHERE id < 50 AND n > (SELECT avg(n) FROM sold WHERE sold.part = stock.part AND sold.shop = stock.shop);
+DROP TABLE stock, sold;
 RESET search_path;
 DROP FUNCTION plan_text;
 

@@ -77,6 +77,13 @@ SELECT t, query_fragments ~ 'by node' AS once_per_node FROM unnest(ARRAY['read_a
 	pando.query_fragments(format('SELECT r.n, sum(i.n) FROM dist.orders_here o JOIN dist.items_here i USING (k) JOIN dist.%I r USING (x) GROUP BY r.n', t));
 SELECT r.n, count(*), sum(i.n) FROM orders_here o JOIN items_here i USING (k) JOIN read_again r USING (x) GROUP BY r.n ORDER BY r.n;
 SELECT k % 12000 % 3 AS n, count(*), sum(k % 7) FROM generate_series(1, 40000) k GROUP BY 1 ORDER BY 1;
-DROP TABLE orders_here, items_here, read_again, read_again_small;
+-- Rows that were sent are dearer to read than a table's.
+CREATE TABLE sent (k int, x int, n int);
+SELECT create_distributed_table('sent', 'k');
+INSERT INTO sent SELECT i, i, i % 3 FROM generate_series(0, 4999) i;
+ANALYZE sent;
+SELECT query_fragments ~ 'exchange_rows' AS sent, query_fragments ~ 'by node' AS once_per_node
+	FROM pando.query_fragments('SELECT s.n, sum(i.n) FROM dist.orders_here o JOIN dist.items_here i USING (k) JOIN dist.sent s USING (x) GROUP BY s.n');
+DROP TABLE orders_here, items_here, read_again, read_again_small, sent;
 RESET citus.shard_count;
 RESET search_path;

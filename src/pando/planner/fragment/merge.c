@@ -30,6 +30,10 @@
  */
 #define READ_AGAIN 2
 
+/* A row that was sent is read from a file and kept: so many times what one of a table is.
+ */
+#define SENT_ROW 4
+
 typedef struct Merge
 {
 	bool possible;
@@ -84,7 +88,7 @@ add_functions(Merge *merge, const RangeTblEntry *rte)
 		else
 		{
 			merge->others = true;
-			merge->other_rows += rows;
+			merge->other_rows += rows * SENT_ROW;
 		}
 	}
 }

@@ -11,6 +11,10 @@
  * parallel plan PostgreSQL would as well have each process make all of them, as the inner
  * side of a join: it counts the time, which is the same, not the work, which is a
  * multiple. A Parallel Append of them, shared out or in a shared hash table, is as fast.
+ *
+ * Tasks of a node that are one statement are queries under UNION ALL. Processes are
+ * shared out among them, by a Parallel Append: if each query had some of its own, as many
+ * would be started as there are tasks and more, one after the other.
  */
 #include "pando/compat/compat.h"
 
@@ -116,6 +120,35 @@ share_union(RelOptInfo *rel)
 	}
 }
 
+/* Are there enough queries under UNION ALL to keep all processes busy? */
+static bool
+has_many_queries(PlannerInfo *root)
+{
+	int queries = 0;
+
+	foreach_ptr (AppendRelInfo, child, root->append_rel_list)
+	{
+		if (planner_rt_fetch(child->child_relid, root)->rtekind == RTE_SUBQUERY)
+			queries++;
+	}
+	return queries > 2 * max_parallel_workers_per_gather;
+}
+
+/* The shard of one of many tasks is read by one process. */
+static void
+share_tasks(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte)
+{
+	if (rel->partial_pathlist == NIL || rte->rtekind != RTE_RELATION ||
+		!relation_is_shard(rte->relid, NULL, NULL))
+		return;
+	for (PlannerInfo *above = root->parent_root; above != NULL;
+		 above = above->parent_root)
+	{
+		if (has_many_queries(above))
+			rel->partial_pathlist = NIL;
+	}
+}
+
 static void
 size_union(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *rte)
 {
@@ -123,6 +156,7 @@ size_union(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *rte)
 	double rows;
 
 	hook_pathlist_next(PATHLIST_UNION_SIZE, root, rel, rti, rte);
+	share_tasks(root, rel, rte);
 	if (rte->rtekind == RTE_SUBQUERY && rte->inh && rel->reloptkind == RELOPT_BASEREL &&
 		!IS_DUMMY_REL(rel))
 	{

@@ -196,3 +196,187 @@ equalities_same(const Equalities *equalities, Node *a, Node *b, Oid family)
 	return index_a >= 0 && index_b >= 0 &&
 		   find_root(equalities, index_a) == find_root(equalities, index_b);
 }
+
+/* ------------------------------------------------------------------------------------
+ * What follows from several.
+ */
+
+/* So many of a class are compared with each other: more are hardly written by hand. */
+#define IMPLIED_MAX 8
+
+/* Is their equality one of the qualifications, in this or the other order? */
+static bool
+is_written(List *quals, Node *a, Node *b, Oid family)
+{
+	foreach_ptr (OpExpr, qual, quals)
+	{
+		Node *left;
+		Node *right;
+
+		if (!IsA(qual, OpExpr) || list_length(qual->args) != 2)
+			continue;
+		left = linitial(qual->args);
+		right = lsecond(qual->args);
+		if (((equal(left, a) && equal(right, b)) ||
+			 (equal(left, b) && equal(right, a))) &&
+			equality_family(qual->opno, left, qual->inputcollid) == family)
+			return true;
+	}
+	return false;
+}
+
+/* a = b by their type's own operator; NULL: that is none of the family. */
+static Node *
+equality_of(Node *a, Node *b, Oid family)
+{
+	Oid type = exprType(a);
+	Oid opno = lookup_type_cache(type, TYPECACHE_EQ_OPR)->eq_opr;
+	Oid left;
+	Oid right;
+	OpExpr *result;
+
+	if (!OidIsValid(opno) || equality_family(opno, a, exprCollation(a)) != family)
+		return NULL;
+	op_input_types(opno, &left, &right);
+	if (left != type || right != type)
+		return NULL;
+	result =
+		(OpExpr *) make_opclause(opno, BOOLOID, false, (Expr *) copyObject(a),
+								 (Expr *) copyObject(b), InvalidOid, exprCollation(a));
+	set_opfuncid(result);
+	return (Node *) result;
+}
+
+/* Members of the root's class that are columns of the level, or a constant, by type. */
+static List *
+comparable_members(const Equalities *equalities, int root, Oid type, Oid collation,
+				   Const **constant)
+{
+	List *columns = NIL;
+	ListCell *cell;
+
+	*constant = NULL;
+	foreach (cell, equalities->members)
+	{
+		Node *expr = ((Member *) lfirst(cell))->expr;
+
+		if (find_root(equalities, foreach_current_index(cell)) != root ||
+			exprType(expr) != type)
+			continue;
+		if (IsA(expr, Const))
+			*constant = (Const *) expr;
+		else if (IsA(expr, Var) && ((Var *) expr)->varlevelsup == 0 &&
+				 exprCollation(expr) == collation)
+			columns = lappend(columns, expr);
+	}
+	return columns;
+}
+
+static int
+position_of(List *columns, Node *column)
+{
+	int position = 0;
+
+	while (list_nth(columns, position) != column)
+		position++;
+	return position;
+}
+
+static List *
+implied_of_pair(List *result, List *quals, Node *a, Node *b, Oid family)
+{
+	Node *implied;
+
+	if (is_written(quals, a, b, family))
+		return result;
+	implied = equality_of(a, b, family);
+	return implied != NULL ? lappend(result, implied) : result;
+}
+
+List *
+equalities_implied(List *quals)
+{
+	Equalities *equalities = equalities_create();
+	List *result = NIL;
+	ListCell *cell;
+
+	equalities_add(equalities, quals);
+	foreach (cell, equalities->members)
+	{
+		const Member *member = lfirst(cell);
+		int index = foreach_current_index(cell);
+		Const *constant;
+		List *columns;
+		ListCell *other;
+
+		if (!IsA(member->expr, Var) || ((Var *) member->expr)->varlevelsup > 0)
+			continue;
+		columns = comparable_members(equalities, find_root(equalities, index),
+									 exprType(member->expr), exprCollation(member->expr),
+									 &constant);
+		if (list_length(columns) > IMPLIED_MAX)
+			continue;
+		if (constant != NULL)
+		{
+			result = implied_of_pair(result, quals, member->expr, (Node *) constant,
+									 member->family);
+			continue;
+		}
+		/* Each pair once: with those that come later. */
+		for_each_from(other, columns, position_of(columns, member->expr) + 1)
+		{
+			if (((Var *) lfirst(other))->varno != ((Var *) member->expr)->varno)
+				result = implied_of_pair(result, quals, member->expr, lfirst(other),
+										 member->family);
+		}
+	}
+	return result;
+}
+
+/* The member of the column's class that stands for all columns of its type. */
+static Node *
+first_column(const Equalities *equalities, Node *column, Oid family, Node *preferred)
+{
+	Node *first = NULL;
+
+	foreach_ptr (Node, member, equalities_members(equalities, column, family))
+	{
+		if (!IsA(member, Var) || exprType(member) != exprType(column) ||
+			exprCollation(member) != exprCollation(column))
+			continue;
+		if (first == NULL || equal(member, preferred))
+			first = member;
+	}
+	return first != NULL ? first : column;
+}
+
+List *
+equalities_by_first(const Equalities *equalities, List *quals, Node *preferred)
+{
+	List *result = NIL;
+
+	foreach_ptr (OpExpr, qual, quals)
+	{
+		Node *left;
+		Node *right;
+		Oid family;
+
+		if (IsA(qual, OpExpr) && list_length(qual->args) == 2)
+		{
+			left = linitial(qual->args);
+			right = lsecond(qual->args);
+			family = equality_family(qual->opno, left, qual->inputcollid);
+			if (OidIsValid(family) && IsA(left, Var) && IsA(right, Var))
+			{
+				qual = copyObject(qual);
+				qual->args = list_make2(
+					copyObject(first_column(equalities, left, family, preferred)),
+					copyObject(first_column(equalities, right, family, preferred)));
+				if (is_written(result, linitial(qual->args), lsecond(qual->args), family))
+					continue;
+			}
+		}
+		result = lappend(result, qual);
+	}
+	return result;
+}

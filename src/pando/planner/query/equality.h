@@ -30,6 +30,21 @@ extern List *equalities_members(const Equalities *equalities, Node *expr, Oid fa
 extern bool equalities_same(const Equalities *equalities, Node *a, Node *b, Oid family);
 
 /*
+ * What the qualifications say without writing it: columns of different FROM items of the
+ * level, of one type, that equal the same third, or the same constant. OpExprs for all of
+ * them, to be AND-ed to the list.
+ */
+extern List *equalities_implied(List *quals);
+
+/*
+ * The qualifications of a list, each once, where equalities of two columns name of those
+ * that are known to be equal the first one, or the preferred one (it may be NULL) if it
+ * is among them. Where the known equalities hold anyhow they mean the same.
+ */
+extern List *equalities_by_first(const Equalities *equalities, List *quals,
+								 Node *preferred);
+
+/*
  * The hash operator family in which the operator is equality of the left operand's type;
  * InvalidOid when it isn't, or when the collation calls different strings equal.
  */

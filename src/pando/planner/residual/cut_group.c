@@ -246,9 +246,9 @@ merged_group(Query *query, CutGroup *a, CutGroup *b, List *quals)
 	return distribution_has_shards(&group->distribution) ? group : NULL;
 }
 
-/* Rows of the group for each one of a part of it. */
+/* By how many rows the group has more than a part of it. */
 static double
-rows_for_each(Query *query, const CutGroup *part, const CutGroup *group, List *quals)
+rows_added(Query *query, const CutGroup *part, const CutGroup *group, List *quals)
 {
 	const CutGroup *both[2] = {part, group};
 	double rows[2];
@@ -257,7 +257,7 @@ rows_for_each(Query *query, const CutGroup *part, const CutGroup *group, List *q
 		rows[i] =
 			estimate_query(part_make(query, both[i]->items, group_quals(both[i], quals)))
 				.rows;
-	return rows[1] / rows[0];
+	return rows[1] - rows[0];
 }
 
 /* Merges two groups, if any fit together, of which none is everywhere. */
@@ -312,8 +312,8 @@ merge_anywhere(Query *query, List **groups, CutGroup *group, List *quals)
 		if (best != NULL)
 		{
 			if (best_rows == 0)
-				best_rows = rows_for_each(query, lfirst(into), best, quals);
-			rows = rows_for_each(query, other, merged, quals);
+				best_rows = rows_added(query, lfirst(into), best, quals);
+			rows = rows_added(query, other, merged, quals);
 			if (rows >= best_rows)
 				continue;
 		}

@@ -37,6 +37,7 @@
 
 #include "pando/base/expr.h"
 #include "pando/metadata/table.h"
+#include "pando/planner/fragment/estimate.h"
 #include "pando/planner/residual/decorrelate.h"
 #include "pando/planner/query/distinct.h"
 #include "pando/planner/query/equality.h"
@@ -48,6 +49,10 @@
 #include "pando/planner/query/part.h"
 #include "pando/planner/where/place.h"
 #include "pando/planner/query/query_shape.h"
+
+/* Values of one column are enough when they leave no more than that many times the rows.
+ */
+#define ENOUGH_ROWS 2
 
 /* What a correlated aggregate is joined with. */
 typedef enum Joined
@@ -257,27 +262,60 @@ outer_values(Query *level, List *ties, Node *but)
 	return values;
 }
 
-/* Only the values that can occur need to be looked for. */
-static void
-restrict_to_values(Query *query, Query *level, List *ties, Node *but)
+/* Leaves of the query what has the ties' values. False: an operator has no form for it.
+ */
+static bool
+add_values(Query *query, Query *level, List *ties, Node *but)
 {
 	Query *values = outer_values(level, ties, but);
 	List *tests = NIL;
 	int number = 0;
 
 	if (values == NULL)
-		return;
+		return false;
 	foreach_ptr (Tie, tie, ties)
 	{
 		Node *test = tie_test(tie, tie->inner, ++number, tie->outer, true);
 
 		if (test == NULL)
-			return;
+			return false;
 		tests = lappend(tests, test);
 	}
 	query->jointree->quals =
 		make_and_qual(query->jointree->quals, any_sublink(tests, values));
 	query->hasSubLinks = true;
+	return true;
+}
+
+static double
+rows_with_values(Query *query, Query *level, List *ties, Node *but)
+{
+	Query *copy = copyObject(query);
+
+	return add_values(copy, level, ties, but) ? estimate_query(copy).input : -1;
+}
+
+/*
+ * Only the values that can occur need to be looked for. Those of one column do, where
+ * the others would leave hardly fewer rows: there are fewer of them.
+ */
+static void
+restrict_to_values(Query *query, Query *level, List *ties, Node *but)
+{
+	double all = list_length(ties) > 1 ? rows_with_values(query, level, ties, but) : -1;
+	double least = all * ENOUGH_ROWS;
+	List *chosen = ties;
+
+	foreach_ptr (Tie, tie, all > 0 ? ties : NIL)
+	{
+		double rows = rows_with_values(query, level, list_make1(tie), but);
+
+		if (rows <= 0 || rows > least)
+			continue;
+		least = rows;
+		chosen = list_make1(tie);
+	}
+	(void) add_values(query, level, chosen, but);
 }
 
 /* ------------------------------------------------------------------------------------
@@ -762,7 +800,8 @@ joined_aggregate(JoinAggregates *join, Query *level, Node *qual)
 	if (!contain_vars_of_level(sublink->subselect, 1))
 		return NIL;
 	if (join->joined != JOINED_ALL)
-		result = !follows_item(level, sublink) && !finds_by_key(sublink)
+		result = !follows_item(level, sublink) &&
+						 !(join->joined == JOINED_LOOKUP && finds_by_key(sublink))
 					 ? join_aggregate(level, qual, sublink, join->joined)
 					 : NIL;
 	else if (!contain_volatile_functions(sublink->subselect) &&

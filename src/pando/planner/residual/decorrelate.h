@@ -18,9 +18,9 @@ extern bool level_decorrelate(Query *query);
 
 /*
  * Of all levels the correlated aggregates alone, which PostgreSQL computes row by row
- * (EXISTS it makes a join itself), if they aren't found by the distribution column's
- * index. lookups: as LATERAL subqueries that an index finds the rows of, so that
- * PostgreSQL keeps what was found for values that come again; else as a join with all
+ * (EXISTS it makes a join itself). lookups: as LATERAL subqueries that an index finds the
+ * rows of, so that PostgreSQL keeps what was found for values that come again, but not
+ * those that the distribution column's index finds as they are; else as a join with all
  * that can occur. False: nothing changed.
  */
 extern bool query_join_aggregates(Query *query, bool lookups);

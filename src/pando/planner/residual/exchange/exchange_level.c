@@ -15,6 +15,7 @@
 #include "pando/planner/residual/cut_group.h"
 #include "pando/planner/residual/exchange/exchange_level.h"
 #include "pando/planner/query/cte_use.h"
+#include "pando/planner/query/equality.h"
 #include "pando/planner/where/cte_once.h"
 #include "pando/planner/residual/cutting.h"
 #include "pando/planner/residual/decorrelate.h"
@@ -183,6 +184,20 @@ fit_outer_join(Fit *fit, JoinExpr *join, List *above)
 }
 
 /*
+ * What is left of the qualifications for those who read the group's rows. Columns that
+ * are equal in each of them count as one, that by which they move: else it would be
+ * expected that few rows have two columns of one value.
+ */
+static List *
+quals_after(const Move *move, List *quals, List *rest)
+{
+	Equalities *equalities = equalities_create();
+
+	equalities_add(equalities, group_quals(move->group, quals));
+	return equalities_by_first(equalities, rest, move->column);
+}
+
+/*
  * The inner join of `from`, after one move if one is needed; `above`: qualifications that
  * hold for the rows and may be taken from where they stand. NULL: none could be found.
  */
@@ -192,6 +207,7 @@ fit_from(Fit *fit, List *from, List *above)
 	List *quals = list_copy(above);
 	List *items = NIL;
 	List *groups = NIL;
+	List *rest;
 	Choice choice;
 	ListCell *cell;
 
@@ -222,9 +238,10 @@ fit_from(Fit *fit, List *from, List *above)
 	if (choice.cost < 0)
 		return NULL;
 	items = items_after(fit, items, &choice, quals);
-	quals =
-		cutting_not_consumed(&fit->cutting, list_copy_tail(quals, list_length(above)));
-	return (Node *) makeFromExpr(items, quals_as_node(quals));
+	rest = cutting_not_consumed(&fit->cutting, list_copy_tail(quals, list_length(above)));
+	for (int i = 0; i < choice.nmoves; i++)
+		rest = quals_after(&choice.moves[i], quals, rest);
+	return (Node *) makeFromExpr(items, quals_as_node(rest));
 }
 
 /* ------------------------------------------------------------------------------------
@@ -298,6 +315,18 @@ exchange_subqueries(Query *query)
 	return changed;
 }
 
+/* Items may be joined, and filtered, by what others are said to equal. */
+static void
+add_implied(Query *query)
+{
+	List *items = NIL;
+	List *quals = NIL;
+
+	join_tree_flatten((Node *) query->jointree, &items, &quals);
+	query->jointree->quals = quals_as_node(
+		list_concat(quals_flat(query->jointree->quals), equalities_implied(quals)));
+}
+
 bool
 level_exchange(Query *query)
 {
@@ -313,6 +342,7 @@ level_exchange(Query *query)
 		from_fits(query))
 		return false;
 	work = copyObject(query);
+	add_implied(work);
 	inside = exchange_subqueries(work);
 	limit = list_length(query->rtable);
 	while (!from_fits(work))
