@@ -262,9 +262,14 @@ tap_lane() {
 	for script in "$ROOT"/test/tap/*.pl; do
 		if matches "tap/$(basename "$script")" "$1"; then scripts+=("$(basename "$script")"); fi
 	done
+	# Those that take long run when they are asked for by their folder.
+	for script in "$ROOT"/test/tap/long/*.pl; do
+		if [[ $1 == *long* ]] && matches "tap/long/$(basename "$script")" "$1"; then scripts+=("long/$(basename "$script")"); fi
+	done
 	[ ${#scripts[@]} -gt 0 ] || return 0
 	[[ " ${scripts[*]} " != *_pooler.pl* ]] || find_pgbouncer
-	as_server mkdir -p "$TEST_DIR/tap/ports"
+	[[ " ${scripts[*]} " != *patroni.pl* ]] || find_patroni
+	as_server mkdir -p "$TEST_DIR/tap/ports" "$TEST_DIR/tap/long"
 	export TEST_DIR RESULTS
 	export -f tap_run as_server_here report skip say
 	printf '%s\n' "${scripts[@]}" | xargs -P 2 -I{} bash -c 'tap_run {}'
@@ -273,6 +278,10 @@ tap_lane() {
 # One test needs it; where it can't be had, that one is skipped and says so.
 find_pgbouncer() {
 	(PATH=$PATH:/usr/sbin:/usr/local/sbin all_found pgbouncer) || (apt_install pgbouncer) || true
+}
+
+find_patroni() {
+	all_found patroni etcd || (apt_install patroni etcd-server) || true
 }
 
 tap_run() {
