@@ -52,6 +52,10 @@ given('TRUNCATE t; INSERT INTO t VALUES (8)', [ 't: TRUNCATE: (no-flags)', 't: I
 given("CREATE ROLE guest LOGIN; CREATE SCHEMA theirs AUTHORIZATION guest; SET ROLE guest; CREATE TABLE theirs.g AS SELECT 1 AS a;
 	SELECT create_distributed_table('theirs.g', 'a', colocate_with => 'none'); SELECT undistribute_table('theirs.g')", [ '0: table theirs.g: INSERT: a[integer]:1' ], 'tables of an ordinary role');
 
+given("CREATE TABLE c (a int PRIMARY KEY); INSERT INTO c SELECT generate_series(1, 3)", [ map { "c: INSERT: a[integer]:$_" } 1 .. 3 ], 'one more');
+given("SELECT create_distributed_table_concurrently('c', 'a', colocate_with => 'none')", [], 'it is distributed while it could be written');
+given("INSERT INTO c VALUES (4); DELETE FROM c WHERE a = 1", [ 'c: INSERT: a[integer]:4', 'c: DELETE: a[integer]:1' ], 'and is written');
+
 # Copies.
 given("CREATE TABLE r (a int PRIMARY KEY); INSERT INTO r VALUES (1); SELECT create_reference_table('r'); INSERT INTO r VALUES (2); UPDATE r SET a = 3 WHERE a = 2",
 	[ 'r: INSERT: a[integer]:1', 'r: INSERT: a[integer]:2', 'r: UPDATE: old-key: a[integer]:2 new-tuple: a[integer]:3' ], 'a reference table');
