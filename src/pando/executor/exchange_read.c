@@ -13,6 +13,7 @@
 
 #include "pando/executor/decode.h"
 #include "pando/executor/intermediate.h"
+#include "pando/executor/pieces.h"
 #include "pando/plan/exchange_argument.h"
 
 PG_FUNCTION_INFO_V1(exchange_rows);
@@ -32,25 +33,29 @@ parse_argument(char *text)
 	return argument;
 }
 
-/* The name of the next file, NULL after the last. */
-static char *
-next_file(ExchangeArgument *argument)
+/* Readers of the next part that is named, NIL after the last. */
+static List *
+next_readers(ExchangeArgument *argument)
 {
-	int length = strcspn(argument->files, ",");
-	char *file;
+	const char *text = argument->files;
+	int length = strcspn(text, ",");
+	int part;
+	int group;
+	int used = 0;
 
 	if (length == 0)
-		return NULL;
-	file = psprintf("%s_%.*s", argument->result, length, argument->files);
-	argument->files += length + (argument->files[length] == ',');
-	return file;
+		return NIL;
+	if (sscanf(text, "%d_%d%n", &part, &group, &used) != 2 || used != length)
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+						errmsg("\"%s\" does not name a part of an exchange", text)));
+	argument->files += length + (text[length] == ',');
+	return pieces_open(argument->result, part, group);
 }
 
 static void
-read_file(const char *name, RowDecoder *decoder, ReturnSetInfo *rsinfo,
+read_rows(ResultReader *reader, RowDecoder *decoder, ReturnSetInfo *rsinfo,
 		  MemoryContext row_context)
 {
-	ResultReader *reader = result_reader_open(name);
 	TupleDesc desc = rsinfo->setDesc;
 	Datum *values = palloc(sizeof(Datum) * (desc->natts + 1));
 	bool *nulls = palloc(sizeof(bool) * (desc->natts + 1));
@@ -78,38 +83,43 @@ exchange_rows(PG_FUNCTION_ARGS)
 	MemoryContext row_context;
 	RowDecoder *decoder;
 	ExchangeArgument argument;
-	char *file;
+	List *readers;
 
 	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
 	argument = parse_argument(text_to_cstring(PG_GETARG_TEXT_PP(0)));
 	decoder = decoder_create(rsinfo->setDesc, argument.binary);
 	row_context = AllocSetContextCreate(CurrentMemoryContext, "exchanged row",
 										ALLOCSET_DEFAULT_SIZES);
-	while ((file = next_file(&argument)) != NULL)
-		read_file(file, decoder, rsinfo, row_context);
+	while ((readers = next_readers(&argument)) != NIL)
+	{
+		foreach_ptr (ResultReader, reader, readers)
+			read_rows(reader, decoder, rsinfo, row_context);
+	}
 	MemoryContextDelete(row_context);
 	PG_RETURN_NULL();
 }
 
-/* About how many rows the files have, from their sizes and one row. */
+/* About how many rows the parts have, from their sizes and one row. */
 static double
 estimate_rows(char *text)
 {
 	double rows = 0;
 	double length = 0;
 	ExchangeArgument argument = parse_argument(text);
-	char *file;
+	List *readers;
 
-	while ((file = next_file(&argument)) != NULL)
+	while ((readers = next_readers(&argument)) != NIL)
 	{
-		ResultReader *reader = result_reader_open(file);
-		int row_length;
+		foreach_ptr (ResultReader, reader, readers)
+		{
+			int row_length;
 
-		if (length == 0 && result_reader_next(reader, &row_length) != NULL)
-			length = row_length;
-		if (length > 0)
-			rows += (double) result_reader_size(reader) / length;
-		result_reader_close(reader);
+			if (length == 0 && result_reader_next(reader, &row_length) != NULL)
+				length = row_length;
+			if (length > 0)
+				rows += (double) result_reader_size(reader) / length;
+			result_reader_close(reader);
+		}
 	}
 	return Max(rows, 1);
 }

@@ -389,12 +389,35 @@ result_append(PG_FUNCTION_ARGS)
  * Reading.
  */
 
+char *
+result_file_read(const char *name, int most, int *length)
+{
+	char *path = result_path(name);
+	File file = PathNameOpenTemporaryFile(path, O_RDONLY);
+	off_t size;
+	char *data;
+
+	*length = 0;
+	if (file <= 0 && errno == ENOENT)
+		return NULL;
+	if (file <= 0)
+		ereport(ERROR, (errcode_for_file_access(),
+						errmsg("could not open file \"%s\": %m", path)));
+	size = Min(FileSize(file), (off_t) most);
+	data = palloc(size + 1);
+	*length = read_bytes(file, path, 0, data, (int) size);
+	FileClose(file);
+	pfree(path);
+	return data;
+}
+
 struct ResultReader
 {
 	char *path;
-	File file;
+	File file; /* 0: all rows are in memory */
 	off_t offset;
-	char *data; /* size + 1 bytes */
+	off_t length; /* of all */
+	char *data;	  /* size + 1 bytes */
 	int size;
 	int start; /* of what is not used yet */
 	int end;
@@ -409,6 +432,7 @@ open_reader(ResultReader *reader, const char *name)
 	reader->file = PathNameOpenTemporaryFile(reader->path, O_RDONLY);
 	if (reader->file <= 0)
 		return false;
+	reader->length = FileSize(reader->file);
 	reader->size = BUFFER_SIZE;
 	reader->data = palloc(reader->size + 1);
 	return true;
@@ -417,8 +441,11 @@ open_reader(ResultReader *reader, const char *name)
 static void
 pg_attribute_noreturn() cut_off(const ResultReader *reader)
 {
-	ereport(ERROR, (errcode(ERRCODE_DATA_CORRUPTED),
-					errmsg("intermediate result file \"%s\" is cut off", reader->path)));
+	ereport(ERROR,
+			(errcode(ERRCODE_DATA_CORRUPTED),
+			 reader->file > 0
+				 ? errmsg("intermediate result file \"%s\" is cut off", reader->path)
+				 : errmsg("a piece of an exchange is cut off")));
 }
 
 /* Makes at least `length` bytes available at reader->start. */
@@ -431,7 +458,7 @@ reader_need(ResultReader *reader, int64 length)
 	if (have >= length)
 		return;
 	/* Nothing is allocated for a length that the file can't hold. */
-	if (length - have > FileSize(reader->file) - reader->offset)
+	if (length - have > reader->length - reader->offset)
 		cut_off(reader);
 	if (length >= MaxAllocSize)
 		ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
@@ -456,7 +483,7 @@ reader_need(ResultReader *reader, int64 length)
 static bool
 reader_at_end(ResultReader *reader)
 {
-	return reader->start == reader->end && reader->offset >= FileSize(reader->file);
+	return reader->start == reader->end && reader->offset >= reader->length;
 }
 
 /* Length of the next row, which is made available whole; 0 at the end. */
@@ -487,13 +514,29 @@ next_row_length(ResultReader *reader)
 }
 
 ResultReader *
-result_reader_open(const char *name)
+result_reader_open(const char *name, bool missing_ok)
 {
 	ResultReader *reader = palloc(sizeof(ResultReader));
 
 	if (!open_reader(reader, name))
+	{
+		if (missing_ok && errno == ENOENT)
+			return NULL;
 		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_OBJECT),
 						errmsg("result \"%s\" does not exist", name)));
+	}
+	reader->parts = true;
+	return reader;
+}
+
+ResultReader *
+result_reader_of_rows(char *rows, int length)
+{
+	ResultReader *reader = palloc0(sizeof(ResultReader));
+
+	reader->data = rows;
+	reader->size = reader->end = length;
+	reader->length = reader->offset = length;
 	reader->parts = true;
 	return reader;
 }
@@ -512,15 +555,18 @@ result_reader_next(ResultReader *reader, int *length)
 uint64
 result_reader_size(const ResultReader *reader)
 {
-	return FileSize(reader->file);
+	return reader->length;
 }
 
 void
 result_reader_close(ResultReader *reader)
 {
-	FileClose(reader->file);
+	if (reader->file > 0)
+	{
+		FileClose(reader->file);
+		pfree(reader->path);
+	}
 	pfree(reader->data);
-	pfree(reader->path);
 	pfree(reader);
 }
 

@@ -29,20 +29,23 @@ extern void result_send(const char *name, List *nodes);
 extern void result_remove(const char *name);
 
 /*
- * The parts of an exchanged result (split.h) are files that have rows alone. They are
+ * The parts of an exchanged result (pieces.h) are files that have rows alone. They are
  * removed at the end of the transaction that creates them. Opening gives the size.
+ * Reading gives all of a file that has at most so many bytes; NULL: there is none.
  */
 extern File result_file_open(const char *name, bool create, off_t *size);
 extern void result_file_write(File file, off_t *offset, const char *data, int length);
+extern char *result_file_read(const char *name, int most, int *length);
 
 /* Raises when that many kilobytes, of citus.max_intermediate_result_size, are exceeded;
  * -1: no limit. */
 extern void result_check_size(uint64 bytes, int kilobytes);
 
-/* Reads such a file row by row: one row of binary COPY data, valid until the next call;
- * NULL at the end. */
+/* Reads such a file, or rows in memory, which it takes over, row by row: one row of
+ * binary COPY data, valid until the next call; NULL at the end. */
 typedef struct ResultReader ResultReader;
-extern ResultReader *result_reader_open(const char *name);
+extern ResultReader *result_reader_open(const char *name, bool missing_ok);
+extern ResultReader *result_reader_of_rows(char *rows, int length);
 extern char *result_reader_next(ResultReader *reader, int *length);
 extern uint64 result_reader_size(const ResultReader *reader);
 extern void result_reader_close(ResultReader *reader);

@@ -1,10 +1,10 @@
 /*
  * split.c: rows that go to other nodes by the hash of a column, or to several nodes.
  *
- * Each part has a buffer of rows. A full one goes into a file of this node, or, as a
- * piece with its part's number, into the message for each node that reads it. A message
- * is sent when it is long enough, while the node may still be busy with the one before:
- * only a second full one waits.
+ * Each part has a buffer of rows. A full one goes, as a piece with its part's number,
+ * into the message for each node that reads it (pieces.h). A message is sent when it is
+ * long enough, while the node may still be busy with the one before: only a second full
+ * one waits. What is read on this node is kept without having been sent.
  */
 #include "pando/compat/compat.h"
 
@@ -13,8 +13,6 @@
 #include "fmgr.h"
 #include "lib/stringinfo.h"
 #include "miscadmin.h"
-#include "port/pg_bswap.h"
-#include "storage/fd.h"
 #include "tcop/tcopprot.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
@@ -24,6 +22,7 @@
 #include "pando/base/int_map.h"
 #include "pando/executor/decode.h"
 #include "pando/executor/intermediate.h"
+#include "pando/executor/pieces.h"
 #include "pando/executor/split.h"
 #include "pando/metadata/node.h"
 #include "pando/metadata/table.h"
@@ -44,7 +43,7 @@ PG_FUNCTION_INFO_V1(exchange_append);
 typedef struct Receiver
 {
 	int32 group;
-	Session *session; /* NULL: nothing sent yet */
+	Session *session; /* NULL: nothing sent yet, or this node */
 	bool under_way;
 	StringInfoData message;
 } Receiver;
@@ -53,11 +52,7 @@ typedef struct Part
 {
 	StringInfoData rows; /* data is NULL while there are none */
 	int nreceivers;
-	Receiver **receivers; /* other nodes; one array has those of all parts */
-	bool here;
-	char *path; /* name of the file here */
-	File file;	/* 0: none yet */
-	off_t size;
+	Receiver **receivers; /* one array has those of all parts */
 } Part;
 
 typedef struct Splitter
@@ -70,7 +65,6 @@ typedef struct Splitter
 	int buffer_size;
 	int message_size;
 	int64 buffered; /* bytes in all parts' buffers */
-	ResourceOwner owner;
 	RowEncoder *encoder;
 	FmgrInfo *hash;
 	Oid collation;
@@ -107,7 +101,7 @@ split_order_targets(SplitSpec *spec)
 }
 
 /* ------------------------------------------------------------------------------------
- * Messages: (part int32, group that made it int32, length int32, rows)...
+ * Messages.
  */
 
 static void
@@ -123,6 +117,12 @@ receiver_send(Splitter *splitter, Receiver *receiver)
 {
 	if (receiver->message.len == 0)
 		return;
+	if (receiver->group == node_local_group())
+	{
+		pieces_keep(splitter->spec.name, receiver->message.data, receiver->message.len);
+		resetStringInfo(&receiver->message);
+		return;
+	}
 	receiver_wait(receiver);
 	receiver->session = xact_session(node_by_group(receiver->group), XACT_SNAPSHOT);
 	session_send_bytes(receiver->session, "SELECT pando.exchange_append($1, $2)",
@@ -134,51 +134,17 @@ receiver_send(Splitter *splitter, Receiver *receiver)
 }
 
 static void
-append_piece(StringInfo message, int part, int32 group, const StringInfoData *rows)
-{
-	const uint32 head[3] = {pg_hton32(part), pg_hton32(group), pg_hton32(rows->len)};
-
-	appendBinaryStringInfo(message, (const char *) head, sizeof(head));
-	appendBinaryStringInfo(message, rows->data, rows->len);
-}
-
-static char *
-part_name(const char *result, int part, int32 group)
-{
-	return psprintf("%s_%d_%d", result, part, group);
-}
-
-static void
-write_here(Splitter *splitter, Part *part, int number)
-{
-	if (part->file == 0)
-	{
-		ResourceOwner owner = CurrentResourceOwner;
-
-		/* The query may end in another resource owner than it began. */
-		CurrentResourceOwner = splitter->owner;
-		part->file =
-			result_file_open(part_name(splitter->spec.name, number, node_local_group()),
-							 true, &part->size);
-		CurrentResourceOwner = owner;
-	}
-	result_file_write(part->file, &part->size, part->rows.data, part->rows.len);
-}
-
-static void
 flush_part(Splitter *splitter, int number)
 {
 	Part *part = &splitter->parts[number];
 
 	if (part->rows.len == 0)
 		return;
-	if (part->here)
-		write_here(splitter, part, number);
 	for (int i = 0; i < part->nreceivers; i++)
 	{
 		Receiver *receiver = part->receivers[i];
 
-		append_piece(&receiver->message, number, node_local_group(), &part->rows);
+		pieces_add(&receiver->message, number, node_local_group(), &part->rows);
 		if (receiver->message.len >= splitter->message_size)
 			receiver_send(splitter, receiver);
 	}
@@ -244,11 +210,6 @@ prepare_parts(Splitter *splitter)
 		const SplitTarget *target = &spec->targets[i];
 		Part *part = &splitter->parts[target->part];
 
-		if (target->group == node_local_group())
-		{
-			part->here = true;
-			continue;
-		}
 		if (part->nreceivers++ == 0)
 			part->receivers = splitter->readers;
 		*splitter->readers++ = receiver_of_group(splitter, by_group, target->group);
@@ -320,7 +281,7 @@ splitter_receive(TupleTableSlot *slot, DestReceiver *self)
 	slot_getallattrs(slot);
 	number = part_of_row(splitter, slot);
 	part = number >= 0 ? &splitter->parts[number] : NULL;
-	if (part != NULL && (part->here || part->nreceivers > 0))
+	if (part != NULL && part->nreceivers > 0)
 	{
 		int before;
 
@@ -349,11 +310,6 @@ splitter_shutdown(DestReceiver *self)
 	Splitter *splitter = (Splitter *) self;
 
 	flush_all(splitter);
-	for (int i = 0; i < splitter->spec.nparts; i++)
-	{
-		if (splitter->parts[i].file != 0)
-			FileClose(splitter->parts[i].file);
-	}
 	foreach_ptr (Receiver, receiver, splitter->receivers)
 		receiver_send(splitter, receiver);
 	foreach_ptr (Receiver, receiver, splitter->receivers)
@@ -368,7 +324,6 @@ splitter_create(const SplitSpec *spec)
 	splitter->pub = (DestReceiver){splitter_receive, splitter_startup, splitter_shutdown,
 								   None_Receiver->rDestroy, DestNone};
 	splitter->spec = *spec;
-	splitter->owner = CurrentResourceOwner;
 	splitter->context = CurrentMemoryContext;
 	splitter->row_context = AllocSetContextCreate(CurrentMemoryContext, "pando split row",
 												  ALLOCSET_DEFAULT_SIZES);
@@ -528,44 +483,13 @@ exchange_send(PG_FUNCTION_ARGS)
  * On the node that will read them.
  */
 
-static uint32
-take_number(const char **data, const char *end)
-{
-	uint32 number;
-
-	if (end - *data < (ptrdiff_t) sizeof(number))
-		ereport(ERROR, (errcode(ERRCODE_DATA_CORRUPTED),
-						errmsg("a piece of an exchange is cut off")));
-	memcpy(&number, *data, sizeof(number));
-	*data += sizeof(number);
-	return pg_ntoh32(number);
-}
-
 /* pando.exchange_append(name text, pieces bytea): what another node has sent. */
 Datum
 exchange_append(PG_FUNCTION_ARGS)
 {
-	char *name = text_to_cstring(PG_GETARG_TEXT_PP(0));
 	bytea *pieces = PG_GETARG_BYTEA_PP(1);
-	const char *data = VARDATA_ANY(pieces);
-	const char *end = data + VARSIZE_ANY_EXHDR(pieces);
 
-	while (data < end)
-	{
-		int part = (int) take_number(&data, end);
-		int32 group = (int32) take_number(&data, end);
-		uint32 length = take_number(&data, end);
-		off_t size;
-		File file;
-
-		CHECK_FOR_INTERRUPTS();
-		if (length > end - data)
-			ereport(ERROR, (errcode(ERRCODE_DATA_CORRUPTED),
-							errmsg("a piece of an exchange is cut off")));
-		file = result_file_open(part_name(name, part, group), true, &size);
-		result_file_write(file, &size, data, length);
-		FileClose(file);
-		data += length;
-	}
+	pieces_keep(text_to_cstring(PG_GETARG_TEXT_PP(0)), VARDATA_ANY(pieces),
+				VARSIZE_ANY_EXHDR(pieces));
 	PG_RETURN_VOID();
 }

@@ -3,8 +3,8 @@
  *
  * An exchange gives the rows of a query another place. Each node that has some of them
  * splits its own into parts, one per shard group of the readers (or one for all), and
- * puts each part into a file on the nodes that will read it: itself, or others, over
- * sessions of its own. The file of part 3 that group 2 made of result r is r_3_2.
+ * keeps each part (pieces.h) on the nodes that will read it: itself, or others, over
+ * sessions of its own.
  */
 #ifndef PANDO_EXECUTOR_SPLIT_H
 #define PANDO_EXECUTOR_SPLIT_H

@@ -254,3 +254,22 @@ SELECT citus_set_node_property(nodename, nodeport, 'shouldhaveshards', false) FR
 DROP FUNCTION files_left(), slowly(int);
 RESET search_path;
 RESET pando.exchange_cost;
+
+-- Few pieces of an exchange are in one file, more in one for each part; readers find them in both.
+BEGIN;
+CREATE FUNCTION pg_temp.send(name text, n int) RETURNS bigint LANGUAGE sql AS $$
+	SELECT (pando.exchange_send('SELECT i FROM pg_catalog.generate_series(1, ' || n || ') i', name, true, 1, false, -1,
+		'{-2147483648,-1073741824,0,1073741824}', '{0,1,2,3}', '{0,0,0,0}'))[1]
+$$;
+CREATE FUNCTION pg_temp.kept(name text) RETURNS TABLE (files bigint, n bigint, total bigint) LANGUAGE sql AS $$
+	SELECT (SELECT count(*) FROM pg_catalog.pg_ls_tmpdir() f WHERE f.name LIKE '%.' || $1 || '\_%'), count(*), sum(i)
+	FROM pando.exchange_rows(name || ':b::0_0,1_0,2_0,3_0,') AS (i int)
+$$;
+SELECT pg_temp.send('few', 1000), pg_temp.send('few', 1000);
+SELECT * FROM pg_temp.kept('few');
+SELECT pg_temp.send('some', 20000), pg_temp.send('some', 20000);
+SELECT * FROM pg_temp.kept('some');
+SELECT pg_temp.send('many', 300000);
+SELECT * FROM pg_temp.kept('many');
+SELECT count(*) FROM pando.exchange_rows('few:b::0_1,') AS (i int);
+ROLLBACK;
