@@ -251,7 +251,11 @@ def sublink(scope, depth):
     """A condition with a subquery, usually correlated."""
     text, inner = joins(depth, scope, few=True)
     column, outer = inner.column(key=0.6), scope.column(key=0.6)
-    kind = random.randrange(8)
+    kind = random.randrange(9)
+    if kind == 8:
+        other, second = joins(depth, scope, few=True)
+        return (f'(EXISTS (SELECT 1 FROM {text} WHERE {column} = {outer}) OR '
+                f'EXISTS (SELECT 1 FROM {other} WHERE {second.column(key=0.6)} = {pick([outer, outer, scope.column()])}))')
     if kind < 2:
         condition = pick([f' WHERE {column} = {outer}', f' WHERE {column} {pick(["<", ">", "<>"])} {outer}'])
         if chance(0.4):

@@ -106,7 +106,9 @@ INSERT INTO lookups SELECT i, i % 2000, i % 7 FROM generate_series(1, 40000) i;
 CREATE INDEX lookups_part ON lookups (part);
 CREATE TABLE local_lookups AS SELECT * FROM lookups;
 CREATE INDEX ON local_lookups (part);
+SET default_statistics_target = 150; -- a sample of all rows: estimates don't depend on chance
 VACUUM ANALYZE lookups, local_lookups;
+RESET default_statistics_target;
 BEGIN;
 SELECT count(*), sum(k) FROM lookups l WHERE part < 40 AND n < (SELECT 0.5 * avg(n) FROM lookups i WHERE i.part = l.part);
 SELECT sum(pg_stat_get_xact_numscans(('dist.lookups_part_' || shardid)::regclass)) <= 2 * 40 * count(*) AS once_for_each_part
@@ -123,6 +125,16 @@ SELECT sum(pg_stat_get_xact_numscans(('dist.lookups_part_' || shardid)::regclass
 COMMIT;
 SELECT count(*), sum(l.k) FROM local_lookups l, (VALUES (2001), (12002), (38003)) v (k)
 	WHERE part < 4 AND l.k = v.k AND n <= (SELECT 2 * avg(n) FROM local_lookups i WHERE i.part = l.part AND i.n = l.n);
+
+-- Nor EXISTS below OR, where rows come from a join's inner side.
+BEGIN;
+SELECT count(*), sum(l.k) FROM generate_series(1, 200) g JOIN lookups l ON l.part = g
+	WHERE EXISTS (SELECT FROM lookups i WHERE i.part = l.k AND i.n = 3) OR EXISTS (SELECT FROM lookups i WHERE i.part = l.k AND i.n < 2);
+SELECT sum(pg_stat_get_xact_numscans(('dist.lookups_part_' || shardid)::regclass)) <= 200 * count(*) AS at_once
+	FROM pg_dist_shard WHERE logicalrelid = 'lookups'::regclass;
+COMMIT;
+SELECT count(*), sum(l.k) FROM generate_series(1, 200) g JOIN local_lookups l ON l.part = g
+	WHERE EXISTS (SELECT FROM local_lookups i WHERE i.part = l.k AND i.n = 3) OR EXISTS (SELECT FROM local_lookups i WHERE i.part = l.k AND i.n < 2);
 
 -- What OR conditions say of the UNION ALL alone, which the core takes out of them before it looks at shards, and what
 -- a lookup by another column finds in all of them, is expected as of a plain table.
@@ -174,6 +186,16 @@ SELECT id FROM a WHERE x > (SELECT count(*) FROM b WHERE b.x = a.id);
 SELECT id, (SELECT count(*) FROM b WHERE b.x = a.x AND b.id < (SELECT max(e.k) FROM e WHERE e.x = b.x)) FROM a;
 WITH w AS (SELECT * FROM b) SELECT id FROM a WHERE x < (SELECT sum(x) FROM w WHERE w.id = a.id);
 $$);
+-- EXISTS below OR is tested by values where lookups cost a lot.
+SET enable_seqscan = off;
+SELECT compare($$
+SELECT id FROM a WHERE x IS NULL OR EXISTS (SELECT FROM b WHERE b.x = a.id AND b.id <> 7) OR NOT EXISTS (SELECT FROM b WHERE b.x = a.x AND b.id > 20);
+SELECT id FROM a LEFT JOIN b USING (id) WHERE a.x < 5 AND (NOT EXISTS (SELECT FROM e WHERE e.x = b.x) OR b.k = 3 AND EXISTS (SELECT FROM r WHERE r.id = a.x));
+SELECT id FROM a WHERE x = 3 OR EXISTS (SELECT FROM b WHERE b.x = a.x AND (b.id = 3 OR NOT EXISTS (SELECT FROM e WHERE e.x = b.id)));
+SELECT id FROM a WHERE EXISTS (SELECT FROM b WHERE b.x = a.id AND b.id < 30) OR EXISTS (SELECT FROM e WHERE e.x = a.id AND e.k > 2);
+WITH w AS MATERIALIZED (SELECT * FROM b) SELECT id FROM a WHERE EXISTS (SELECT FROM w WHERE w.x = a.x AND w.id < 30) OR EXISTS (SELECT FROM w WHERE w.id = a.x) OR EXISTS (SELECT FROM e WHERE e.x = a.id);
+$$);
+RESET enable_seqscan;
 
 -- Rows of this transaction; rights of columns; a table's whole rows.
 BEGIN;

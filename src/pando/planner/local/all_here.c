@@ -26,6 +26,7 @@
 #include "pando/planner/fragment/plan_relations.h"
 #include "pando/planner/fragment/planning.h"
 #include "pando/planner/residual/decorrelate.h"
+#include "pando/planner/residual/either_exists.h"
 #include "pando/planner/query/each_level.h"
 #include "pando/planner/local/all_here.h"
 #include "pando/planner/where/distribution.h"
@@ -35,6 +36,7 @@
 #include "pando/planner/where/copies_here.h"
 #include "pando/planner/query/part.h"
 #include "pando/planner/query/query_shape.h"
+#include "pando/planner/query/union.h"
 
 /* More shards than that take the core too long to plan. */
 #define SHARDS_MAX 512
@@ -152,65 +154,6 @@ query_of_shard(Oid relid, const RangeTblEntry *like)
 	return query;
 }
 
-static Node *
-union_of(int first, int count, List *columns)
-{
-	SetOperationStmt *result = makeNode(SetOperationStmt);
-
-	if (count == 1)
-	{
-		RangeTblRef *ref = makeNode(RangeTblRef);
-
-		ref->rtindex = first;
-		return (Node *) ref;
-	}
-	result->op = SETOP_UNION;
-	result->all = true;
-	result->larg = union_of(first, count / 2, columns);
-	result->rarg = union_of(first + count / 2, count - count / 2, columns);
-	foreach_ptr (TargetEntry, entry, columns)
-	{
-		Node *expr = (Node *) entry->expr;
-
-		result->colTypes = lappend_oid(result->colTypes, exprType(expr));
-		result->colTypmods = lappend_int(result->colTypmods, exprTypmod(expr));
-		result->colCollations = lappend_oid(result->colCollations, exprCollation(expr));
-	}
-	return (Node *) result;
-}
-
-/* The queries, of the same columns, under UNION ALL. */
-static Query *
-query_of_union(List *queries)
-{
-	Query *query = query_new();
-	Query *first = linitial(queries);
-	List *names = NIL;
-
-	foreach_ptr (TargetEntry, entry, first->targetList)
-	{
-		TargetEntry *column = flatCopyTargetEntry(entry);
-		Node *expr = (Node *) entry->expr;
-
-		if (entry->resjunk)
-			continue;
-		names = lappend(names, makeString(pstrdup(entry->resname)));
-		column->ressortgroupref = 0;
-		column->expr = (Expr *) makeVar(1, entry->resno, exprType(expr), exprTypmod(expr),
-										exprCollation(expr), 0);
-		query->targetList = lappend(query->targetList, column);
-	}
-	foreach_ptr (Query, leaf, queries)
-	{
-		RangeTblEntry *rte = rte_new(RTE_SUBQUERY, "shard", copyObject(names));
-
-		rte->subquery = leaf;
-		query->rtable = lappend(query->rtable, rte);
-	}
-	query->setOperations = union_of(1, list_length(queries), query->targetList);
-	return query;
-}
-
 static bool
 use_shards(RangeTblEntry *rte, const DistTable *table, const Bitmapset *needed)
 {
@@ -244,8 +187,8 @@ use_shards(RangeTblEntry *rte, const DistTable *table, const Bitmapset *needed)
 	 * In a query of its own: for each shard that the core pulls up it walks all of the
 	 * query that it pulls it into, the shards of the other tables with it.
 	 */
-	rte_become_subquery(rte,
-						query_over_query(query_of_union(queries), rte->eref->aliasname));
+	rte_become_subquery(
+		rte, query_over_query(query_union(queries, true), rte->eref->aliasname));
 	return true;
 }
 
@@ -310,7 +253,7 @@ use_shard_groups(AllHere *all, Query *query)
 		queries = lappend(queries, copy);
 	}
 	all->shards += anchor->nshards * mentions.count;
-	*query = *query_of_union(queries);
+	*query = *query_union(queries, true);
 	return true;
 }
 
@@ -469,6 +412,22 @@ plan_joined_aggregates(Query *query, PlannedStmt *stmt, const char *source,
 	return stmt;
 }
 
+/* The same of EXISTS below OR. */
+static PlannedStmt *
+plan_hashed_exists(Query *query, PlannedStmt *stmt, const char *source,
+				   int cursor_options, ParamListInfo params)
+{
+	Query *hashed = copyObject(query);
+	PlannedStmt *other;
+
+	if (!query_exists_by_values(hashed) || !query_use_all_here(hashed))
+		return stmt;
+	other = plan_locally(hashed, source, cursor_options, params);
+	return other->planTree->total_cost * LOOKUPS_OF_SUBPLAN < stmt->planTree->total_cost
+			   ? other
+			   : stmt;
+}
+
 PlannedStmt *
 plan_all_here(Query *query, const char *source, int cursor_options, ParamListInfo params)
 {
@@ -482,6 +441,7 @@ plan_all_here(Query *query, const char *source, int cursor_options, ParamListInf
 		return NULL;
 	stmt = plan_locally(copy, source, cursor_options, params);
 	stmt = plan_joined_aggregates(query, stmt, source, cursor_options, params);
+	stmt = plan_hashed_exists(query, stmt, source, cursor_options, params);
 	plan_add_relations(stmt, query);
 	counter_add(COUNTER_QUERY_MULTI);
 	return stmt;

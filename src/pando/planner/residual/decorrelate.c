@@ -40,6 +40,7 @@
 #include "pando/planner/fragment/estimate.h"
 #include "pando/planner/residual/decorrelate.h"
 #include "pando/planner/query/distinct.h"
+#include "pando/planner/residual/either_exists.h"
 #include "pando/planner/query/equality.h"
 #include "pando/planner/query/from_item.h"
 #include "pando/planner/query/level_fields.h"
@@ -722,11 +723,47 @@ split_or(Node *qual)
 	return list_concat(result, more);
 }
 
-static bool
-may_decorrelate(Query *query)
+bool
+level_may_decorrelate(Query *query)
 {
 	return query->setOperations == NULL && query->jointree->fromlist != NIL &&
 		   !level_has_row_security(query) && query->rowMarks == NIL;
+}
+
+Node *
+sublink_exists_as_any(Query *level, SubLink *sublink)
+{
+	return contain_vars_of_level(sublink->subselect, 1) && !follows_item(level, sublink)
+			   ? exists_of_values(level, NULL, sublink, false)
+			   : NULL;
+}
+
+/* Are the rows of the level that the expression is about on shards? */
+static bool
+is_of_shards(Query *level, Node *expr)
+{
+	Relids relids = pull_varnos(NULL, expr);
+	int varno = -1;
+
+	while ((varno = bms_next_member(relids, varno)) >= 0)
+	{
+		const RangeTblEntry *rte = rt_fetch(varno, level->rtable);
+
+		if (rte->rtekind == RTE_RELATION &&
+			place_table(rte->relid, varno)->kind == PLACE_SHARDS)
+			return true;
+	}
+	return false;
+}
+
+/* OR of EXISTS as one test whose values are sent to the rows, or as what its only sublink
+ * becomes. */
+static List *
+decorrelated_or(Query *level, Node *qual)
+{
+	Node *any = is_of_shards(level, qual) ? either_exists_as_any(level, qual) : NULL;
+
+	return any != NULL ? list_make1(any) : decorrelated(level, qual);
 }
 
 static void
@@ -742,16 +779,17 @@ level_decorrelate(Query *query)
 	List *quals = NIL;
 	bool changed = false;
 
-	if (!may_decorrelate(query))
+	if (!level_may_decorrelate(query))
 		return false;
 	foreach_ptr (Node, qual, quals_flat(query->jointree->quals))
 	{
 		List *instead = NIL;
 
-		if (checkExprHasSubLink(qual))
+		if (is_orclause(qual))
+			instead =
+				checkExprHasSubLink(qual) ? decorrelated_or(query, qual) : split_or(qual);
+		else if (checkExprHasSubLink(qual))
 			instead = decorrelated(query, qual);
-		else if (is_orclause(qual))
-			instead = split_or(qual);
 		if (instead == NIL)
 			instead = list_make1(qual);
 		changed |= list_length(instead) > 1 || linitial(instead) != qual;
@@ -829,7 +867,7 @@ join_aggregates_walker(Node *node, void *context)
 		return expression_tree_walker(node, join_aggregates_walker, context);
 	query_tree_walker(query, join_aggregates_walker, context, 0);
 	if (query->commandType != CMD_SELECT || !query->hasSubLinks ||
-		!may_decorrelate(query))
+		!level_may_decorrelate(query))
 		return false;
 	foreach_ptr (Node, qual, quals_flat(query->jointree->quals))
 	{

@@ -9,6 +9,9 @@
 #include "pando/compat/compat.h"
 #include "nodes/parsenodes.h"
 
+/* May sublinks of the level's WHERE be joins, or tests of values? */
+extern bool level_may_decorrelate(Query *query);
+
 /*
  * Rewrites, in place, correlated sublinks of the level's WHERE that can't be evaluated
  * next to its rows, and draws from OR conditions what they say of single FROM items. The
@@ -28,5 +31,10 @@ extern bool query_join_aggregates(Query *query, bool lookups);
 /* Those over rows that every node has, for all values; the queries that are joined now.
  */
 extern List *query_join_copies(Query *query);
+
+/* EXISTS of the level's WHERE as value IN (SELECT ...), which may be NULL instead of
+ * false; NULL: more than equalities tie it to its row, or it can be evaluated next to it.
+ */
+extern Node *sublink_exists_as_any(Query *level, SubLink *sublink);
 
 #endif
