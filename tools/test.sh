@@ -269,6 +269,7 @@ tap_lane() {
 	[ ${#scripts[@]} -gt 0 ] || return 0
 	[[ " ${scripts[*]} " != *_pooler.pl* ]] || find_pgbouncer
 	[[ " ${scripts[*]} " != *patroni.pl* ]] || find_patroni
+	[[ " ${scripts[*]} " != *_partman.pl* ]] || find_partman
 	as_server mkdir -p "$TEST_DIR/tap/ports" "$TEST_DIR/tap/long"
 	export TEST_DIR RESULTS
 	export -f tap_run as_server_here report skip say
@@ -282,6 +283,14 @@ find_pgbouncer() {
 
 find_patroni() {
 	all_found patroni etcd || (apt_install patroni etcd-server) || true
+}
+
+# The same of pg_partman, for the PostgreSQL that Debian has.
+find_partman() {
+	local directory
+	directory=$("$PG_CONFIG" --sharedir)
+	[ -e "$directory/extension/pg_partman.control" ] || [[ $directory != /usr/share/postgresql/* ]] ||
+		(apt_install "postgresql-$(basename "$directory")-partman") || true
 }
 
 tap_run() {
