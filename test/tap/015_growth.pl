@@ -124,6 +124,45 @@ foreach my $statement ('SELECT sum((SELECT count(t) FROM inside i WHERE i.x = o.
 }
 $cluster->sql('DROP TABLE outside, inside');
 
+# A statement that touches one partition costs what it costs in a table that has few: others are not even looked up. A new partition is made
+# by as many commands as one of few.
+my $make = '';
+foreach (['few', 4], ['lots', 60])
+{
+	my ($name, $count) = @$_;
+	$make .= "CREATE TABLE $name (k int, d int, v int, PRIMARY KEY (k, d)) PARTITION BY RANGE (d);\n";
+	$make .= "CREATE TABLE ${name}_$_ PARTITION OF $name FOR VALUES FROM (${_}0) TO (${_}9);\n" foreach 1 .. $count;
+}
+$cluster->sql("SET citus.shard_count = 4; $make SELECT create_distributed_table('few', 'k', colocate_with => 'none'); SELECT create_distributed_table('lots', 'k', colocate_with => 'few')");
+foreach my $node (@nodes[0, 1])
+{
+	my %costs;
+	foreach my $name ('few', 'lots')
+	{
+		foreach my $statement ('INSERT INTO T VALUES (1, 15, 1)', 'SELECT * FROM T WHERE k = 1 AND d = 15', 'UPDATE T SET v = 2 WHERE k = 1 AND d = 15',
+			'SELECT count(*) FROM T WHERE d = 15', 'SELECT count(*) FROM T a JOIN T b USING (k, d) WHERE d = 15', 'UPDATE T SET v = 3 WHERE d = 15', 'INSERT INTO T SELECT i, 15, i FROM generate_series(2, 9) i', 'DELETE FROM T WHERE d = 15')
+		{
+			my $wire = PandoWire->connect($node->port);
+			run($wire, "SELECT 1 FROM $name WHERE k = 1 AND d = 15");
+			push @{ $costs{$statement} }, [ steps($wire, $statement =~ s/\bT\b/$name/gr),
+				$wire->value("SELECT count(*) FROM pg_backend_memory_contexts WHERE name = 'pando table'") ];
+		}
+	}
+	foreach my $statement (sort keys %costs)
+	{
+		my ($few, $lots) = @{ $costs{$statement} };
+		at_most($lots->[0], $few->[0], "steps of $statement with 60 partitions, not 4");
+		at_most($lots->[1], $few->[1], "tables looked up by $statement");
+	}
+}
+foreach my $name ('few', 'lots')
+{
+	my (undef, undef, $said) = $coordinator->psql('postgres', "SET citus.log_remote_commands = on; CREATE TABLE ${name}_new PARTITION OF $name FOR VALUES FROM (5000) TO (5001)");
+	is(scalar(() = $said =~ /issuing SELECT pando\.shards_create/g), 2, "a new partition of $name: one command that makes its shards to each node");
+	is(scalar(() = $said =~ /issuing (?!BEGIN|SET SESSION|SET pando\.|SELECT pando\.session_challenge|PREPARE|COMMIT)/g), 8, 'and four commands in all');
+}
+$cluster->sql('DROP TABLE few, lots');
+
 # Nodes that are asked for the sake of a plan are asked at once.
 $wire = fresh();
 run($wire, $_) foreach 'SET citus.shard_count = 8', 'CREATE TABLE a (k int, v int)', 'CREATE TABLE b (k int, v int)',

@@ -219,9 +219,13 @@ convert_distribute(const TableSpec *spec, bool make_shells)
 	if (make_shells)
 		convert_make_shells(spec->relid, table_def_commands(spec->relid));
 	shards_register_table(spec);
+	if (!has_rows)
+	{
+		shards_create_on_nodes(spec->relid, "table_and_indexes");
+		return;
+	}
 	shards_create_on_nodes(spec->relid, "table");
-	if (has_rows)
-		move_rows_to_shards(spec, make_shells);
+	move_rows_to_shards(spec, make_shells);
 	shards_create_on_nodes(spec->relid, "indexes");
 }
 
@@ -250,7 +254,8 @@ convert_foreign_keys(const TableSpec *spec, bool make_shells)
 		commands = lcons("SET LOCAL pando.shells_only TO on", commands);
 		run_on_others(lappend(commands, "SET LOCAL pando.shells_only TO off"));
 	}
-	shards_create_on_nodes(spec->relid, "foreign_keys");
+	if (commands != NIL)
+		shards_create_on_nodes(spec->relid, "foreign_keys");
 	trigger_check_keys(spec->relid);
 	view_follow_table(spec->relid);
 	if (make_shells)

@@ -156,6 +156,8 @@ stages_of_name(const char *name)
 {
 	if (strcmp(name, "all") == 0)
 		return (Stages){0, lengthof(stage_names) - 1, false};
+	if (strcmp(name, "table_and_indexes") == 0)
+		return (Stages){SHARD_STAGE_TABLE, SHARD_STAGE_INDEXES, false};
 	if (strcmp(name, "foreign_keys_held") == 0)
 		return (Stages){SHARD_STAGE_FOREIGN_KEYS, SHARD_STAGE_FOREIGN_KEYS, true};
 	for (int stage = 0; stage < lengthof(stage_names); stage++)
@@ -165,7 +167,8 @@ stages_of_name(const char *name)
 	}
 	ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 					errmsg("unknown stage \"%s\"", name),
-					errhint("Stages are table, indexes, foreign_keys and all.")));
+					errhint("Stages are table, indexes, table_and_indexes, "
+							"foreign_keys and all.")));
 }
 
 /* Commands of the stages, for all of the shards. Names are qualified: the caller sets
