@@ -2,7 +2,8 @@
 # that append to lists and read them, over keys on different nodes, through all nodes. The history is
 # checked for anomalies that their isolation level does not allow (PandoHistory.pm).
 #
-# PANDO_TEST_SECONDS sets the length, for all isolation levels together (30).
+# PANDO_TEST_SECONDS sets the length, for all isolation levels together (30). With PANDO_TEST_MOVES (010_history_moves) shards move and
+# are split all the time, and a node is killed every 20 s, or after half of the time if that is shorter.
 use strict;
 use warnings;
 use List::Util qw(min);
@@ -18,7 +19,9 @@ my $clients = 10;
 my $cluster = PandoCluster->new('history', workers => 2, network => 1, conf => <<'END');
 citus.recover_2pc_interval = '1s'
 citus.node_connection_timeout = '3s'
+citus.defer_shard_delete_interval = '1s'
 END
+my $moves = $ENV{PANDO_TEST_MOVES};
 my @nodes = $cluster->nodes;
 my @ports = map { $_->port } @nodes;
 $cluster->sql(<<'END');
@@ -33,7 +36,7 @@ my $has_snapshot = $cluster->sql("SELECT count(*) FROM pg_settings WHERE name = 
 my @levels = ([ 'READ COMMITTED', 'BEGIN', [] ], [ 'REPEATABLE READ', 'BEGIN ISOLATION LEVEL REPEATABLE READ', [] ]);
 push @levels, [ 'REPEATABLE READ with the cluster snapshot', "BEGIN ISOLATION LEVEL REPEATABLE READ; SET LOCAL pando.snapshot = 'cluster'", ['G-single'] ]
   if $has_snapshot;
-my $seconds = ($ENV{PANDO_TEST_SECONDS} // 30) / @levels;
+my $seconds = ($ENV{PANDO_TEST_SECONDS} // ($moves ? 60 : 30)) / @levels;
 my $only = $ENV{PANDO_TEST_LEVEL} // '';
 
 my $next_key = 0;
@@ -163,9 +166,11 @@ foreach my $level (@levels)
 	my $start = time;
 	my @files = map { "$directory/history_$_" } 0 .. $clients - 1;
 	my @pids = PandoNemesis::clients($clients, sub { work($_[0], $begin, $first_key, $start, $start + $seconds, $files[ $_[0] ]); });
-	PandoNemesis::plague($cluster, $seconds - 2);
-	ok(PandoNemesis::wait_for(@pids), "$name: all clients end");
+	my ($mover, $counts) = $moves ? PandoNemesis::mover($cluster, 'lists', $start + $seconds) : ();
+	PandoNemesis::plague($cluster, $seconds - 2, $moves ? (kinds => ['kill'], pause => min(20, $seconds / 2)) : ());
+	ok(PandoNemesis::wait_for(@pids, $moves ? $mover : ()), "$name: all clients end");
 	PandoNemesis::heal($cluster);
+	PandoNemesis::check_moves($cluster, 'lists', 'k', $counts) if $moves;
 
 	# The last reads: all lists, through each node.
 	my @lines = map { split /\n/, PandoNemesis::slurp($_) } @files;

@@ -1,8 +1,10 @@
 # Twenty clients move money between accounts on different nodes, through all nodes, while nodes
 # die and the network is cut: no money is lost or made. Who reads all accounts under the cluster
-# snapshot sees the same total at every moment. PANDO_TEST_SECONDS sets the length (20).
+# snapshot sees the same total at every moment. PANDO_TEST_SECONDS sets the length (20). With PANDO_TEST_MOVES (011_bank_moves) shards move and are
+# split all the time, and a node is killed every 20 s, or after half of the time if that is shorter.
 use strict;
 use warnings;
+use List::Util qw(min);
 use Test::More;
 use Time::HiRes qw(sleep time);
 use lib '.';
@@ -10,11 +12,13 @@ use PandoCluster;
 use PandoNemesis;
 use PandoWire;
 
-my $seconds = $ENV{PANDO_TEST_SECONDS} // 20;
+my $moves = $ENV{PANDO_TEST_MOVES};
+my $seconds = $ENV{PANDO_TEST_SECONDS} // ($moves ? 40 : 20);
 my ($accounts, $total) = (50, 50 * 1000);
 my $cluster = PandoCluster->new('bank', workers => 2, network => 1, conf => <<'END');
 citus.recover_2pc_interval = '1s'
 citus.node_connection_timeout = '3s'
+citus.defer_shard_delete_interval = '1s'
 END
 my @nodes = $cluster->nodes;
 my @ports = map { $_->port } @nodes;
@@ -124,9 +128,11 @@ sub report
 }
 
 my @pids = PandoNemesis::clients(20, sub { $_[0] < 16 ? transfer($_[0]) : read_totals($_[0]); });
-PandoNemesis::plague($cluster, $seconds - 3);
-ok(PandoNemesis::wait_for(@pids), 'all clients end');
+my ($mover, $counts) = $moves ? PandoNemesis::mover($cluster, 'accounts', $end) : ();
+PandoNemesis::plague($cluster, $seconds - 3, $moves ? (kinds => ['kill'], pause => min(20, $seconds / 2)) : ());
+ok(PandoNemesis::wait_for(@pids, $moves ? $mover : ()), 'all clients end');
 PandoNemesis::heal($cluster);
+PandoNemesis::check_moves($cluster, 'accounts', 'id', $counts) if $moves;
 
 my ($done, $maybe, $good, @bad) = (0, 0, 0);
 foreach my $i (0 .. 19)
