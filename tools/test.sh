@@ -3,9 +3,10 @@
 # Every regress file, isolation spec, TAP script, comparison, and the structure check is one test.
 # Servers run on free ports under a temporary directory, from a build of its own that has
 # the debug points compiled in (found through dynamic_library_path, so that the installed
-# library is not touched). Lanes run side by side: SQL files against one shared cluster, and
-# TAP scripts two at a time, which start their own servers and wait most of the time. Scripts
-# of test/command drive ./pando itself, as the user who runs the tests.
+# library is not touched). Lanes run side by side: SQL files, then comparisons, against one shared
+# cluster, and TAP scripts two at a time, which start their own servers and wait most of the
+# time. Scripts of test/command drive ./pando itself, as the user who runs the tests; they run in the
+# foreground, where signals reach them, beside the comparisons.
 
 run_tests() {
 	local pattern=${1:-}
@@ -27,12 +28,15 @@ run_tests() {
 	: > "$RESULTS"
 	structure_test "$pattern"
 	tap_lane "$pattern" > "$TEST_DIR/tap.out" 2>&1 &
-	local tap=$! suites
+	local tap=$! suites comparisons
 	suites_lane "$pattern" > "$TEST_DIR/suites.out" 2>&1 &
 	suites=$!
 	sql_lane "$pattern"
-	differential_lane "$pattern"
+	differential_lane "$pattern" > "$TEST_DIR/differential.out" 2>&1 &
+	comparisons=$!
 	command_lane "$pattern"
+	tail -n +1 -f --pid=$comparisons "$TEST_DIR/differential.out" || true
+	wait $comparisons || report "the lane of comparisons" 1
 	step "TAP tests"
 	tail -n +1 -f --pid=$tap "$TEST_DIR/tap.out" || true
 	wait $tap || report "the lane of TAP tests" 1
