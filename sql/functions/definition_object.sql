@@ -266,3 +266,62 @@ CREATE OR REPLACE FUNCTION pando.object_definition(class oid, obj oid) RETURNS S
 	UNION ALL
 	SELECT c FROM pando.note_commands(class, obj) c
 $$;
+
+-- Before an object is made on this node: what has its name here and isn't the cluster's gets another name if it differs (its owner,
+-- privileges and comments don't count), or is an error that says so. `probe` is object_probe()'s, `commands` the definition.
+CREATE OR REPLACE FUNCTION pando.object_aside(class oid, probe text, commands text[]) RETURNS void
+	LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	extra CONSTANT text := '^(ALTER .* OWNER TO |GRANT |REVOKE |COMMENT ON |SECURITY LABEL |CREATE UNIQUE INDEX |CREATE INDEX )';
+	node text := coalesce((SELECT format('node %s:%s', nodename, nodeport) FROM pg_catalog.pg_dist_node JOIN pg_catalog.pg_dist_local_group USING (groupid)
+		WHERE noderole = 'primary'::pg_catalog.noderole), 'this node');
+	obj oid;
+	found record;
+	target text;
+	free text;
+	number int := 1;
+BEGIN
+	EXECUTE 'SELECT (' || probe || ')::pg_catalog.oid' INTO obj;
+	IF obj IS NULL OR obj < 16384 OR EXISTS (SELECT FROM pg_catalog.pg_dist_object o WHERE o.classid = class AND o.objid = obj)
+		OR EXISTS (SELECT FROM pg_depend d WHERE d.classid = class AND d.objid = obj AND d.deptype = 'e')
+		OR class NOT IN ('pg_extension'::regclass, 'pg_proc'::regclass, 'pg_type'::regclass, 'pg_class'::regclass, 'pg_collation'::regclass,
+			'pg_ts_config'::regclass, 'pg_ts_dict'::regclass) THEN
+		RETURN;
+	END IF;
+	SELECT type, schema, coalesce(name, (SELECT proname FROM pg_proc p WHERE class = 'pg_proc'::regclass AND p.oid = obj)) AS name,
+		identity INTO found FROM pg_identify_object(class, obj, 0);
+	IF found.identity IS NULL THEN
+		RETURN;
+	ELSIF class = 'pg_extension'::regclass THEN
+		IF commands[1] NOT LIKE '% VERSION ' || quote_literal((SELECT extversion FROM pg_extension e WHERE e.oid = obj)) THEN
+			RAISE invalid_object_definition USING MESSAGE = format('extension "%s" has another version on another node', found.name),
+				DETAIL = format('On %s it is %s, here it would be %s.', node, (SELECT extversion FROM pg_extension e WHERE e.oid = obj),
+					substring(commands[1] FROM $re$ VERSION '(.*)'$re$)),
+				HINT = format('Use ALTER EXTENSION %I UPDATE there, or CREATE EXTENSION %I VERSION here.', found.name, found.name);
+		END IF;
+		RETURN;
+	END IF;
+	target := CASE WHEN class = 'pg_proc'::regclass THEN pando.routine_target(obj)
+		WHEN class = 'pg_type'::regclass THEN (SELECT 'TYPE ' || obj::regtype FROM pg_type t WHERE t.oid = obj
+			AND NOT EXISTS (SELECT FROM pg_class c WHERE c.oid = t.typrelid AND relkind <> 'c'))
+		WHEN class = 'pg_class'::regclass THEN (SELECT CASE relkind WHEN 'v' THEN 'VIEW ' WHEN 'm' THEN 'MATERIALIZED VIEW ' END || obj::regclass
+			FROM pg_class c WHERE c.oid = obj)
+		ELSE format('%s %I.%I', upper(found.type), found.schema, found.name) END;
+	IF target IS NULL THEN
+		RAISE duplicate_object USING MESSAGE = format('%s %s is in the way on another node', found.type, found.identity),
+			DETAIL = format('On %s something else has that name.', node), HINT = 'Rename that, or drop it.';
+	ELSIF ARRAY(SELECT c FROM pando.object_definition(class, obj) c WHERE c !~ extra ORDER BY c COLLATE "C")
+			= ARRAY(SELECT c FROM unnest(commands) c WHERE c !~ extra ORDER BY c COLLATE "C") THEN
+		RETURN;
+	END IF;
+	LOOP
+		free := left(found.name, 63 - 10) || '_backup_' || number;
+		EXIT WHEN NOT EXISTS (SELECT FROM pg_class WHERE relname = free UNION ALL SELECT FROM pg_type WHERE typname = free
+			UNION ALL SELECT FROM pg_proc WHERE proname = free UNION ALL SELECT FROM pg_collation WHERE collname = free
+			UNION ALL SELECT FROM pg_ts_config WHERE cfgname = free UNION ALL SELECT FROM pg_ts_dict WHERE dictname = free);
+		number := number + 1;
+	END LOOP;
+	EXECUTE format('ALTER %s RENAME TO %I', target, free);
+	RAISE NOTICE '% % of another node is now called %', found.type, found.identity, free
+		USING DETAIL = format('What %s had by that name is another than what all nodes have now.', node);
+END $$;

@@ -49,6 +49,10 @@ sub check_objects
 foreach my $statement (
 	"CREATE ROLE app LOGIN PASSWORD 'secret' CONNECTION LIMIT 9 VALID UNTIL '2100-01-01'",
 	'CREATE ROLE staff CREATEDB',
+	'CREATE ROLE crowd ROLE app ADMIN staff',
+	'ALTER GROUP crowd ADD USER CURRENT_USER',
+	'ALTER GROUP crowd DROP USER app, CURRENT_USER',
+	'DROP ROLE crowd',
 	'GRANT staff TO app',
 	"ALTER ROLE app PASSWORD 'other' CONNECTION LIMIT 8",
 	'ALTER ROLE app SET search_path = one, public',

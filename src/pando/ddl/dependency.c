@@ -357,7 +357,8 @@ object_is_replaceable(const ObjectAddress *object)
 
 /*
  * Makes it unless it's there, and records it; NULL when we don't know how to make it.
- * With `replace` one that is there is made the same, if that can be done.
+ * Another one of that name is renamed aside. With `replace` one that is there is made the
+ * same, if that can be done.
  */
 static char *
 object_make_command(const ObjectAddress *object, bool replace)
@@ -371,7 +372,11 @@ object_make_command(const ObjectAddress *object, bool replace)
 	if (commands == NIL || probe == NULL)
 		return NULL;
 	initStringInfo(&sql);
-	appendStringInfo(&sql, "SELECT pando.object_create(%s, ", quote_literal_cstr(probe));
+	appendStringInfo(&sql, "SELECT pando.object_aside(%u, %s, ", object->classId,
+					 quote_literal_cstr(probe));
+	sql_append_text_array(&sql, commands);
+	appendStringInfo(&sql, "); SELECT pando.object_create(%s, ",
+					 quote_literal_cstr(probe));
 	sql_append_text_array(&sql, commands);
 	appendStringInfoString(&sql, ", ");
 	sql_append_text_array(&sql, replace && object_is_replaceable(object)

@@ -41,6 +41,7 @@
 #include "pando/ddl/statements.h"
 #include "pando/ddl/view.h"
 #include "pando/metadata/node.h"
+#include "pando/transaction/xact.h"
 
 /* ------------------------------------------------------------------------------------
  * Is it everywhere?
@@ -461,6 +462,34 @@ publish(Oid class_id, Oid object_id)
 		view_rows_send(object_id);
 }
 
+/* Members that CREATE ROLE and ALTER GROUP give a role, or take away: rows of none of
+ * them. */
+static void
+publish_members(const char *role, List *options, bool take_away)
+{
+	List *nodes = node_list(NODES_OTHER);
+
+	foreach_ptr (DefElem, option, options)
+	{
+		bool admin = strcmp(option->defname, "adminmembers") == 0;
+
+		if ((!admin && strcmp(option->defname, "rolemembers") != 0) || nodes == NIL)
+			continue;
+		object_ensure_roles((List *) option->arg);
+		foreach_ptr (RoleSpec, member, (List *) option->arg)
+		{
+			const char *name = quote_identifier(
+				GetUserNameFromId(get_rolespec_oid(member, false), false));
+
+			xact_run_on_nodes(
+				nodes, take_away
+						   ? psprintf("REVOKE %s FROM %s", quote_identifier(role), name)
+						   : psprintf("GRANT %s TO %s%s", quote_identifier(role), name,
+									  admin ? " WITH ADMIN OPTION" : ""));
+		}
+	}
+}
+
 static void
 publish_made(DdlJob *job)
 {
@@ -478,6 +507,13 @@ publish_made(DdlJob *job)
 		foreach_oid(view, view_in_schema(linitial_oid(made)))
 			publish(RelationRelationId, view);
 	}
+	if (IsA(job->stmt, CreateRoleStmt))
+		publish_members(((CreateRoleStmt *) job->stmt)->role,
+						((CreateRoleStmt *) job->stmt)->options, false);
+	else if (IsA(job->stmt, AlterRoleStmt) && made != NIL)
+		publish_members(GetUserNameFromId(linitial_oid(made), false),
+						((AlterRoleStmt *) job->stmt)->options,
+						((AlterRoleStmt *) job->stmt)->action < 0);
 }
 
 bool
