@@ -240,3 +240,24 @@ WITH w AS (SELECT i.id FROM a JOIN price i ON a.id = i.id WHERE i.p > (SELECT av
 $$);
 DROP TABLE plain.price, dist.price;
 DROP FUNCTION subplans;
+
+-- Values that a collation calls equal and that a test tells apart. (Where there is no ICU, all are different.)
+DO $$ BEGIN
+	CREATE COLLATION public.any_case (provider = icu, locale = 'und-u-ks-level2', deterministic = false);
+EXCEPTION WHEN feature_not_supported THEN
+	CREATE COLLATION public.any_case FROM "C";
+END $$;
+CREATE TABLE plain.word (k int, w text COLLATE any_case);
+CREATE TABLE dist.word (k int, w text COLLATE any_case);
+SELECT create_distributed_table('dist.word', 'k');
+INSERT INTO plain.word SELECT g, (ARRAY['y', 'Y', 'y1', 'Y1', 'y2', 'Y2'])[g % 6 + 1] FROM generate_series(1, 60) g;
+INSERT INTO dist.word TABLE plain.word;
+SELECT public.compare($$
+SELECT w COLLATE "C", count(*) FROM word WHERE w COLLATE "C" IN (SELECT v.w FROM word v WHERE v.k % 5 > 0) GROUP BY 1;
+SELECT w.k FROM word w WHERE NOT EXISTS (SELECT FROM word v WHERE v.w = w.w COLLATE "C" AND v.k % 3 = 1);
+SELECT w.k FROM word w WHERE NOT EXISTS (SELECT FROM word v WHERE v.w = w.w AND v.k % 3 = 1);
+SELECT a.id FROM a WHERE a.y COLLATE "C" IN (SELECT v.w FROM word v WHERE v.k > 1);
+SELECT a.id FROM a WHERE NOT EXISTS (SELECT FROM word v WHERE v.w = a.y COLLATE "C" AND v.k > 2);
+$$);
+DROP TABLE plain.word, dist.word;
+DROP COLLATION public.any_case;

@@ -7,11 +7,19 @@
 #include "pando/compat/compat.h"
 
 #include "nodes/nodeFuncs.h"
+#include "utils/lsyscache.h"
 #include "utils/typcache.h"
 
 #include "pando/planner/query/distinct.h"
 #include "pando/planner/query/level_fields.h"
 #include "pando/planner/query/query_shape.h"
+
+/* Is what the collation calls equal the same? Who asks may compare by another one. */
+static bool
+tells_all_apart(Oid collation)
+{
+	return !OidIsValid(collation) || get_collation_isdeterministic(collation);
+}
 
 void
 query_make_distinct(Query *query)
@@ -35,7 +43,8 @@ query_make_distinct(Query *query)
 							  TYPECACHE_EQ_OPR | TYPECACHE_LT_OPR | TYPECACHE_HASH_PROC);
 		SortGroupClause *clause = makeNode(SortGroupClause);
 
-		if (!OidIsValid(type->eq_opr) || !OidIsValid(type->lt_opr))
+		if (!OidIsValid(type->eq_opr) || !OidIsValid(type->lt_opr) ||
+			!tells_all_apart(exprCollation((Node *) entry->expr)))
 			return;
 		clause->tleSortGroupRef = entry->ressortgroupref = entry->resno;
 		clause->eqop = type->eq_opr;

@@ -524,7 +524,8 @@ join_aggregate(Query *level, Node *qual, SubLink *sublink, Joined joined)
  * EXISTS.
  */
 
-/* NOT EXISTS (SELECT FROM (query, each row once) WHERE tests). */
+/* NOT EXISTS (SELECT FROM (query, each row once) WHERE tests); NULL if its rows can't be
+ * told apart. */
 static Node *
 not_exists(Query *query, List *tests)
 {
@@ -533,6 +534,8 @@ not_exists(Query *query, List *tests)
 	Query *holder;
 
 	query_make_distinct(query);
+	if (query->distinctClause == NIL)
+		return NULL;
 	rte = rte_of_query("tied", query);
 	rte->alias = makeAlias("tied", NIL);
 	holder = query_from_rte(rte);
