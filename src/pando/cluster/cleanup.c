@@ -36,6 +36,7 @@
 #include "pando/cluster/cleanup.h"
 #include "pando/metadata/shard_relation.h"
 #include "pando/metadata/table.h"
+#include "pando/transaction/access.h"
 #include "pando/transaction/maintenance.h"
 #include "pando/transaction/xact.h"
 
@@ -86,8 +87,8 @@ record_add(int64 operation, const char *name, int32 group)
 
 /*
  * pando.move_record(operation, tables, shard ids, groups): the rows of one operation, of
- * as many parts as the arrays have elements. The caller owns the tables. What a made-up
- * row leads to is taken away by the node itself, which knows what moves have made there.
+ * as many parts as the arrays have elements. The caller owns the tables. A made-up row
+ * would have somebody else's move undone, so only nodes ask for one.
  */
 Datum
 move_record(PG_FUNCTION_ARGS)
@@ -95,6 +96,7 @@ move_record(PG_FUNCTION_ARGS)
 	ArrayType *arrays[3];
 	int nparts = 0;
 
+	xact_require_node("pando.move_record()");
 	node_require_coordinator();
 	for (int i = 0; i < lengthof(arrays); i++)
 	{
@@ -175,7 +177,8 @@ cleanup_begin(List *parts)
 	session = session_claim_apart(&address, GetUserId());
 	PG_TRY();
 	{
-		session_result_free(session_run(session, record_command(operation, parts)));
+		session_result_free(session_run(
+			session, access_sign_order(session, record_command(operation, parts))));
 	}
 	PG_FINALLY();
 	{

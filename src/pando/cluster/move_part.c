@@ -41,6 +41,7 @@
 #include "pando/metadata/node.h"
 #include "pando/metadata/shard_relation.h"
 #include "pando/metadata/table.h"
+#include "pando/transaction/xact.h"
 
 PG_FUNCTION_INFO_V1(move_create);
 PG_FUNCTION_INFO_V1(move_capture);
@@ -113,10 +114,13 @@ Datum
 move_capture(PG_FUNCTION_ARGS)
 {
 	int64 shard_id = PG_GETARG_INT64(1);
-	Oid relation = own_shard(PG_GETARG_OID(0), shard_id);
-	char *name = name_qualified(relation);
+	Oid relation;
+	char *name;
 	OwnerScope scope;
 
+	xact_require_node("pando.move_capture()");
+	relation = own_shard(PG_GETARG_OID(0), shard_id);
+	name = name_qualified(relation);
 	part_add(shard_id, relation, false);
 	owner_enter(&scope);
 	sql_run("CREATE TRIGGER " CAPTURE_TRIGGER " AFTER INSERT OR UPDATE OR DELETE ON %s "
@@ -214,6 +218,7 @@ move_create(PG_FUNCTION_ARGS)
 	ArrayType *shards = PG_GETARG_ARRAYTYPE_P(1);
 	int count = ArrayGetNItems(ARR_NDIM(shards), ARR_DIMS(shards));
 
+	xact_require_node("pando.move_create()");
 	DirectFunctionCall3(shard_group_create, PointerGetDatum(tables),
 						PointerGetDatum(shards), CStringGetTextDatum("table"));
 	for (int i = 0; i < count; i++)

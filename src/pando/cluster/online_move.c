@@ -39,6 +39,7 @@
 #include "pando/cluster/online_move.h"
 #include "pando/cluster/transfer.h"
 #include "pando/ddl/table_def.h"
+#include "pando/transaction/access.h"
 #include "pando/transaction/xact.h"
 
 /* A trigger waits so long for a shard's writers, while others wait behind it; then they
@@ -220,7 +221,9 @@ capture(OnlineMove *move)
 			continue;
 		for (;;)
 		{
-			session_send_simple(move->source, member_call(member, "move_capture", ""));
+			session_send_simple(
+				move->source,
+				access_sign_order(move->source, member_call(member, "move_capture", "")));
 			if (finish_unless_locked(move->source))
 				break;
 			if (GetCurrentTimestamp() > end)
@@ -309,9 +312,9 @@ static void
 create_targets(OnlineMove *move, ShardStage stage)
 {
 	const GroupCopy *copy = move->copy;
-	const char *call = stage == SHARD_STAGE_TABLE
-						   ? "SELECT pando.move_create(%s)"
-						   : "SELECT pando.shard_group_create(%s, 'indexes')";
+	bool tables = stage == SHARD_STAGE_TABLE;
+	const char *call = tables ? "SELECT pando.move_create(%s)"
+							  : "SELECT pando.shard_group_create(%s, 'indexes')";
 
 	foreach_ptr (DistNode, node, move->nodes)
 	{
@@ -325,8 +328,12 @@ create_targets(OnlineMove *move, ShardStage stage)
 		}
 		foreach_ptr (CopyTarget, target, copy->targets)
 		{
-			if (target->node == node)
-				run(session, psprintf(call, group_arrays(copy->members, target)));
+			char *sql;
+
+			if (target->node != node)
+				continue;
+			sql = psprintf(call, group_arrays(copy->members, target));
+			run(session, tables ? access_sign_order(session, sql) : sql);
 		}
 		if (lacks_shells)
 		{
