@@ -191,7 +191,6 @@ foreach my $what (qw(force_logical block_writes undistribute))
 	clean($what);
 }
 $cluster->sql('DROP TABLE back');
-$cluster->sql(move_to(1));
 
 # While writers never stop.
 beside_writers('beside moves', 9, sub { $cluster->sql(move_to($_, 'auto')) foreach 1, 0, 2 });
