@@ -69,7 +69,7 @@ BEGIN
 	RETURN replace(regexp_replace(concat(state, E'\n', rows), '\m' || kind || '\.', '', 'g'), kind, 'SCHEMA');
 END $$;
 
--- What comes of a command; it is undone.
+-- What comes of a command; it is undone. Which of several things that use a column is named follows from where pg_depend's rows lie.
 CREATE FUNCTION outcome(kind text, command text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
 	state text;
@@ -84,6 +84,7 @@ BEGIN
 		WHEN SQLSTATE 'UNDO1' THEN RETURN state;
 		WHEN OTHERS THEN
 			GET STACKED DIAGNOSTICS message = MESSAGE_TEXT;
+			message := regexp_replace(message, '(cannot alter type of a column used) .*', '\1');
 			RETURN concat(SQLSTATE, ' ', replace(message, kind, 'SCHEMA'));
 	END;
 END $$;
