@@ -6,6 +6,7 @@ use Test::More;
 use Time::HiRes qw(sleep);
 use lib '.';
 use PandoMoves;
+use PandoWire;
 
 my $cluster = moves_cluster('online_move');
 my $coordinator = $cluster->coordinator;
@@ -225,6 +226,19 @@ foreach my $mode (qw(force_logical block_writes))
 	is($cluster->sql('SELECT count(*) FROM mover.own'), '100', "$mode: a superuser moves all rows");
 }
 clean('row-level security');
+
+# A transaction that keeps a snapshot from before a move can't see the rows that came with it: it is told so.
+$cluster->sql("CREATE TABLE $_ (k int); SELECT create_distributed_table('$_', 'k', shard_count => 2, colocate_with => 'none'); INSERT INTO $_ SELECT generate_series(1, 40)") foreach qw(early late);
+foreach my $mode (qw(force_logical block_writes))
+{
+	my ($moved, $target) = split /\|/, $cluster->sql("SELECT shardid, 3 - groupid FROM pg_dist_shard JOIN pg_dist_placement USING (shardid) WHERE logicalrelid = 'late'::regclass AND groupid > 0 ORDER BY 1 LIMIT 1");
+	my $wire = PandoWire->connect($cluster->worker($target)->port);
+	$wire->query($_) foreach 'BEGIN ISOLATION LEVEL REPEATABLE READ', 'SELECT count(*) FROM early';
+	$cluster->sql("SELECT citus_move_shard_placement($moved, s.nodename, s.nodeport, t.nodename, t.nodeport, '$mode') FROM pg_dist_node s, pg_dist_node t WHERE s.groupid = 3 - $target AND t.groupid = $target");
+	like($wire->query('SELECT count(*) FROM late')->{error}, qr/^40001/, "$mode: a shard that came after the snapshot");
+	$wire->query('ROLLBACK');
+	is($wire->value('SELECT count(*) FROM late'), '40', "$mode: the next transaction sees it");
+}
 
 $cluster->stop;
 done_testing();

@@ -33,6 +33,7 @@ typedef enum StartPlace
 	START_STEPS,   /* names of what steps keep */
 	START_INSTEAD, /* a kept plan takes the place of the statement's */
 	START_NESTING, /* depth of statements; snapshots; transactions in doubt */
+	START_ARRIVED, /* shards that came after the transaction's snapshot */
 	START_KEPT,	   /* a kept execution instead of PostgreSQL's start */
 	START_PLACES
 } StartPlace;

@@ -8,6 +8,7 @@
 #include "utils/guc.h"
 #include "utils/plancache.h"
 
+#include "pando/executor/arrived.h"
 #include "pando/executor/call.h"
 #include "pando/executor/explain.h"
 #include "pando/executor/explain_worker.h"
@@ -151,6 +152,7 @@ executor_init(void)
 	define_settings();
 	scan_register();
 	lock_rows_register();
+	arrived_init();
 	steps_init();
 	kept_rows_init();
 	triggers_init();
