@@ -17,7 +17,6 @@ $_->safe_psql('postgres', "SELECT pg_create_logical_replication_slot('changes', 
 # What the nodes give, as lines "node: change", in the order of nodes.
 sub changes
 {
-	my ($limit) = @_;
 	return map {
 		my $i = $_;
 		map { "$i: $_" } grep { /^table/ } split /\n/, $nodes[$i]->safe_psql('postgres',

@@ -51,6 +51,7 @@ static bool enabled = false;
 static OutputPluginCallbacks real; /* of the plugin that is wrapped */
 static HTAB *captured = NULL;
 static MemoryContext captured_context = NULL;
+static MemoryContext scratch = NULL; /* for one change */
 static bool stale = false;
 
 /* ------------------------------------------------------------------------------------
@@ -199,9 +200,7 @@ static void
 change_through(LogicalDecodeChangeCB plugin, LogicalDecodingContext *ctx,
 			   ReorderBufferTXN *txn, Relation relation, ReorderBufferChange *change)
 {
-	MemoryContext context = AllocSetContextCreate(
-		CurrentMemoryContext, "pando captured change", ALLOCSET_SMALL_SIZES);
-	MemoryContext old = MemoryContextSwitchTo(context);
+	MemoryContext old = MemoryContextSwitchTo(scratch);
 	Captured *entry = captured_of(RelationGetRelid(relation));
 
 	if (entry->given && OidIsValid(entry->shell))
@@ -209,7 +208,7 @@ change_through(LogicalDecodeChangeCB plugin, LogicalDecodingContext *ctx,
 	else if (entry->given)
 		plugin(ctx, txn, relation, change);
 	MemoryContextSwitchTo(old);
-	MemoryContextDelete(context);
+	MemoryContextReset(scratch);
 }
 
 static void
@@ -231,8 +230,9 @@ static bool
 truncates_here(Relation relation)
 {
 	Oid relid = RelationGetRelid(relation);
+	const Captured *entry = captured_of(relid);
 
-	if (OidIsValid(captured_of(relid)->shell) || !captured_of(relid)->given)
+	if (OidIsValid(entry->shell) || !entry->given)
 		return false;
 	return !OidIsValid(get_relname_relid("pg_dist_partition", PG_CATALOG_NAMESPACE)) ||
 		   catalog_partition_by_relid(relid) == NULL ||
@@ -244,6 +244,7 @@ truncate_through(LogicalDecodeTruncateCB plugin, LogicalDecodingContext *ctx,
 				 ReorderBufferTXN *txn, int count, Relation *relations,
 				 ReorderBufferChange *change)
 {
+	MemoryContext old = MemoryContextSwitchTo(scratch);
 	Relation *kept = palloc(sizeof(Relation) * count);
 	int nkept = 0;
 
@@ -252,7 +253,8 @@ truncate_through(LogicalDecodeTruncateCB plugin, LogicalDecodingContext *ctx,
 			kept[nkept++] = relations[i];
 	if (nkept > 0)
 		plugin(ctx, txn, nkept, kept, change);
-	pfree(kept);
+	MemoryContextSwitchTo(old);
+	MemoryContextReset(scratch);
 }
 
 static void
@@ -282,6 +284,9 @@ capture_wrap(const char *plugin, OutputPluginCallbacks *callbacks)
 	LogicalOutputPluginInit init = (LogicalOutputPluginInit) load_external_function(
 		psprintf("$libdir/%s", plugin), "_PG_output_plugin_init", true, NULL);
 
+	if (scratch == NULL)
+		scratch = AllocSetContextCreate(TopMemoryContext, "pando captured change",
+										ALLOCSET_SMALL_SIZES);
 	init(callbacks);
 	real = *callbacks;
 	callbacks->change_cb = change_cb;

@@ -113,16 +113,10 @@ void
 disk_space_require(const GroupCopy *copy)
 {
 	int64 bytes;
-	List *looked_at = NIL;
 
 	if (!check_space)
 		return;
 	bytes = group_bytes(copy);
-	foreach_ptr (CopyTarget, target, copy->targets)
-	{
-		if (list_member_ptr(looked_at, target->node))
-			continue;
-		looked_at = lappend(looked_at, (void *) target->node);
-		require_on(target->node, bytes * share_of(copy, target->node));
-	}
+	foreach_ptr (DistNode, node, group_copy_nodes(copy))
+		require_on(node, bytes * share_of(copy, node));
 }

@@ -277,15 +277,21 @@ lock_source(const GroupCopy *copy, const char *mode)
 }
 
 /* Writers wait from the start. */
-/* Rows that come to a shard are no changes of the table. */
-static void
-pause_capture(const GroupCopy *copy, bool pause)
+List *
+group_copy_nodes(const GroupCopy *copy)
 {
 	List *nodes = NIL;
 
 	foreach_ptr (CopyTarget, target, copy->targets)
 		nodes = list_append_unique_ptr(nodes, (void *) target->node);
-	capture_pause_on(nodes, pause);
+	return nodes;
+}
+
+/* Rows that come to a shard are no changes of the table. */
+static void
+pause_capture(const GroupCopy *copy, bool pause)
+{
+	capture_pause_on(group_copy_nodes(copy), pause);
 }
 
 static void

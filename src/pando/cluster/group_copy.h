@@ -53,6 +53,9 @@ typedef struct GroupCopy
 					* the shells have the rows, and no metadata know of them. Online only */
 } GroupCopy;
 
+/* The nodes of the targets, each once (List of const DistNode *). */
+extern List *group_copy_nodes(const GroupCopy *copy);
+
 typedef struct OnlineMove OnlineMove; /* online_move.h */
 
 /* Tables whose shards move together with the table's, parents before partitions (Oid

@@ -151,11 +151,9 @@ online_move_begin(const GroupCopy *copy)
 	move->context = CurrentMemoryContext;
 	move->copy = copy;
 	add_parts(&parts, copy, source_shards(copy), copy->source);
+	move->nodes = group_copy_nodes(copy);
 	foreach_ptr (CopyTarget, target, copy->targets)
-	{
 		add_parts(&parts, copy, target->shards, target->node);
-		move->nodes = list_append_unique_ptr(move->nodes, (void *) target->node);
-	}
 	move->operation = cleanup_begin(parts);
 	return move;
 }

@@ -14,11 +14,17 @@
 #include "pando/planner/query/level_fields.h"
 #include "pando/planner/query/query_shape.h"
 
-/* Is what the collation calls equal the same? Who asks may compare by another one. */
-static bool
-tells_all_apart(Oid collation)
+bool
+query_is_deterministic(const Query *query)
 {
-	return !OidIsValid(collation) || get_collation_isdeterministic(collation);
+	foreach_ptr (TargetEntry, entry, query->targetList)
+	{
+		Oid collation = exprCollation((Node *) entry->expr);
+
+		if (OidIsValid(collation) && !get_collation_isdeterministic(collation))
+			return false;
+	}
+	return true;
 }
 
 void
@@ -29,7 +35,7 @@ query_make_distinct(Query *query)
 	/* Windows and hidden columns refer to the list by numbers that are given anew here.
 	 */
 	if (!query_is_plain(query) || query->windowClause != NIL ||
-		query_varies((Node *) query))
+		query_varies((Node *) query) || !query_is_deterministic(query))
 		return;
 	foreach_ptr (TargetEntry, entry, query->targetList)
 	{
@@ -43,8 +49,7 @@ query_make_distinct(Query *query)
 							  TYPECACHE_EQ_OPR | TYPECACHE_LT_OPR | TYPECACHE_HASH_PROC);
 		SortGroupClause *clause = makeNode(SortGroupClause);
 
-		if (!OidIsValid(type->eq_opr) || !OidIsValid(type->lt_opr) ||
-			!tells_all_apart(exprCollation((Node *) entry->expr)))
+		if (!OidIsValid(type->eq_opr) || !OidIsValid(type->lt_opr))
 			return;
 		clause->tleSortGroupRef = entry->ressortgroupref = entry->resno;
 		clause->eqop = type->eq_opr;

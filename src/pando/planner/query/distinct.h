@@ -15,4 +15,8 @@
  */
 extern void query_make_distinct(Query *query);
 
+/* Are values of its columns that their collations call equal the same to any other test?
+ */
+extern bool query_is_deterministic(const Query *query);
+
 #endif

@@ -16,8 +16,8 @@
 #include "optimizer/clauses.h"
 #include "optimizer/optimizer.h"
 #include "rewrite/rewriteManip.h"
-#include "utils/lsyscache.h"
 
+#include "pando/planner/query/distinct.h"
 #include "pando/planner/query/join_tree.h"
 #include "pando/planner/query/union.h"
 #include "pando/planner/residual/decorrelate.h"
@@ -60,20 +60,6 @@ exists_by_values(EitherExists *either, Node *arm)
 	return (Node *) test;
 }
 
-/* Are values that the columns' collations take for equal the same to any test? */
-static bool
-is_deterministic(const Query *query)
-{
-	foreach_ptr (TargetEntry, entry, query->targetList)
-	{
-		Oid collation = exprCollation((Node *) entry->expr);
-
-		if (OidIsValid(collation) && !get_collation_isdeterministic(collation))
-			return false;
-	}
-	return true;
-}
-
 /* The arms of OR, those that test the same values as one: IN (SELECT ... UNION SELECT
  * ...). */
 static List *
@@ -102,7 +88,7 @@ arms_united(EitherExists *either, List *arms)
 			foreach_ptr (Node, query, queries)
 				IncrementVarSublevelsUp(query, 1, 1);
 			((SubLink *) arm)->subselect = (Node *) query_union(
-				queries, either->all || !is_deterministic(linitial(queries)));
+				queries, either->all || !query_is_deterministic(linitial(queries)));
 		}
 		result = lappend(result, arm);
 		rest = others;
