@@ -4,6 +4,7 @@ PGHOST, PGPORT and PGUSER lead to the coordinator, PATH to psql, WORKERS ("port 
 STATEMENT_CACHES (never, always): the databases get it as pando.statement_caches.
 """
 import os
+import re
 import subprocess
 
 WORKERS = os.environ.get('WORKERS', '').split()
@@ -54,3 +55,10 @@ def create_cluster(name):
 def drop(name):
     for port in [COORDINATOR, *WORKERS]:
         must('postgres', f'DROP DATABASE IF EXISTS {name} WITH (FORCE)', port=port)
+
+
+def listed(name, flags):
+    """What is known and has its reason: the lines WHERE | regular expression | reason of a file beside this one."""
+    with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), name)) as file:
+        lines = [line.rstrip('\n').split(' | ') for line in file if line.strip() and not line.startswith('#')]
+    return [(where, re.compile(pattern, flags), reason) for where, pattern, reason in lines]

@@ -38,12 +38,7 @@ class Known:
     """postgresql_objects.list: WHERE | regular expression | reason. WHERE is a script, * for all, or "dump"."""
 
     def __init__(self):
-        self.entries, self.used = [], set()
-        with open(f'{HERE}/postgresql_objects.list') as file:
-            for line in file:
-                if line.strip() and not line.startswith('#'):
-                    where, pattern, _ = line.rstrip('\n').split(' | ')
-                    self.entries.append((where, re.compile(pattern, re.S | re.M)))
+        self.entries, self.used = cluster.listed('postgresql_objects.list', re.S | re.M), set()
 
     def has(self, where, text):
         for entry in self.entries:

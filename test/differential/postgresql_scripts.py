@@ -25,7 +25,6 @@ import tempfile
 import cluster
 import postgresql_source
 
-HERE = os.path.dirname(os.path.abspath(__file__))
 SETUP = ['test_setup']
 FAST = ['copydml', 'insert_conflict', 'update', 'delete', 'returning', 'generated', 'hash_part', 'select_having', 'updatable_views', 'with']
 SCRIPTS = ['copy', 'copyselect', 'copydml', 'insert', 'insert_conflict', 'create_misc', 'triggers', 'select', 'updatable_views',
@@ -303,12 +302,7 @@ class Known:
     """postgresql_scripts.list: SCRIPT | regular expression for the statement, or for a line of the output | reason."""
 
     def __init__(self):
-        self.entries, self.used = [], set()
-        with open(f'{HERE}/postgresql_scripts.list') as file:
-            for line in file:
-                if line.strip() and not line.startswith('#'):
-                    name, pattern, reason = line.rstrip('\n').split(' | ')
-                    self.entries.append((name, re.compile(pattern, re.S), reason))
+        self.entries, self.used = cluster.listed('postgresql_scripts.list', re.S), set()
 
     def reason(self, script, statement, lines):
         for entry in self.entries:
