@@ -208,6 +208,69 @@ CREATE OR REPLACE FUNCTION pg_catalog.citus_stat_counters_reset(database_oid oid
 	LANGUAGE c STRICT VOLATILE AS 'MODULE_PATHNAME', 'citus_stat_counters_reset';
 REVOKE ALL ON FUNCTION pg_catalog.citus_stat_counters_reset(oid) FROM public;
 
+-- How often distributed statements ran; those of others only for members of pg_read_all_stats.
+CREATE OR REPLACE FUNCTION pando.statement_counts(OUT queryid bigint, OUT userid oid, OUT dbid oid,
+		OUT executor text, OUT partition_key text, OUT calls bigint) RETURNS SETOF record
+	LANGUAGE c STRICT VOLATILE AS 'MODULE_PATHNAME', 'statement_counts';
+-- Their texts are pg_stat_statements'.
+CREATE OR REPLACE FUNCTION pg_catalog.citus_stat_statements(OUT queryid bigint, OUT userid oid,
+		OUT dbid oid, OUT query text, OUT executor text, OUT partition_key text, OUT calls bigint)
+		RETURNS SETOF record
+	LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	view text := (SELECT format('%I.pg_stat_statements', n.nspname)
+		FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace
+		WHERE e.extname = 'pg_stat_statements');
+BEGIN
+	IF view IS NULL THEN
+		RAISE EXCEPTION 'pg_stat_statements is not installed' USING
+			ERRCODE = 'object_not_in_prerequisite_state',
+			HINT = 'install pg_stat_statements extension and try again';
+	END IF;
+	RETURN QUERY EXECUTE format('SELECT c.queryid, c.userid, c.dbid, s.query, c.executor, c.partition_key, c.calls
+		FROM pando.statement_counts() c
+			JOIN (SELECT DISTINCT ON (queryid, userid, dbid) queryid, userid, dbid, query FROM %s
+				ORDER BY queryid, userid, dbid, toplevel DESC) s
+			ON s.queryid = c.queryid AND s.userid = c.userid AND s.dbid = c.dbid', view);
+END $$;
+CREATE OR REPLACE FUNCTION pg_catalog.citus_stat_statements_reset() RETURNS void
+	LANGUAGE c STRICT VOLATILE AS 'MODULE_PATHNAME', 'citus_stat_statements_reset';
+REVOKE ALL ON FUNCTION pg_catalog.citus_stat_statements_reset() FROM public;
+
+-- What was done for tenants on this node, the most active ones first; for members of pg_read_all_stats.
+CREATE OR REPLACE FUNCTION pg_catalog.citus_stat_tenants_local(return_all_tenants boolean DEFAULT false,
+		OUT colocation_id int4, OUT tenant_attribute text, OUT read_count_in_this_period int4,
+		OUT read_count_in_last_period int4, OUT query_count_in_this_period int4,
+		OUT query_count_in_last_period int4, OUT cpu_usage_in_this_period float8,
+		OUT cpu_usage_in_last_period float8, OUT score bigint) RETURNS SETOF record
+	LANGUAGE c STRICT VOLATILE AS 'MODULE_PATHNAME', 'tenant_counts';
+-- The same of all nodes.
+CREATE OR REPLACE FUNCTION pg_catalog.citus_stat_tenants(return_all_tenants boolean DEFAULT false,
+		OUT nodeid int4, OUT colocation_id int4, OUT tenant_attribute text, OUT read_count_in_this_period int4,
+		OUT read_count_in_last_period int4, OUT query_count_in_this_period int4,
+		OUT query_count_in_last_period int4, OUT cpu_usage_in_this_period float8,
+		OUT cpu_usage_in_last_period float8, OUT score bigint) RETURNS SETOF record
+	LANGUAGE sql VOLATILE BEGIN ATOMIC
+	WITH tenants AS MATERIALIZED (
+		SELECT x.nodeid, t.*
+		FROM pando.elements_from_nodes(format('SELECT coalesce(jsonb_agg(to_jsonb(t)), ''[]'') FROM pg_catalog.citus_stat_tenants_local(%L) t',
+				return_all_tenants)) x
+			CROSS JOIN LATERAL jsonb_to_record(x.element) t(colocation_id int4, tenant_attribute text,
+				read_count_in_this_period int4, read_count_in_last_period int4,
+				query_count_in_this_period int4, query_count_in_last_period int4,
+				cpu_usage_in_this_period float8, cpu_usage_in_last_period float8, score bigint)
+		WHERE pg_has_role('pg_read_all_stats', 'USAGE'))
+	SELECT * FROM tenants t ORDER BY t.score DESC, t.nodeid, t.colocation_id, t.tenant_attribute
+	LIMIT CASE WHEN return_all_tenants THEN NULL ELSE current_setting('citus.stat_tenants_limit')::bigint END;
+END;
+CREATE OR REPLACE FUNCTION pg_catalog.citus_stat_tenants_local_reset() RETURNS void
+	LANGUAGE c STRICT VOLATILE AS 'MODULE_PATHNAME', 'citus_stat_tenants_local_reset';
+CREATE OR REPLACE FUNCTION pg_catalog.citus_stat_tenants_reset() RETURNS void
+	LANGUAGE sql VOLATILE BEGIN ATOMIC
+	SELECT count(*) FROM pando.elements_from_nodes($$SELECT '[]'::jsonb FROM pg_catalog.citus_stat_tenants_local_reset()$$);
+END;
+REVOKE ALL ON FUNCTION pg_catalog.citus_stat_tenants_local_reset(), pg_catalog.citus_stat_tenants_reset() FROM public;
+
 -- Column statistics of the shards on this node, one object per shard and column.
 CREATE OR REPLACE FUNCTION pando.local_column_stats() RETURNS jsonb
 	LANGUAGE sql VOLATILE BEGIN ATOMIC

@@ -1,6 +1,7 @@
 -- What the cluster holds and does. Column names and order are those that tools know.
 
-DROP VIEW IF EXISTS pg_catalog.citus_stat_counters, pg_catalog.citus_stats, pg_catalog.citus_locks, pg_catalog.citus_lock_waits, pg_catalog.citus_nodes, pg_catalog.pg_dist_shard_placement,
+DROP VIEW IF EXISTS pg_catalog.citus_stat_statements, pg_catalog.citus_stat_tenants, pg_catalog.citus_stat_tenants_local,
+	pg_catalog.citus_stat_counters, pg_catalog.citus_stats, pg_catalog.citus_locks, pg_catalog.citus_lock_waits, pg_catalog.citus_nodes, pg_catalog.pg_dist_shard_placement,
 	pg_catalog.citus_shards, pg_catalog.citus_shards_on_worker,
 	pg_catalog.citus_shard_indexes_on_worker, pg_catalog.citus_stat_activity,
 	pg_catalog.citus_dist_stat_activity, pg_catalog.time_partitions;
@@ -83,6 +84,23 @@ CREATE VIEW citus.citus_stat_counters AS
 	FROM pg_catalog.pg_database d
 		JOIN pg_catalog.citus_stat_counters() c ON c.database_id = d.oid;
 
+-- Distributed statements, with the text that pg_stat_statements has of them.
+CREATE VIEW citus.citus_stat_statements AS
+	SELECT queryid, userid, dbid, query, executor, partition_key, calls
+	FROM pg_catalog.citus_stat_statements();
+
+CREATE VIEW citus.citus_stat_tenants AS
+	SELECT nodeid, colocation_id, tenant_attribute, read_count_in_this_period, read_count_in_last_period,
+		query_count_in_this_period, query_count_in_last_period, cpu_usage_in_this_period,
+		cpu_usage_in_last_period
+	FROM pg_catalog.citus_stat_tenants();
+
+CREATE VIEW citus.citus_stat_tenants_local AS
+	SELECT colocation_id, tenant_attribute, read_count_in_this_period, read_count_in_last_period,
+		query_count_in_this_period, query_count_in_last_period, cpu_usage_in_this_period,
+		cpu_usage_in_last_period
+	FROM pg_catalog.citus_stat_tenants_local();
+
 -- Column statistics of distributed tables: those of the shards, weighted by their rows. Each is seen
 -- by who may read the column on the shards' nodes.
 CREATE VIEW citus.citus_stats AS
@@ -143,6 +161,7 @@ BEGIN
 	FOREACH name IN ARRAY ARRAY['citus_nodes', 'pg_dist_shard_placement', 'citus_shards',
 		'citus_shards_on_worker', 'citus_shard_indexes_on_worker', 'citus_stat_activity',
 		'citus_dist_stat_activity', 'citus_locks', 'citus_lock_waits', 'citus_stat_counters', 'citus_stats',
+		'citus_stat_statements', 'citus_stat_tenants', 'citus_stat_tenants_local',
 		'time_partitions']
 	LOOP
 		EXECUTE format('ALTER VIEW citus.%I SET SCHEMA pg_catalog', name);

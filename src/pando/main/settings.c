@@ -147,11 +147,8 @@ static const NumberSetting number_settings[] = {
 	 "metadata change on all nodes in the same transaction"},
 	{"citus.repartition_join_bucket_count_per_node", 4, 1, 0,
 	 "rows go to the shard groups that read them"},
-	{"citus.stat_statements_max", 50000, 1000, 0, "statements are not counted yet"},
 	{"citus.stat_statements_purge_interval", 10, -1, GUC_UNIT_MS,
-	 "statements are not counted yet"},
-	{"citus.stat_tenants_limit", 100, 1, 0, "tenants are not counted yet"},
-	{"citus.stat_tenants_period", 60, 1, GUC_UNIT_S, "tenants are not counted yet"},
+	 "what pg_stat_statements has forgotten is not shown, and makes room for others"},
 	{"citus.values_materialization_threshold", 100, -1, 0, "costs decide"},
 };
 
@@ -159,15 +156,12 @@ static const NumberSetting real_settings[] = {
 	{"citus.count_distinct_error_rate", 0, 0, 0, "distinct values are counted exactly"},
 	{"citus.distributed_deadlock_detection_factor", 2, -1, 0,
 	 "a look costs next to nothing, and is taken every second"},
-	{"citus.stat_tenants_untracked_sample_rate", 1, 0, 0, "tenants are not counted yet"},
 };
 
 static const struct config_enum_entry aggregation_options[] = {
 	{"disabled", 0, false}, {"row-gather", 1, false}, {NULL, 0, false}};
 static const struct config_enum_entry sync_options[] = {
 	{"transactional", 0, false}, {"nontransactional", 1, false}, {NULL, 0, false}};
-static const struct config_enum_entry track_options[] = {
-	{"none", 0, false}, {"all", 1, false}, {NULL, 0, false}};
 static const struct config_enum_entry level_options[] = {
 	{"off", 0, false},		   {"debug5", DEBUG5, false},	{"debug4", DEBUG4, false},
 	{"debug3", DEBUG3, false}, {"debug2", DEBUG2, false},	{"debug1", DEBUG1, false},
@@ -187,12 +181,9 @@ static const EnumSetting enum_settings[] = {
 	 "costs decide how an aggregate is split"},
 	{"citus.metadata_sync_mode", 0, sync_options, "metadata change in one transaction"},
 	{"citus.multi_task_query_log_level", 0, level_options, "EXPLAIN shows the tasks"},
-	{"citus.stat_statements_track", 0, track_options, "statements are not counted yet"},
-	{"citus.stat_tenants_log_level", 0, level_options, "tenants are not counted yet"},
 	{"citus.replication_model", 0, replication_options,
 	 "citus.shard_replication_factor says how many copies there are"},
 	{"citus.task_executor_type", 0, executor_options, "there is one executor"},
-	{"citus.stat_tenants_track", 0, track_options, "tenants are not counted yet"},
 };
 
 static const StringSetting string_settings[] = {

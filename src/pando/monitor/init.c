@@ -4,10 +4,12 @@
 #include "pando/compat/compat.h"
 
 #include "pando/monitor/init.h"
+#include "pando/monitor/stats.h"
 #include "pando/monitor/visibility.h"
 
 void
 monitor_init(void)
 {
 	visibility_init();
+	stats_init();
 }
