@@ -32,6 +32,8 @@ typedef enum StartPlace
 	START_REFUSE,  /* a function that changes what a change is being computed of */
 	START_STEPS,   /* names of what steps keep */
 	START_INSTEAD, /* a kept plan takes the place of the statement's */
+	START_COUNT,   /* statements and tenants */
+	START_PLACE,   /* shards that a call must keep to */
 	START_NESTING, /* depth of statements; snapshots; transactions in doubt */
 	START_ARRIVED, /* shards that came after the transaction's snapshot */
 	START_KEPT,	   /* a kept execution instead of PostgreSQL's start */
@@ -41,6 +43,7 @@ typedef enum StartPlace
 /* ExecutorEnd_hook */
 typedef enum EndPlace
 {
+	END_COUNT,	 /* time of tenants */
 	END_EXPLAIN, /* takes the plan for another node's EXPLAIN */
 	END_KEPT,	 /* puts an execution to rest instead */
 	END_PLACES

@@ -1,48 +1,97 @@
 /*
- * call.c: CALL of a distributed procedure; running a call's text on another node.
+ * call.c: where a call of a distributed function runs.
  *
- * A CALL that is all of its transaction goes to the node that has the rows of its
- * distribution argument, with the values of its arguments as parameters; the node is its
- * transaction's leader, so that the procedure can COMMIT. Any other runs here.
+ * On the node that has the rows of its argument: handed over if it is all of its
+ * transaction, delegated if not (transaction/call.c). A delegated call that needs more
+ * than its node is rolled back there, to a savepoint, and runs here as if nothing had
+ * been: so does one that the node can't do for the lack of something (SQLSTATE 0A and
+ * 42), a table of this node alone for example. What that costs is remembered for a while.
+ *
+ * A function with force_delegation must keep to its argument's shard group, wherever it
+ * runs: its queries may use nothing else but reference tables, which they read.
  */
 #include "pando/compat/compat.h"
 
-#include "access/htup_details.h"
+#include "access/xact.h"
 #include "catalog/pg_proc.h"
-#include "commands/defrem.h"
+#include "catalog/pg_type.h"
 #include "executor/executor.h"
-#include "funcapi.h"
 #include "miscadmin.h"
-#include "nodes/nodeFuncs.h"
-#include "optimizer/optimizer.h"
-#include "parser/parse_coerce.h"
-#include "utils/acl.h"
-#include "utils/builtins.h"
+#include "storage/lmgr.h"
+#include "tcop/pquery.h"
 #include "utils/lsyscache.h"
-#include "utils/snapmgr.h"
-#include "utils/syscache.h"
+#include "utils/memutils.h"
+#include "utils/resowner.h"
 
 #include "pando/base/counter.h"
 #include "pando/base/hook.h"
 #include "pando/base/literal.h"
-#include "pando/base/name.h"
 #include "pando/executor/call.h"
 #include "pando/executor/decode.h"
-#include "pando/metadata/function.h"
+#include "pando/executor/kept_rows.h"
+#include "pando/metadata/shard_relation.h"
 #include "pando/remote/session.h"
 #include "pando/transaction/xact.h"
 
-const DistNode *
-call_node(const DistTable *anchor, int index)
+/* The shard group that the running call is forced to keep to. */
+static struct
 {
-	const Shard *shard = &anchor->shards[Max(index, 0)];
-	const DistNode *node;
+	bool active;
+	int32 colocation;
+	int index;
+} keep;
 
-	if (anchor->nshards == 0 || shard->nplacements == 0)
-		return NULL;
-	node = node_by_group(shard->placements[0].group);
-	return node != NULL && node->active && node->group != node_local_group() ? node
-																			 : NULL;
+/* ------------------------------------------------------------------------------------
+ * Leaving.
+ */
+
+/* Would a function that sees what the query sees see something else on the node? */
+static bool
+has_older_snapshot(const DistFunction *function, EState *estate)
+{
+	if (func_volatile(function->funcid) == PROVOLATILE_VOLATILE)
+		return false;
+	return (estate != NULL && xact_shares_snapshot(estate)) ||
+		   (ActivePortal != NULL && (ActivePortal->cursorOptions &
+									 (CURSOR_OPT_SCROLL | CURSOR_OPT_NO_SCROLL)) != 0);
+}
+
+CallWay
+call_way(const DistFunction *function, EState *estate, bool alone, bool atomic)
+{
+	if (alone && xact_may_hand_over())
+		return CALL_HANDED_OVER;
+	if (!atomic || !xact_may_delegate(estate) || has_older_snapshot(function, estate) ||
+		!dist_function_try(function->funcid))
+		return CALL_STAYS;
+	return CALL_DELEGATED;
+}
+
+/* Within a transaction the shard group must stay where it is to its end. */
+const DistTable *
+call_anchor(const DistTable *anchor, CallWay way)
+{
+	Oid relid;
+
+	if (anchor == NULL || way != CALL_DELEGATED)
+		return anchor;
+	relid = anchor->relid;
+	LockRelationOid(relid, XactReadOnly ? AccessShareLock : RowExclusiveLock);
+	anchor = dist_table(relid);
+	return anchor != NULL && dist_table_is_sharded(anchor) ? anchor : NULL;
+}
+
+CallPlace
+call_place(const DistTable *anchor, int index)
+{
+	CallPlace place = {.known = true, .colocation = anchor->colocation, .index = index};
+	const Shard *shard = &anchor->shards[index];
+	const DistNode *node =
+		shard->nplacements > 0 ? node_by_group(shard->placements[0].group) : NULL;
+
+	if (node != NULL && node->active && node->group != node_local_group())
+		place.node = node;
+	return place;
 }
 
 static void
@@ -70,18 +119,13 @@ take_rows(const PGresult *result, TupleDesc desc, Tuplestorestate *store)
 	MemoryContextDelete(context);
 }
 
-bool
-call_run(const DistNode *node, const RemoteCall *call, TupleDesc desc,
-		 Tuplestorestate *store)
+static void
+run_over(Session *session, const RemoteCall *call, TupleDesc desc, Tuplestorestate *store)
 {
-	Session *session = xact_session_to_serve(node);
-	const char **texts;
+	const char **texts = palloc(sizeof(char *) * (call->nparams + 1));
 	PGresult *result;
 
-	if (session == NULL)
-		return false;
 	counter_add(COUNTER_QUERY_SINGLE);
-	texts = palloc(sizeof(char *) * (call->nparams + 1));
 	for (int i = 0; i < call->nparams; i++)
 		texts[i] = literal_text(call->values[i], call->nulls[i],
 								call->types[i] == UNKNOWNOID ? TEXTOID : call->types[i]);
@@ -90,226 +134,167 @@ call_run(const DistNode *node, const RemoteCall *call, TupleDesc desc,
 	if (store != NULL && result != NULL)
 		take_rows(result, desc, store);
 	session_result_free(result);
+}
+
+/* Is the error of a node one that this node might not have? */
+static bool
+is_of_the_node(const ErrorData *error)
+{
+	int category = ERRCODE_TO_CATEGORY(error->sqlerrcode);
+
+	if (error->sqlerrcode == ERRCODE_QUERY_CANCELED)
+		return error->constraint_name != NULL &&
+			   strcmp(error->constraint_name, XACT_NEEDS_OTHERS) == 0;
+	return category == ERRCODE_FEATURE_NOT_SUPPORTED ||
+		   category == ERRCODE_SYNTAX_ERROR_OR_ACCESS_RULE_VIOLATION;
+}
+
+/* The session for a call within the transaction, which writes if it may. */
+static Session *
+session_within(const DistNode *node)
+{
+	return xact_session(node, XactReadOnly ? XACT_READ : XACT_WRITE);
+}
+
+/* In a subtransaction, which is taken back if the call has to run here. */
+static bool
+try_there(const DistNode *node, const RemoteCall *call, TupleDesc desc,
+		  Tuplestorestate *store)
+{
+	MemoryContext context = CurrentMemoryContext;
+	ResourceOwner owner = CurrentResourceOwner;
+	bool wrote_before = xact_wrote_on(node->group);
+	volatile bool done = false;
+
+	BeginInternalSubTransaction(NULL);
+	MemoryContextSwitchTo(context);
+	PG_TRY();
+	{
+		run_over(session_within(node), call, desc, store);
+		ReleaseCurrentSubTransaction();
+		MemoryContextSwitchTo(context);
+		CurrentResourceOwner = owner;
+		done = true;
+	}
+	PG_CATCH();
+	{
+		ErrorData *error;
+
+		MemoryContextSwitchTo(context);
+		error = CopyErrorData();
+		FlushErrorState();
+		RollbackAndReleaseCurrentSubTransaction();
+		MemoryContextSwitchTo(context);
+		CurrentResourceOwner = owner;
+		xact_undelegate(node, wrote_before);
+		if (!is_of_the_node(error))
+			ReThrowError(error);
+		ereport(DEBUG1, (errmsg_internal("a call that was delegated runs here: %s",
+										 error->message)));
+		FreeErrorData(error);
+	}
+	PG_END_TRY();
+	dist_function_tried(call->function->funcid, done);
+	return done;
+}
+
+bool
+call_run(const DistNode *node, CallWay way, const RemoteCall *call, TupleDesc desc,
+		 Tuplestorestate *store)
+{
+	Session *session;
+
+	if (way == CALL_DELEGATED && !call->function->forced)
+		return try_there(node, call, desc, store);
+	session = way == CALL_DELEGATED ? session_within(node) : xact_session_to_serve(node);
+	if (session == NULL)
+		return false;
+	run_over(session, call, desc, store);
 	return true;
 }
 
 /* ------------------------------------------------------------------------------------
- * CALL
+ * Staying, or having come.
  */
 
-/* CALL name($1::type, NULL, ...): OUT arguments have a place, but no value. */
-static char *
-text_of_call(const FuncExpr *call)
+void
+call_run_here(bool forced, CallPlace place, void (*run)(void *arg), void *arg)
 {
-	HeapTuple tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(call->funcid));
-	Form_pg_proc form;
-	Oid *types;
-	char **names;
-	char *modes;
-	int count;
-	int number = 0;
-	StringInfoData sql;
+	bool serves = xact_is_for_node();
+	bool keeps = forced && place.known && !keep.active;
 
-	if (!HeapTupleIsValid(tuple))
-		elog(ERROR, "cache lookup failed for function %u", call->funcid);
-	form = (Form_pg_proc) GETSTRUCT(tuple);
-	count = get_func_arg_info(tuple, &types, &names, &modes);
-	initStringInfo(&sql);
-	appendStringInfo(&sql, "CALL %s(",
-					 quote_qualified_identifier(get_namespace_name(form->pronamespace),
-												NameStr(form->proname)));
-	for (int i = 0; i < count; i++)
+	if (!serves && !keeps)
 	{
-		char mode = modes != NULL ? modes[i] : PROARGMODE_IN;
-
-		appendStringInfoString(&sql, i > 0 ? ", " : "");
-		if (mode == PROARGMODE_OUT)
-			appendStringInfoString(&sql, "NULL");
-		else
-		{
-			Oid type = exprType(list_nth(call->args, number));
-
-			appendStringInfo(&sql, "%s$%d::%s",
-							 mode == PROARGMODE_VARIADIC ? "VARIADIC " : "", number + 1,
-							 format_type_extended(type == UNKNOWNOID ? TEXTOID : type, -1,
-												  FORMAT_TYPE_FORCE_QUALIFY));
-			number++;
-		}
+		run(arg);
+		return;
 	}
-	appendStringInfoChar(&sql, ')');
-	ReleaseSysCache(tuple);
-	return sql.data;
-}
-
-static Datum
-value_of(Expr *expr, Oid *type, EState *estate, bool *isnull)
-{
-	ExprState *state = ExecPrepareExpr(copyObject(expr), estate);
-
-	*type = exprType((Node *) expr);
-	return ExecEvalExprSwitchContext(state, GetPerTupleExprContext(estate), isnull);
-}
-
-/* The node that has the rows of the call's argument; NULL: it is this one, or nobody
- * knows. */
-static const DistNode *
-node_of_call(const DistFunction *function, const FuncExpr *call, EState *estate)
-{
-	const DistTable *anchor = dist_function_anchor(function);
-	Node *argument;
-	Oid type;
-	bool isnull;
-	Datum value;
-
-	if (anchor == NULL || anchor->kind != TABLE_HASH)
-		return anchor != NULL ? call_node(anchor, -1) : NULL;
-	if (function->argument < 0 || function->argument >= list_length(call->args))
-		return NULL;
-	argument = list_nth(call->args, function->argument);
-	type = exprType(argument);
-	if (contain_volatile_functions(argument) ||
-		!can_coerce_type(1, &type, unconstify(Oid *, &anchor->key_type),
-						 COERCION_IMPLICIT))
-		return NULL;
-	argument = coerce_type(NULL, copyObject(argument), type, anchor->key_type, -1,
-						   COERCION_IMPLICIT, COERCE_IMPLICIT_CAST, -1);
-	value = value_of((Expr *) argument, &type, estate, &isnull);
-	return call_node(anchor, shard_index_of_value(anchor, value, isnull));
-}
-
-static void
-give_rows(Tuplestorestate *store, TupleDesc desc, DestReceiver *dest)
-{
-	TupleTableSlot *slot = MakeSingleTupleTableSlot(desc, &TTSOpsMinimalTuple);
-
-	dest->rStartup(dest, CMD_SELECT, desc);
-	while (tuplestore_gettupleslot(store, true, false, slot))
-		dest->receiveSlot(slot, dest);
-	dest->rShutdown(dest);
-	ExecDropSingleTupleTableSlot(slot);
-}
-
-static void
-check_rights(Oid function)
-{
-	AclResult result = pg_proc_aclcheck(function, GetUserId(), ACL_EXECUTE);
-
-	if (result != ACLCHECK_OK)
-		aclcheck_error(result, OBJECT_PROCEDURE, get_func_name(function));
-}
-
-/* Runs it there; false: it has to run here. */
-static bool
-call_there(CallStmt *stmt, const DistNode *node, EState *estate, DestReceiver *dest)
-{
-	FuncExpr *call = stmt->funcexpr;
-	int count = list_length(call->args);
-	RemoteCall remote = {.sql = text_of_call(call),
-						 .types = palloc(sizeof(Oid) * (count + 1)),
-						 .values = palloc(sizeof(Datum) * (count + 1)),
-						 .nulls = palloc(sizeof(bool) * (count + 1))};
-	TupleDesc desc = call->funcresulttype == RECORDOID ? CallStmtResultDesc(stmt) : NULL;
-	Tuplestorestate *store =
-		desc != NULL ? tuplestore_begin_heap(false, false, work_mem) : NULL;
-	bool done;
-
-	foreach_ptr (Expr, argument, call->args)
+	if (serves)
+		xact_serve(forced);
+	if (keeps)
 	{
-		int i = remote.nparams++;
-
-		remote.values[i] = value_of(argument, &remote.types[i], estate, &remote.nulls[i]);
+		keep.active = true;
+		keep.colocation = place.colocation;
+		keep.index = place.index;
 	}
-	done = call_run(node, &remote, desc, store);
-	if (done && store != NULL)
-		give_rows(store, desc, dest);
-	if (store != NULL)
-		tuplestore_end(store);
-	return done;
-}
-
-/* Columns of the result that only exist as a type without a name can't be read. */
-static bool
-can_be_sent(CallStmt *stmt)
-{
-	foreach_ptr (Node, argument, stmt->funcexpr->args)
-	{
-		if (get_typtype(exprType(argument)) == TYPTYPE_PSEUDO &&
-			exprType(argument) != UNKNOWNOID)
-			return false;
-		if (contain_volatile_functions(argument))
-			return false;
-	}
-	foreach_ptr (Node, argument, stmt->outargs)
-	{
-		if (get_typtype(exprType(argument)) == TYPTYPE_PSEUDO &&
-			exprType(argument) != UNKNOWNOID)
-			return false;
-	}
-	return true;
-}
-
-/* True: the procedure has run on another node. */
-static bool
-call_elsewhere(CallStmt *stmt, const DistFunction *found, ParamListInfo params,
-			   DestReceiver *dest)
-{
-	DistFunction function = *found;
-	EState *estate;
-	const DistNode *node;
-	bool done = false;
-
-	if (!xact_may_hand_over() || !can_be_sent(stmt))
-		return false;
-	check_rights(function.funcid);
-	PushActiveSnapshot(GetTransactionSnapshot());
-	estate = CreateExecutorState();
-	estate->es_param_list_info = params;
-	node = node_of_call(&function, stmt->funcexpr, estate);
-	if (node != NULL)
-		done = call_there(stmt, node, estate, dest);
-	FreeExecutorState(estate);
-	PopActiveSnapshot();
-	return done;
-}
-
-static void
-call_serve(PlannedStmt *pstmt, const char *text, bool read_only_tree,
-		   ProcessUtilityContext context, ParamListInfo params,
-		   QueryEnvironment *environment, DestReceiver *dest, QueryCompletion *qc)
-{
-	xact_serve(true);
 	PG_TRY();
 	{
-		hook_utility_next(UTILITY_CALL, pstmt, text, read_only_tree, context, params,
-						  environment, dest, qc);
+		run(arg);
 	}
 	PG_FINALLY();
 	{
-		xact_serve(false);
+		if (keeps)
+			keep.active = false;
+		if (serves)
+			xact_serve_end();
 	}
 	PG_END_TRY();
+	if (serves)
+		xact_serve_check(kept_rows_wait());
 }
 
-static void
-call_utility(PlannedStmt *pstmt, const char *text, bool read_only_tree,
-			 ProcessUtilityContext context, ParamListInfo params,
-			 QueryEnvironment *environment, DestReceiver *dest, QueryCompletion *qc)
+void
+call_check_place(const DistTable *table, int index, bool write)
 {
-	CallStmt *stmt = (CallStmt *) pstmt->utilityStmt;
-	const DistFunction *function = NULL;
+	if (!keep.active || table == NULL || (table->kind == TABLE_REFERENCE && !write) ||
+		(table->colocation == keep.colocation && index == keep.index))
+		return;
+	xact_raise_forced(
+		psprintf("The table \"%s\" is used elsewhere than in the shard group "
+				 "of the argument.",
+				 get_rel_name(table->relid)));
+}
 
-	if (IsA(stmt, CallStmt) && context == PROCESS_UTILITY_TOPLEVEL)
-		function = dist_function(stmt->funcexpr->funcid);
-	if (function != NULL && xact_is_for_node())
-		call_serve(pstmt, text, read_only_tree, context, params, environment, dest, qc);
-	else if (function == NULL || !call_elsewhere(stmt, function, params, dest))
-		hook_utility_next(UTILITY_CALL, pstmt, text, read_only_tree, context, params,
-						  environment, dest, qc);
+/* Shards that PostgreSQL's own plan uses. */
+static void
+check_start(QueryDesc *query, int eflags)
+{
+	const PlannedStmt *stmt = query->plannedstmt;
+	int number = 0;
+
+	if (keep.active)
+	{
+		foreach_ptr (RangeTblEntry, rte, stmt->rtable)
+		{
+			const DistTable *table;
+			const Shard *shard;
+			int64 id;
+
+			number++;
+			if (rte->rtekind != RTE_RELATION || !relation_is_shard(rte->relid, &id, NULL))
+				continue;
+			shard = shard_by_id(id, &table);
+			if (shard != NULL)
+				call_check_place(table, shard->index,
+								 list_member_int(stmt->resultRelations, number));
+		}
+	}
+	hook_start_next(START_PLACE, query, eflags);
 }
 
 void
 call_init(void)
 {
-	hook_utility(UTILITY_CALL, call_utility);
+	hook_start(START_PLACE, check_start);
+	call_statement_init();
 	call_scan_register();
 }

@@ -2,17 +2,18 @@
  * call_scan.c: the plan node "Citus Call": a query that is one call of a distributed
  * function.
  *
- * When the first row is asked for it is known whether the call is all of its transaction;
- * then its text runs on the node that has the rows, and all rows of the answer are here
- * before the first is handed on: the function has done its work, as PostgreSQL's would
- * have. Else the plan below runs, which is PostgreSQL's own. So it does on the node that
- * serves the call.
+ * When the first row is asked for it is known how the call may leave this node; then its
+ * text runs on the node that has the rows, and all rows of the answer are here before the
+ * first is handed on: the function has done its work, as PostgreSQL's would have. Else
+ * the plan below runs, which is PostgreSQL's own. So it does on the node that serves the
+ * call.
  */
 #include "pando/compat/compat.h"
 
 #include "commands/dbcommands.h"
 #include "commands/explain.h"
 #include "executor/executor.h"
+#include "funcapi.h"
 #include "miscadmin.h"
 #include "nodes/extensible.h"
 #include "nodes/nodeFuncs.h"
@@ -26,9 +27,11 @@
 typedef struct CallScan
 {
 	CustomScanState css;
-	const char *text;
-	Oid function;
+	const char *text; /* empty: it does not leave this node */
+	DistFunction function;
 	Oid anchor;
+	CallPlace place;
+	bool has_key; /* the first of `values` */
 	List *values; /* ExprState *: the key, if there is one, then the text's */
 	bool decided;
 	Tuplestorestate *rows; /* of another node; NULL: the plan below runs */
@@ -41,8 +44,11 @@ begin(CustomScanState *node, EState *estate, int eflags)
 	CallScan *scan = (CallScan *) node;
 	CustomScan *plan = (CustomScan *) node->ss.ps.plan;
 	List *oids = linitial(plan->custom_private);
+	const DistFunction *function = dist_function(linitial_oid(oids));
 
-	scan->function = linitial_oid(oids);
+	scan->function.funcid = linitial_oid(oids);
+	if (function != NULL)
+		scan->function = *function;
 	scan->anchor = lsecond_oid(oids);
 	scan->text = strVal(lsecond(plan->custom_private));
 	scan->values = ExecInitExprList(plan->custom_exprs, &node->ss.ps);
@@ -56,35 +62,55 @@ value_at(CallScan *scan, int i, bool *isnull)
 						scan->css.ss.ps.ps_ExprContext, isnull);
 }
 
-static const DistNode *
-node_of_call(CallScan *scan)
+static CallPlace
+place_of_call(CallScan *scan, CallWay way)
 {
-	const DistTable *anchor = OidIsValid(scan->anchor) ? dist_table(scan->anchor) : NULL;
+	const DistTable *anchor =
+		OidIsValid(scan->anchor) ? call_anchor(dist_table(scan->anchor), way) : NULL;
 	bool isnull;
 	Datum key;
 
-	if (anchor == NULL || !dist_table_is_sharded(anchor))
-		return NULL;
-	if (anchor->kind != TABLE_HASH)
-		return call_node(anchor, -1);
+	if (anchor == NULL || !dist_table_is_sharded(anchor) || anchor->nshards == 0)
+		return (CallPlace){false};
+	scan->has_key = anchor->kind == TABLE_HASH;
+	if (!scan->has_key)
+		return call_place(anchor, 0);
 	key = value_at(scan, 0, &isnull);
-	return call_node(anchor, shard_index_of_value(anchor, key, isnull));
+	return call_place(anchor, shard_index_of_value(anchor, key, isnull));
+}
+
+/* The rows' descriptor. What a record consists of says the function. */
+static TupleDesc
+desc_of_rows(CallScan *scan)
+{
+	CustomScan *plan = (CustomScan *) scan->css.ss.ps.plan;
+	TupleDesc desc = scan->css.ss.ss_ScanTupleSlot->tts_tupleDescriptor;
+	Node *record = list_nth(plan->custom_private, 2);
+	TupleDesc fields;
+
+	if (record == NULL)
+		return desc;
+	(void) get_expr_result_type(record, NULL, &fields);
+	desc = CreateTupleDescCopy(desc);
+	TupleDescAttr(desc, 0)->atttypmod = BlessTupleDesc(fields)->tdtypmod;
+	return desc;
 }
 
 static void
-run_there(CallScan *scan, const DistNode *node)
+run_there(CallScan *scan, CallWay way, const DistNode *node)
 {
 	EState *estate = scan->css.ss.ps.state;
 	CustomScan *plan = (CustomScan *) scan->css.ss.ps.plan;
-	TupleDesc desc = scan->css.ss.ss_ScanTupleSlot->tts_tupleDescriptor;
-	int first = dist_table_require(scan->anchor)->kind == TABLE_HASH ? 1 : 0;
+	int first = scan->has_key ? 1 : 0;
 	int count = list_length(scan->values) - first;
 	MemoryContext old = MemoryContextSwitchTo(estate->es_query_cxt);
-	RemoteCall call = {.sql = scan->text,
+	RemoteCall call = {.function = &scan->function,
+					   .sql = scan->text,
 					   .nparams = count,
 					   .types = palloc(sizeof(Oid) * (count + 1)),
 					   .values = palloc(sizeof(Datum) * (count + 1)),
 					   .nulls = palloc(sizeof(bool) * (count + 1))};
+	TupleDesc desc = desc_of_rows(scan);
 	Tuplestorestate *rows = tuplestore_begin_heap(true, false, work_mem);
 
 	for (int i = 0; i < count; i++)
@@ -92,7 +118,7 @@ run_there(CallScan *scan, const DistNode *node)
 		call.types[i] = exprType(list_nth(plan->custom_exprs, first + i));
 		call.values[i] = value_at(scan, first + i, &call.nulls[i]);
 	}
-	if (call_run(node, &call, desc, rows))
+	if (call_run(node, way, &call, desc, rows))
 	{
 		scan->rows = rows;
 		scan->row = MakeSingleTupleTableSlot(desc, &TTSOpsMinimalTuple);
@@ -105,36 +131,42 @@ run_there(CallScan *scan, const DistNode *node)
 static void
 decide(CallScan *scan)
 {
-	const DistNode *node = NULL;
+	CallWay way = CALL_STAYS;
+	const DistNode *node;
 
 	scan->decided = true;
-	if (OidIsValid(scan->anchor) && scan->css.ss.ps.instrument == NULL &&
-		xact_may_hand_over())
-		node = node_of_call(scan);
+	if (scan->text[0] != '\0' && scan->css.ss.ps.instrument == NULL)
+		way = call_way(&scan->function, scan->css.ss.ps.state, true, true);
+	if (way == CALL_STAYS && !scan->function.forced)
+		return;
+	scan->place = place_of_call(scan, way);
+	node = way != CALL_STAYS ? scan->place.node : NULL;
 	if (node != NULL)
-		run_there(scan, node);
+		run_there(scan, way, node);
+}
+
+/* A row of PostgreSQL's own plan. */
+typedef struct RowHere
+{
+	PlanState *plan;
+	TupleTableSlot *slot;
+} RowHere;
+
+static void
+next_row(void *arg)
+{
+	RowHere *row = arg;
+
+	row->slot = ExecProcNode(row->plan);
 }
 
 static TupleTableSlot *
 run_here(CallScan *scan)
 {
-	PlanState *below = outerPlanState(scan);
-	bool serves = xact_is_for_node();
-	TupleTableSlot *volatile slot = NULL;
+	RowHere row = {.plan = outerPlanState(scan)};
 
-	if (!serves)
-		return ExecProcNode(below);
-	xact_serve(true);
-	PG_TRY();
-	{
-		slot = ExecProcNode(below);
-	}
-	PG_FINALLY();
-	{
-		xact_serve(false);
-	}
-	PG_END_TRY();
-	return slot;
+	call_run_here(scan->function.forced, scan->place, next_row, &row);
+	return row.slot;
 }
 
 static TupleTableSlot *
@@ -177,15 +209,26 @@ rescan(CustomScanState *node)
 		ExecReScan(outerPlanState(node));
 }
 
+/* Where the call would run: as far as can be told before. */
+static const DistNode *
+likely_node(CallScan *scan, const ExplainState *es)
+{
+	EState *estate = scan->css.ss.ps.state;
+	const DistNode *there = NULL;
+
+	if (!es->analyze && scan->text[0] != '\0' &&
+		(!xact_must_join() || xact_may_delegate(estate)))
+		there = place_of_call(scan, CALL_STAYS).node;
+	return there != NULL ? there : node_local();
+}
+
 static void
 explain(CustomScanState *node, List *ancestors, ExplainState *es)
 {
 	CallScan *scan = (CallScan *) node;
-	const DistNode *there = es->analyze ? NULL : node_of_call(scan);
+	const DistNode *there = likely_node(scan, es);
 
-	ExplainPropertyText("Function", get_func_name(scan->function), es);
-	if (there == NULL)
-		there = node_local();
+	ExplainPropertyText("Function", get_func_name(scan->function.funcid), es);
 	if (there == NULL)
 		return;
 	ExplainPropertyText("Node",

@@ -206,6 +206,17 @@ kept_rows_let_go(void)
 	list_free(before);
 }
 
+bool
+kept_rows_wait(void)
+{
+	foreach_ptr (const Held, one, held)
+	{
+		if (AfterTriggerPendingOnRel(RelationGetRelid(one->shell)))
+			return true;
+	}
+	return false;
+}
+
 /* The cache may have loaded the descriptor anew, at the same address. */
 static void
 hold_again(Datum argument, Oid relid)

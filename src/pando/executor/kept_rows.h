@@ -26,6 +26,9 @@ extern void kept_rows_hold(Oid shell);
  * only user of its descriptor. */
 extern void kept_rows_let_go(void);
 
+/* Do triggers of distributed tables wait to be fired? */
+extern bool kept_rows_wait(void);
+
 extern void kept_rows_init(void);
 
 #endif

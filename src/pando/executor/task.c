@@ -23,6 +23,7 @@
 #include "pando/base/int_map.h"
 #include "pando/base/literal.h"
 #include "pando/base/name.h"
+#include "pando/executor/call.h"
 #include "pando/executor/exchange.h"
 #include "pando/executor/insert_rows.h"
 #include "pando/executor/lost_copy.h"
@@ -636,6 +637,9 @@ run_prepare_tasks(FragmentRun *run)
 		run->anchor = dist_table_require(run->fragment->anchor);
 	evaluate_params(run);
 	create_tasks(run);
+	foreach_ptr (Task, task, run->tasks)
+		call_check_place(run->anchor, task->shard_index,
+						 run->fragment->command != CMD_SELECT);
 	use_placements(run);
 	MemoryContextSwitchTo(old);
 }

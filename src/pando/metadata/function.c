@@ -23,6 +23,8 @@
 #include "pando/metadata/function.h"
 #include "pando/remote/session.h"
 
+#define MAX_FAILURES 12
+
 static HTAB *functions = NULL;
 static bool functions_changed = false;
 static bool any_distributed = false;
@@ -100,6 +102,40 @@ dist_function_anchor(const DistFunction *function)
 			entry->anchor = table->relid;
 	}
 	return table != NULL && dist_table_is_sharded(table) ? table : NULL;
+}
+
+static DistFunction *
+known_function(Oid funcid)
+{
+	return dist_function(funcid) != NULL
+			   ? hash_search(functions, &funcid, HASH_FIND, NULL)
+			   : NULL;
+}
+
+bool
+dist_function_try(Oid funcid)
+{
+	DistFunction *function = known_function(funcid);
+
+	if (function == NULL)
+		return false;
+	if (function->pause > 0)
+	{
+		function->pause--;
+		return false;
+	}
+	return true;
+}
+
+void
+dist_function_tried(Oid funcid, bool was_enough)
+{
+	DistFunction *function = known_function(funcid);
+
+	if (function == NULL)
+		return;
+	function->failures = was_enough ? 0 : Min(function->failures + 1, MAX_FAILURES);
+	function->pause = was_enough ? 0 : 1 << function->failures;
 }
 
 void

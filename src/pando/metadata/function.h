@@ -16,6 +16,8 @@ typedef struct DistFunction
 	int32 colocation; /* colocation group */
 	bool forced;	  /* force_delegation */
 	Oid anchor;		  /* a table of the group, as far as known */
+	int failures;	  /* delegated calls in a row that had to run here after all */
+	int pause;		  /* calls that are not delegated for that */
 } DistFunction;
 
 /* What pg_dist_object says of it, NULL if it isn't distributed. Valid until the next
@@ -24,6 +26,13 @@ extern const DistFunction *dist_function(Oid funcid);
 
 /* A table of its colocation group that has shards; NULL: there is none. */
 extern const DistTable *dist_function_anchor(const DistFunction *function);
+
+/*
+ * Is a call within a larger transaction worth to be delegated? Not for a while, longer
+ * each time, when calls turned out to need more than their node.
+ */
+extern bool dist_function_try(Oid funcid);
+extern void dist_function_tried(Oid funcid, bool was_enough);
 
 /* Tells all backends of this node that the function became distributed, or otherwise. */
 extern void dist_function_invalidate(Oid funcid);

@@ -200,9 +200,11 @@ typedef enum PlanKind
 	PLAN_CALL, /* "Citus Call": a query that is one call of a distributed function. Runs
 				* its text on the node that has the rows of custom_exprs' first
 				* member, or else lefttree, PostgreSQL's plan for it.
-				* custom_private: list_make2(function's and anchor's Oid, text);
-				* custom_exprs: the value that chooses the shard group (none: there
-				* is but one, or this is the node), then the text's $1 and on */
+				* custom_private: list_make3(function's and anchor's Oid, text, the
+				* call if its record is the only column, or NULL); custom_exprs: the
+				* value that chooses the shard group (none: there is but one, or it
+				* does not matter), then the text's $1 and on. An empty text: it runs
+				* here in any case */
 	PLAN_TRIGGERS, /* "Citus Triggers": lefttree is a ModifyTable that takes the shell for
 					* a foreign table, so that its triggers fire; rows are changed by
 					* plans of their own. custom_private: see TriggeredChange */

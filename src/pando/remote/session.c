@@ -28,11 +28,18 @@
 static dlist_head pool = DLIST_STATIC_INIT(pool);
 static bool exit_registered = false;
 static const char *(*name_function)(void) = NULL;
+static void (*guard_function)(void) = NULL;
 
 void
 session_register_name(const char *(*name)(void) )
 {
 	name_function = name;
+}
+
+void
+session_register_guard(void (*guard)(void))
+{
+	guard_function = guard;
 }
 
 static const char *
@@ -286,6 +293,8 @@ claim(const NodeAddress *address, Oid userid, bool extra)
 	const char *name = session_name();
 	dlist_mutable_iter iter;
 
+	if (guard_function != NULL)
+		guard_function();
 	dlist_foreach_modify (iter, &pool)
 	{
 		Session *session = dlist_container(Session, link, iter.cur);
@@ -361,6 +370,8 @@ session_claim_apart(const NodeAddress *address, Oid userid)
 {
 	Session *session;
 
+	if (guard_function != NULL)
+		guard_function();
 	/* Who keeps one has had his turn, and must not wait for the place that it takes. */
 	if (count_idle(address) > 0)
 	{

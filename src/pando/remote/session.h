@@ -294,4 +294,7 @@ extern int session_message_level(void);
  */
 extern void session_register_interrupt(void (*check)(void));
 
+/* Called before a session is handed out; raises where none may be used. */
+extern void session_register_guard(void (*guard)(void));
+
 #endif

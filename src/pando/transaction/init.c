@@ -10,6 +10,7 @@ void
 transaction_init(void)
 {
 	identity_init();
+	session_register_guard(call_guard);
 	client_limit_init();
 	attention_init();
 	nesting_init();

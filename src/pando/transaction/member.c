@@ -193,6 +193,7 @@ member_owner(const DistNode *node)
 {
 	Member *member = member_by_group(node->group);
 
+	call_guard();
 	if (member != NULL && is_left_behind(member->session))
 	{
 		if (member->session->in_xact)

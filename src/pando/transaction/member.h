@@ -64,6 +64,7 @@ extern Session *member_acquire(const DistNode *node, bool write, bool single_sna
 /* settings.c: the client's settings as SQL; the same pointer as long as nothing changes.
  */
 extern const char *settings_text(void);
+extern uint64 settings_fingerprint(void); /* differs when they do */
 extern void settings_level_ends(bool is_top);
 extern const char *settings_base_text(void);
 extern const char *settings_reset_text(void);
@@ -201,8 +202,12 @@ extern bool maintenance_recovers(void);
 extern void nesting_init(void);
 extern int nesting_depth(void);
 extern bool nesting_is_top(void);
+extern bool nesting_is_clear(const EState *own);
 extern EState *nesting_outermost(EState *estate);
 extern bool nesting_reads_only(void);
+
+/* call.c: raises if a call that is served here must keep to this node. */
+extern void call_guard(void);
 
 /* A statement that is running, and the one that it runs for. */
 typedef struct NestingFrame

@@ -20,6 +20,7 @@
 #include "nodes/parsenodes.h"
 #include "tcop/dest.h"
 #include "tcop/pquery.h"
+#include "tcop/tcopprot.h"
 #include "tcop/utility.h"
 #include "utils/fmgrprotos.h"
 #include "utils/snapmgr.h"
@@ -30,6 +31,7 @@
 static int depth = 0;
 static bool top_reads_only = false;
 static NestingFrame *running = NULL;
+static int opaque_depth = 0; /* of utility statements that do things by themselves */
 static ExecutorRun_hook_type next_run = NULL;
 static ExecutorFinish_hook_type next_finish = NULL;
 
@@ -189,6 +191,8 @@ nesting_utility(PlannedStmt *pstmt, const char *text, bool read_only_tree,
 				ProcessUtilityContext context, ParamListInfo params,
 				QueryEnvironment *environment, DestReceiver *dest, QueryCompletion *qc)
 {
+	int opaque;
+
 	/*
 	 * No PG_TRY where nothing is counted: COMMIT in a procedure must not be in the frame
 	 * of a transaction statement.
@@ -218,7 +222,9 @@ nesting_utility(PlannedStmt *pstmt, const char *text, bool read_only_tree,
 			prepared_after(statement);
 		return;
 	}
+	opaque = !IsA(pstmt->utilityStmt, CallStmt) && !IsA(pstmt->utilityStmt, DoStmt);
 	depth++;
+	opaque_depth += opaque;
 	PG_TRY();
 	{
 		hook_utility_next(UTILITY_NESTING, pstmt, text, read_only_tree, context, params,
@@ -227,10 +233,12 @@ nesting_utility(PlannedStmt *pstmt, const char *text, bool read_only_tree,
 	PG_CATCH();
 	{
 		depth--;
+		opaque_depth -= opaque;
 		identity_rethrow();
 	}
 	PG_END_TRY();
 	depth--;
+	opaque_depth -= opaque;
 }
 
 uint64
@@ -284,11 +292,45 @@ nesting_depth(void)
 	return depth;
 }
 
+/*
+ * Relies on the core planning a client's statement from the very text that it is working
+ * on, and what a utility statement carries while a portal runs.
+ */
+bool
+xact_plans_for_client(const char *source)
+{
+	return depth == 0 && (source == debug_query_string || ActivePortal != NULL);
+}
+
 bool
 nesting_is_top(void)
 {
 	/* Deferred triggers are fired when all statements are over. */
 	return depth <= 1 && !trigger_runs() && !more_may_follow();
+}
+
+/*
+ * Do only functions, procedures and DO stand around the execution (NULL: a CALL)? Then no
+ * statement that reads or changes tables is half done.
+ */
+bool
+nesting_is_clear(const EState *own)
+{
+	if (opaque_depth > 0 || trigger_runs())
+		return false;
+	for (NestingFrame *frame = running; frame != NULL; frame = frame->outer)
+	{
+		if (frame->copied_into != NULL)
+			return false;
+		if (own != NULL && frame->query->estate == own)
+			continue;
+		foreach_ptr (RangeTblEntry, rte, frame->query->plannedstmt->rtable)
+		{
+			if (rte->rtekind == RTE_RELATION)
+				return false;
+		}
+	}
+	return true;
 }
 
 /* Is the client's statement one that does not write? */

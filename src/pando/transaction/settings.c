@@ -380,6 +380,13 @@ append_settings(StringInfo out)
 	}
 }
 
+uint64
+settings_fingerprint(void)
+{
+	find_candidates();
+	return fingerprint();
+}
+
 const char *
 settings_text(void)
 {
@@ -391,8 +398,7 @@ settings_text(void)
 	StringInfoData text;
 	char *copy;
 
-	find_candidates();
-	hash = fingerprint();
+	hash = settings_fingerprint();
 	if (last_text != NULL && hash == last_hash)
 		return last_text;
 

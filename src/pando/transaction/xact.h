@@ -89,7 +89,7 @@ extern uint64 xact_copy_from(const CopyStmt *stmt, const char *text,
 							 uint64 (*run)(const CopyStmt *stmt, const char *text));
 
 /* ------------------------------------------------------------------------------------
- * Calls that another node runs as if they were its own client's; see call.c.
+ * Calls of distributed functions that another node runs; see call.c.
  */
 
 /* Is the running statement, a SELECT or a CALL, all of its transaction, so that another
@@ -103,15 +103,44 @@ extern bool xact_may_hand_over(void);
  */
 extern Session *xact_session_to_serve(const DistNode *node);
 
+/*
+ * May another node run a call within this transaction, over the session that writes
+ * there? `estate`: the call's own execution; NULL: it has none.
+ */
+extern bool xact_may_delegate(EState *estate);
+
+/* The delegated call was rolled back on the node, and has to run here. */
+extern void xact_undelegate(const DistNode *node, bool wrote_before);
+
+/* Is the query that is being planned from this text the client's own, and not one of a
+ * function? */
+extern bool xact_plans_for_client(const char *source);
+
+/* The name of a constraint in the error (query_canceled) of a node that can't do a call
+ * so: it is to be rolled back there and run here. */
+#define XACT_NEEDS_OTHERS "pando_call_needs_others"
+
+/* Raises that a call with force_delegation does what it must not. */
+extern void xact_raise_forced(const char *detail) pg_attribute_noreturn();
+
 /* Is this backend another node's session? Anybody may make it look like one. */
 extern bool xact_is_for_node(void);
 
 /* The same, and it has shown a proof of it. */
 extern bool xact_is_proven_for_node(void);
 
-/* Around a call that this backend runs for another node. */
-extern void xact_serve(bool begin);
+/*
+ * Around a call that this backend runs for another node. `forced`: it may not run
+ * elsewhere. Once it has ended well xact_serve_check() raises an error if it has done
+ * what it must not do here; `queued`: triggers wait for the end of the transaction.
+ */
+extern void xact_serve(bool forced);
+extern void xact_serve_end(void);
+extern void xact_serve_check(bool queued);
 extern bool xact_serves_call(void);
+
+/* Raises where a served call can't do such a statement. */
+extern void xact_serve_utility(const Node *statement);
 
 /* Has the current transaction written to that node (group)? */
 extern bool xact_wrote_on(int32 group);

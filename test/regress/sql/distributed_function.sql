@@ -1,5 +1,5 @@
--- A call of a distributed function that is all of its transaction runs on the node that has the rows of its
--- argument, from whichever node; in anything larger it runs where the client is. What it does is the same.
+-- A call of a distributed function runs on the node that has the rows of its argument, from whichever node: by itself if it is all
+-- of its transaction, else within the client's transaction; what can't be done so runs where the client is. What it does is the same.
 CREATE SCHEMA dist_function;
 SET search_path TO dist_function;
 SET citus.next_shard_id TO 1710000;
@@ -83,6 +83,7 @@ PREPARE by_key AS SELECT * FROM balance_of($1);
 EXECUTE by_key(:k);
 EXECUTE by_key(:k2);
 -- In something larger.
+\set VERBOSITY terse
 BEGIN;
 CALL pay(:k, 1, 0, NULL);
 SELECT * FROM balance_of(:k);
@@ -103,7 +104,6 @@ FETCH ALL FROM c;
 CLOSE c;
 
 -- EXPLAIN says where.
-\set VERBOSITY terse
 CREATE FUNCTION plan_of(query text) RETURNS SETOF text LANGUAGE plpgsql AS $$
 DECLARE
 	line text;
@@ -205,6 +205,241 @@ SELECT at_single();
 CREATE FUNCTION at_reference() RETURNS bigint LANGUAGE sql VOLATILE AS 'SELECT count(*) FROM dist_function.rate';
 SELECT create_distributed_function('at_reference()', colocate_with := 'rate');
 SELECT at_reference();
+
+-- Within the client's transaction: what it wrote on the node is seen, what the call writes ends with it.
+CREATE FUNCTION node_of(k int) RETURNS int LANGUAGE sql STABLE AS $$
+	SELECT groupid FROM pg_dist_placement WHERE shardid = get_shard_id_for_distribution_column('dist_function.account', k) $$;
+SELECT id AS far FROM generate_series(1, 1000) id WHERE here(id) = 'elsewhere' AND node_of(id) <> node_of(:k) ORDER BY id LIMIT 1 \gset
+CREATE FUNCTION sum_of(k int, OUT total bigint, OUT place text) LANGUAGE plpgsql AS $$
+BEGIN
+	SELECT sum(balance), dist_function.here(k) INTO total, place FROM dist_function.account WHERE id = k;
+END $$;
+SELECT create_distributed_function('sum_of(int)', 'k', 'account');
+SELECT balance AS before FROM account WHERE id = :k \gset
+BEGIN;
+UPDATE account SET balance = 1000 WHERE id = :k;
+SELECT * FROM balance_of(:k);
+SELECT sum_of(:k);
+CALL pay(:k, 1, 0, NULL);
+CALL pay(:far, 1, 0, NULL);
+SAVEPOINT one;
+CALL pay(:k, 1, 0, NULL);
+INSERT INTO account VALUES (:k, 1);
+ROLLBACK TO one;
+SELECT * FROM balance_of(:k);
+SELECT balance FROM account WHERE id = :k;
+SAVEPOINT two;
+CALL pay(:k, 10, 0, NULL);
+RELEASE two;
+SELECT sum_of(:k);
+COMMIT;
+SELECT balance FROM account WHERE id = :k;
+SELECT count(*) FROM log WHERE note = 'pay' AND id IN (:k, :far);
+UPDATE account SET balance = :before WHERE id = :k;
+PREPARE of_key AS SELECT * FROM sum_of($1);
+BEGIN ISOLATION LEVEL REPEATABLE READ;
+EXECUTE of_key(:k);
+EXECUTE of_key(:far);
+COMMIT;
+
+-- Called by other functions.
+CREATE FUNCTION outer_call(a int, b int) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	first text;
+	second text;
+	total int := 0;
+	r record;
+BEGIN
+	CALL dist_function.pay(a, 1, total, first);
+	BEGIN
+		CALL dist_function.pay(a, 1000, total, second);
+		RAISE EXCEPTION 'undone';
+	EXCEPTION WHEN raise_exception THEN NULL;
+	END;
+	SELECT * INTO r FROM dist_function.sum_of(b);
+	FOR r IN SELECT * FROM dist_function.balance_of(a) LOOP
+		RETURN format('%s %s %s %s', first, second, r.place, r.balance);
+	END LOOP;
+END $$;
+SELECT outer_call(:k, :far);
+BEGIN;
+SELECT outer_call(:k, :far);
+ROLLBACK;
+-- One procedure may end the transaction, so what it calls stays with it.
+CREATE PROCEDURE outer_procedure(a int) LANGUAGE plpgsql AS $$
+DECLARE
+	place text;
+	total int := 0;
+BEGIN
+	CALL dist_function.pay(a, 1, total, place);
+	COMMIT;
+	RAISE NOTICE '%', place;
+END $$;
+CALL outer_procedure(:k);
+CREATE PROCEDURE failing_procedure(a int) LANGUAGE plpgsql AS $$
+DECLARE
+	place text;
+	total int := 0;
+BEGIN
+	CALL dist_function.pay(a, 5000, total, place);
+	PERFORM dist_function.sum_of(a);
+	total := total + (dist_function.sum_of(a)).total * 0;
+	RAISE EXCEPTION 'failed after %', total;
+END $$;
+CALL failing_procedure(:k);
+DO $$ BEGIN CALL dist_function.failing_procedure(dist_function.away(0)); END $$;
+SELECT max(balance) < 5000 AS undone FROM account;
+-- For each row of a query, and in a trigger, it is PostgreSQL's own call.
+SELECT count(*), sum(s.total) = sum(a.balance) AS same FROM account a, LATERAL sum_of(a.id) s;
+BEGIN;
+SELECT count(*), sum(sum_of.total) > 0 AS some FROM (SELECT id FROM account ORDER BY id LIMIT 3) a, LATERAL sum_of(a.id);
+ROLLBACK;
+
+-- What needs more than its node runs here, as if nothing had been, whatever it catches.
+CREATE PROCEDURE transfer(a int, b int, INOUT place text) LANGUAGE plpgsql AS $$
+BEGIN
+	INSERT INTO dist_function.log VALUES (a, 'transfer');
+	UPDATE dist_function.account SET balance = balance - 1 WHERE id = a;
+	BEGIN
+		UPDATE dist_function.account SET balance = balance + 1 WHERE id = b;
+	EXCEPTION WHEN OTHERS THEN RAISE NOTICE 'not to be seen: %', SQLERRM;
+		WHEN query_canceled THEN NULL;
+	END;
+	place := dist_function.here(a);
+END $$;
+SELECT create_distributed_function('transfer(int, int, text)', 'a', 'account');
+SELECT sum(balance) AS sum FROM account \gset
+BEGIN;
+CALL transfer(:k, :k, NULL);
+CALL transfer(:k, :far, NULL);
+CALL transfer(:k, :k, NULL);
+CALL transfer(:k, :k, NULL);
+CALL transfer(:k, :k, NULL);
+SELECT sum(balance) - :sum AS difference FROM account;
+SELECT count(*) FROM log WHERE note = 'transfer';
+COMMIT;
+SELECT sum(balance) - :sum AS difference FROM account;
+SELECT count(*) FROM log WHERE note = 'transfer';
+CREATE TABLE here_only (a int);
+CREATE FUNCTION uses_local(k int) RETURNS text LANGUAGE plpgsql AS $$
+BEGIN
+	INSERT INTO dist_function.here_only VALUES (k);
+	RETURN dist_function.here(k);
+END $$;
+CREATE FUNCTION sets(k int) RETURNS text LANGUAGE plpgsql AS $$
+BEGIN
+	PERFORM set_config('dist_function.tenant', k::text, true);
+	RETURN dist_function.here(k);
+END $$;
+CREATE FUNCTION makes_temporary(k int) RETURNS text LANGUAGE plpgsql AS $$
+BEGIN
+	CREATE TEMPORARY TABLE kept AS SELECT 1;
+	RETURN dist_function.here(k);
+END $$;
+CREATE FUNCTION notifies(k int) RETURNS text LANGUAGE plpgsql AS $$
+BEGIN
+	PERFORM pg_notify('dist_function', '');
+	RETURN dist_function.here(k);
+END $$;
+CREATE FUNCTION opens(k int) RETURNS refcursor LANGUAGE plpgsql AS $$
+DECLARE
+	c refcursor := 'opened';
+BEGIN
+	OPEN c FOR SELECT dist_function.here(k);
+	RETURN c;
+END $$;
+CREATE FUNCTION fails(k int) RETURNS text LANGUAGE plpgsql AS $$
+BEGIN
+	UPDATE dist_function.account SET balance = 0 WHERE id = k;
+	RAISE EXCEPTION 'failed %', dist_function.here(k) USING ERRCODE = 'XY123';
+END $$;
+CREATE TABLE audit (id int, balance int);
+SELECT create_distributed_table('audit', 'id', colocate_with := 'none');
+CREATE FUNCTION note_change() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+	INSERT INTO dist_function.audit VALUES (NEW.balance, NEW.balance);
+	RETURN NULL;
+END $$;
+CREATE FUNCTION defers(k int) RETURNS text LANGUAGE plpgsql AS $$
+BEGIN
+	UPDATE dist_function.account SET balance = 77777 WHERE id = k;
+	RETURN dist_function.here(k);
+END $$;
+SELECT create_distributed_function((f || '(int)')::regprocedure, 'k', 'account')
+	FROM unnest('{uses_local,sets,makes_temporary,notifies,opens,fails,defers}'::text[]) f;
+BEGIN;
+SELECT uses_local(:k), current_setting('dist_function.tenant', true) = '' AS unset;
+SELECT sets(:k);
+SELECT current_setting('dist_function.tenant') = :'k' AS set;
+SELECT notifies(:k), 1 AS two;
+SELECT opens(:k);
+FETCH ALL FROM opened;
+SAVEPOINT s;
+SELECT fails(:k);
+ROLLBACK TO s;
+SELECT sum_of(:k);
+CALL pay(:k, 0, 0, NULL);
+CALL pay(:far, 0, 0, NULL);
+COMMIT;
+SELECT count(*) FROM here_only;
+BEGIN;
+UPDATE account SET balance = balance WHERE id = :k;
+SELECT makes_temporary(:k);
+SELECT sum_of(:k);
+DROP TABLE kept;
+COMMIT;
+\c
+SET search_path TO dist_function;
+SET client_min_messages TO notice;
+\set VERBOSITY terse
+
+-- Triggers that wait for the end of the transaction wait where the client is.
+CREATE CONSTRAINT TRIGGER noted AFTER UPDATE ON account DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (NEW.balance = 77777) EXECUTE FUNCTION note_change();
+BEGIN;
+SELECT defers(:k);
+CALL pay(:far, 0, 0, NULL);
+COMMIT;
+SELECT * FROM audit;
+UPDATE account SET balance = 2 WHERE id = :k;
+DROP TRIGGER noted ON account;
+
+-- force_delegation: the argument's shard group and no other, wherever the call runs.
+CREATE FUNCTION forced(k int, other int) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	fee int;
+BEGIN
+	SELECT value INTO fee FROM dist_function.rate WHERE name = 'fee';
+	UPDATE dist_function.account SET balance = balance + 1 WHERE id = k;
+	UPDATE dist_function.account SET balance = balance - 1 WHERE id = other;
+	RETURN dist_function.here(k);
+END $$;
+CREATE FUNCTION forced_rate(k int) RETURNS void LANGUAGE plpgsql AS $$ BEGIN UPDATE dist_function.rate SET value = 5; END $$;
+CREATE FUNCTION forced_all(k int) RETURNS bigint LANGUAGE plpgsql AS $$ BEGIN RETURN (SELECT sum(balance) FROM dist_function.account); END $$;
+SELECT create_distributed_function('forced(int, int)', 'k', 'account', true), create_distributed_function('forced_rate(int)', 'k', 'account', true),
+	create_distributed_function('forced_all(int)', 'k', 'account', true);
+SELECT forced(:k, :k);
+SELECT forced(:k, :far);
+SELECT id AS same_node FROM generate_series(1, 1000) id WHERE node_of(id) = node_of(:k)
+	AND get_shard_id_for_distribution_column('account', id) <> get_shard_id_for_distribution_column('account', :k) LIMIT 1 \gset
+SELECT forced(:k, :same_node);
+SELECT forced_rate(:k);
+SELECT forced_all(:k);
+BEGIN;
+SELECT forced(:k, :k);
+SAVEPOINT s;
+SELECT forced(:k, :far);
+ROLLBACK TO s;
+SELECT forced(:k, :same_node);
+ROLLBACK TO s;
+SELECT forced_rate(:k);
+ROLLBACK TO s;
+SELECT sum_of(:k);
+COMMIT;
+SELECT sum(balance) - :sum AS difference FROM account;
+SELECT plan_of('SELECT * FROM dist_function.forced(1, 1)') LIMIT 1;
+BEGIN;
+SELECT plan_of(format('SELECT * FROM dist_function.balance_of(%s)', :k)) LIMIT 4;
+ROLLBACK;
 
 -- Through a worker.
 SELECT result FROM run_command_on_workers(format('CALL dist_function.pay(%s, 1, 0, NULL)', :k)) ORDER BY 1;

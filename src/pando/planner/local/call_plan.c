@@ -13,6 +13,7 @@
 
 #include "access/transam.h"
 #include "catalog/pg_proc.h"
+#include "funcapi.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/planmain.h"
@@ -27,7 +28,6 @@
 #include "pando/planner/fragment/fragment_plan.h"
 #include "pando/planner/fragment/planning.h"
 #include "pando/planner/local/call_plan.h"
-#include "pando/planner/query/query_shape.h"
 #include "pando/planner/where/fragment_params.h"
 #include "pando/transaction/xact.h"
 
@@ -80,19 +80,45 @@ has_shape_of_call(Query *query)
 		if (rte->rtekind != RTE_FUNCTION && rte->rtekind != RTE_RESULT)
 			return false;
 	}
-	return !has_record_columns(query->targetList, true);
+	return true;
+}
+
+/* The only column is a record, of which the function says what it consists of. */
+static Node *
+record_of_call(Query *query)
+{
+	Node *call = list_length(query->targetList) == 1
+					 ? (Node *) linitial_node(TargetEntry, query->targetList)->expr
+					 : NULL;
+	TupleDesc fields;
+
+	if (call == NULL || !IsA(call, FuncExpr) || exprType(call) != RECORDOID ||
+		get_expr_result_type(call, NULL, &fields) != TYPEFUNC_COMPOSITE)
+		return NULL;
+	for (int i = 0; i < fields->natts; i++)
+	{
+		Oid type = TupleDescAttr(fields, i)->atttypid;
+
+		if (get_typtype(type) == TYPTYPE_PSEUDO || !value_can_be_sent(type))
+			return NULL;
+	}
+	return call;
 }
 
 /* Can the columns be read here as the node gives them? */
 static bool
 columns_can_come(Query *query)
 {
+	if (record_of_call(query) != NULL)
+		return true;
 	foreach_ptr (TargetEntry, entry, query->targetList)
 	{
 		Oid type = exprType((Node *) entry->expr);
 
-		if (entry->resjunk || (type != VOIDOID && (get_typtype(type) == TYPTYPE_PSEUDO ||
-												   !value_can_be_sent(type))))
+		/* A cursor stays where it was opened. */
+		if (entry->resjunk || type == REFCURSOROID ||
+			(type != VOIDOID &&
+			 (get_typtype(type) == TYPTYPE_PSEUDO || !value_can_be_sent(type))))
 			return false;
 	}
 	return true;
@@ -137,11 +163,29 @@ key_of_call(const CallScan *scan, const DistTable *anchor)
 }
 
 static bool
+has_side_effects(Oid function, void *context)
+{
+	return function >= FirstNormalObjectId &&
+		   func_volatile(function) == PROVOLATILE_VOLATILE;
+}
+
+static bool
+side_effect_walker(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	return check_functions_in_node(node, has_side_effects, NULL) ||
+		   expression_tree_walker(node, side_effect_walker, NULL);
+}
+
+/* They may be computed twice, when the call turns out to run here. */
+static bool
 arguments_can_be_sent(const FuncExpr *call)
 {
 	foreach_ptr (Node, argument, call->args)
 	{
-		if (!value_can_be_sent(exprType(argument)))
+		if (!value_can_be_sent(exprType(argument)) ||
+			exprType(argument) == REFCURSOROID || side_effect_walker(argument, NULL))
 			return false;
 	}
 	return true;
@@ -175,12 +219,12 @@ text_of_call(Query *query, List **params)
 
 static PlannedStmt *
 plan_with_call(PlannedStmt *stmt, Oid function, Oid anchor, const char *text,
-			   List *values)
+			   Node *record, List *values)
 {
 	CustomScan *scan = fragment_scan_above(stmt->planTree, PLAN_CALL);
 
-	scan->custom_private =
-		list_make2(list_make2_oid(function, anchor), makeString(pstrdup(text)));
+	scan->custom_private = list_make3(list_make2_oid(function, anchor),
+									  makeString(pstrdup(text)), copyObject(record));
 	scan->custom_exprs = plan_expressions(values);
 	stmt->planTree = &scan->scan.plan;
 	if (OidIsValid(anchor))
@@ -188,45 +232,58 @@ plan_with_call(PlannedStmt *stmt, Oid function, Oid anchor, const char *text,
 	return stmt;
 }
 
+/* Can the query run on another node? */
+static bool
+may_leave(Query *query, const CallScan *scan, int cursor_options)
+{
+	return !xact_is_for_node() && !scan->other && columns_can_come(query) &&
+		   arguments_can_be_sent(scan->call) && (cursor_options & CURSOR_OPT_SCROLL) == 0;
+}
+
+/* PL/pgSQL takes the expression out of the plan of such a query, and evaluates it. */
+static bool
+is_expression(Query *query)
+{
+	return query->rtable == NIL ||
+		   linitial_node(RangeTblEntry, query->rtable)->rtekind == RTE_RESULT;
+}
+
 PlannedStmt *
 plan_call(Query *query, const char *source, int cursor_options, ParamListInfo params)
 {
 	CallScan scan = {0};
 	const DistTable *anchor;
+	Node *record;
 	List *values = NIL;
 	List *keys = NIL;
 	char *text = "";
+	bool leaves;
 	PlannedStmt *stmt;
 
 	if (!has_shape_of_call(query) || query_tree_walker(query, call_walker, &scan, 0) ||
-		scan.call == NULL)
+		scan.call == NULL || (plan_explained && xact_is_for_node()) ||
+		(is_expression(query) && !xact_plans_for_client(source)))
 		return NULL;
-	if (xact_is_for_node())
+	leaves = may_leave(query, &scan, cursor_options);
+	anchor = leaves || scan.function.forced ? dist_function_anchor(&scan.function) : NULL;
+	if (anchor != NULL && anchor->kind == TABLE_HASH)
 	{
-		if (plan_explained)
-			return NULL;
-		anchor = NULL;
-	}
-	else
-	{
-		anchor = dist_function_anchor(&scan.function);
-		if (scan.other || anchor == NULL || !columns_can_come(query) ||
-			!arguments_can_be_sent(scan.call) || (cursor_options & CURSOR_OPT_SCROLL))
-			return NULL;
-		if (anchor->kind == TABLE_HASH)
-		{
-			Node *key = key_of_call(&scan, anchor);
+		Node *key = key_of_call(&scan, anchor);
 
-			if (key == NULL)
-				return NULL;
+		if (key == NULL)
+			anchor = NULL;
+		else
 			keys = list_make1(key);
-		}
-		text = text_of_call(query, &values);
 	}
+	if (anchor == NULL && !xact_is_for_node())
+		return NULL;
+	record = record_of_call(query);
+	if (leaves)
+		text = text_of_call(query, &values);
 	stmt = plan_locally(query, source, cursor_options & ~CURSOR_OPT_PARALLEL_OK, params);
 	if (stmt->parallelModeNeeded)
 		return stmt;
 	return plan_with_call(stmt, scan.call->funcid,
-						  anchor != NULL ? anchor->relid : InvalidOid, text,
+						  anchor != NULL ? anchor->relid : InvalidOid, text, record,
 						  list_concat(keys, values));
 }
