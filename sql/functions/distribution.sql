@@ -15,6 +15,40 @@ BEGIN
 	END IF;
 END $$;
 
+-- Functions that are distributed by an argument, or that are where a table is: as soon as the table is.
+CREATE OR REPLACE FUNCTION pando.functions_distribute_again() RETURNS void
+	LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	f record;
+BEGIN
+	FOR f IN DELETE FROM pando.restored_function r USING pando.restored_group g, pg_class c
+			WHERE g.colocation = r.colocation AND c.oid = g.relation RETURNING r.*, g.relation LOOP
+		PERFORM pg_catalog.create_distributed_function(f.function::regprocedure, '$' || f.argument + 1, f.relation::text,
+			f.force_delegation);
+	END LOOP;
+END $$;
+
+CREATE OR REPLACE FUNCTION pando.function_restore() RETURNS trigger
+	LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	found oid;
+BEGIN
+	BEGIN
+		found := (pg_get_object_address(NEW.type, NEW.object_names, NEW.object_args)).objid;
+	EXCEPTION WHEN undefined_function OR invalid_schema_name OR undefined_object THEN
+		RAISE WARNING '% is not distributed', NEW.object_names USING DETAIL = SQLERRM;
+		RETURN NULL;
+	END;
+	LOCK TABLE pg_catalog.pg_dist_colocation IN SHARE ROW EXCLUSIVE MODE;
+	INSERT INTO pando.restored_function VALUES (found::regprocedure, NEW.distribution_argument_index, NEW.colocationid, NEW.force_delegation)
+		ON CONFLICT (function) DO UPDATE SET argument = excluded.argument, colocation = excluded.colocation,
+			force_delegation = excluded.force_delegation;
+	PERFORM pando.functions_distribute_again();
+	RETURN NULL;
+END $$;
+CREATE OR REPLACE TRIGGER function_restore BEFORE INSERT ON pg_catalog.pg_dist_object
+	FOR EACH ROW WHEN (NEW.colocationid IS NOT NULL) EXECUTE FUNCTION pando.function_restore();
+
 CREATE OR REPLACE FUNCTION pando.distribution_restore() RETURNS trigger
 	LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -46,6 +80,11 @@ BEGIN
 		PERFORM set_config('citus.shard_replication_factor', factor, true);
 		PERFORM set_config('pando.restored_groups',
 			(groups || jsonb_build_object(NEW.colocation, NEW.relation::text))::text, false);
+	END IF;
+	IF NEW.kind <> 'l' THEN
+		INSERT INTO pando.restored_group VALUES (NEW.colocation, NEW.relation)
+			ON CONFLICT (colocation) DO UPDATE SET relation = excluded.relation;
+		PERFORM pando.functions_distribute_again();
 	END IF;
 	RETURN NULL;
 END $$;
@@ -123,10 +162,12 @@ BEGIN
 	END LOOP;
 	DELETE FROM pg_catalog.pg_dist_object;
 	INSERT INTO pg_catalog.pg_dist_object
-		SELECT a.classid, a.objid, a.objsubid, o.type, o.object_names, o.object_args,
-			o.distribution_argument_index, o.colocationid, o.force_delegation
+		SELECT a.classid, a.objid, a.objsubid, o.type, o.object_names, o.object_args
 		FROM pando_upgrade.object o,
 			pg_catalog.pg_get_object_address(o.type, o.object_names, o.object_args) a;
+	UPDATE pg_catalog.pg_dist_object d SET distribution_argument_index = o.distribution_argument_index,
+			colocationid = o.colocationid, force_delegation = o.force_delegation
+		FROM pando_upgrade.object o WHERE (d.type, d.object_names, d.object_args) = (o.type, o.object_names, o.object_args);
 	DELETE FROM pg_catalog.pg_dist_schema;
 	INSERT INTO pg_catalog.pg_dist_schema
 		SELECT n.oid, d.colocation FROM pando.distributed_schema d JOIN pg_catalog.pg_namespace n ON n.nspname = d.name;

@@ -67,25 +67,46 @@ CREATE OR REPLACE TRIGGER rebalance_strategy_check
 	BEFORE INSERT OR UPDATE ON pg_catalog.pg_dist_rebalance_strategy
 	FOR EACH ROW EXECUTE FUNCTION pando.rebalance_strategy_check();
 
-INSERT INTO pg_catalog.pg_dist_rebalance_strategy VALUES
-	('by_shard_count', true, 'pg_catalog.citus_shard_cost_1',
-		'pg_catalog.citus_node_capacity_1', 'pg_catalog.citus_shard_allowed_on_node_true',
-		0, 0, 0),
-	('by_disk_size', false, 'pg_catalog.citus_shard_cost_by_disk_size',
-		'pg_catalog.citus_node_capacity_1', 'pg_catalog.citus_shard_allowed_on_node_true',
-		0.1, 0.01, 0.5)
-	ON CONFLICT DO NOTHING;
+INSERT INTO pg_catalog.pg_dist_rebalance_strategy
+	SELECT v.* FROM (VALUES
+		('by_shard_count'::name, true, 'pg_catalog.citus_shard_cost_1'::regproc,
+			'pg_catalog.citus_node_capacity_1'::regproc, 'pg_catalog.citus_shard_allowed_on_node_true'::regproc, 0, 0, 0),
+		('by_disk_size', false, 'pg_catalog.citus_shard_cost_by_disk_size',
+			'pg_catalog.citus_node_capacity_1', 'pg_catalog.citus_shard_allowed_on_node_true', 0.1, 0.01, 0.5)) v
+	WHERE NOT EXISTS (SELECT FROM pg_catalog.pg_dist_rebalance_strategy s WHERE s.name = v.column1);
+
+-- Restoring a dump: the server's own strategies are there already, and one of all is the default.
+CREATE OR REPLACE FUNCTION pando.rebalance_strategy_restore() RETURNS trigger
+	LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+	UPDATE pg_catalog.pg_dist_rebalance_strategy SET default_strategy = false
+		WHERE NEW.default_strategy AND default_strategy AND name <> NEW.name;
+	UPDATE pg_catalog.pg_dist_rebalance_strategy SET default_strategy = NEW.default_strategy,
+			default_threshold = NEW.default_threshold, minimum_threshold = NEW.minimum_threshold,
+			improvement_threshold = NEW.improvement_threshold
+		WHERE name = NEW.name AND name IN ('by_shard_count', 'by_disk_size');
+	IF FOUND THEN
+		RETURN NULL;
+	END IF;
+	RETURN NEW;
+END $$;
+CREATE OR REPLACE TRIGGER rebalance_strategy_restore BEFORE INSERT ON pg_catalog.pg_dist_rebalance_strategy
+	FOR EACH ROW EXECUTE FUNCTION pando.rebalance_strategy_restore();
 
 CREATE OR REPLACE FUNCTION pg_catalog.citus_add_rebalance_strategy(name name,
 		shard_cost_function regproc, node_capacity_function regproc,
 		shard_allowed_on_node_function regproc, default_threshold real,
 		minimum_threshold real DEFAULT 0, improvement_threshold real DEFAULT 0) RETURNS void
-	LANGUAGE sql BEGIN ATOMIC
+	LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+	IF EXISTS (SELECT FROM pg_catalog.pg_dist_rebalance_strategy s WHERE s.name = $1) THEN
+		RAISE EXCEPTION 'strategy "%" exists already', $1 USING ERRCODE = 'unique_violation';
+	END IF;
 	INSERT INTO pg_catalog.pg_dist_rebalance_strategy (name, shard_cost_function,
 		node_capacity_function, shard_allowed_on_node_function, default_threshold,
 		minimum_threshold, improvement_threshold)
-	VALUES ($1, $2, $3, $4, $5, $6, $7);;
-END;
+	VALUES ($1, $2, $3, $4, $5, $6, $7);
+END $$;
 
 CREATE OR REPLACE FUNCTION pg_catalog.citus_set_default_rebalance_strategy(name text)
 	RETURNS void

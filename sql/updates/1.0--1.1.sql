@@ -67,6 +67,14 @@ CREATE TABLE pando.distributed_schema (colocation int4 PRIMARY KEY, name name NO
 GRANT SELECT ON pando.distributed_schema TO public;
 SELECT pg_catalog.pg_extension_config_dump('pando.distributed_schema', '');
 
+-- A dump has, too, which functions are distributed and what strategies say. Colocation groups have other numbers once they are
+-- restored: which table has become of one, and functions that came before it.
+SELECT pg_catalog.pg_extension_config_dump('pg_catalog.pg_dist_object', 'WHERE colocationid IS NOT NULL');
+SELECT pg_catalog.pg_extension_config_dump('pg_catalog.pg_dist_rebalance_strategy', '');
+CREATE TABLE pando.restored_group (colocation int4 PRIMARY KEY, relation regclass NOT NULL);
+CREATE TABLE pando.restored_function (function text PRIMARY KEY, argument int4, colocation int4 NOT NULL, force_delegation boolean);
+REVOKE ALL ON pando.restored_group, pando.restored_function FROM public;
+
 -- What moves under way have made on this node, for whatever ends them; see cluster/move_part.c.
 CREATE TABLE pando.move_part (shardid int8 NOT NULL, relation oid NOT NULL, receives boolean NOT NULL);
 REVOKE ALL ON pando.move_part FROM public;

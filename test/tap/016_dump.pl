@@ -50,6 +50,16 @@ INSERT INTO tenant.account SELECT i, 'c' || 1 + i % 5 FROM generate_series(1, 10
 INSERT INTO tenant.entry SELECT 1 + i % 10, i FROM generate_series(1, 50) i;
 CREATE VIEW shop.totals AS SELECT country, count(*) FROM shop.purchase GROUP BY country;
 CREATE FUNCTION shop.purchases(k bigint) RETURNS bigint LANGUAGE sql VOLATILE AS 'SELECT count(*) FROM shop.purchase WHERE customer = k';
+CREATE FUNCTION shop.cost(bigint) RETURNS real LANGUAGE sql AS 'SELECT 2::real';
+CREATE FUNCTION shop.at_home(k bigint, what text, OUT n bigint) LANGUAGE sql VOLATILE AS 'SELECT count(*) FROM shop.purchase WHERE customer = k';
+CREATE PROCEDURE shop.nothing(k text) LANGUAGE sql AS '';
+CREATE FUNCTION shop.lists() RETURNS bigint LANGUAGE sql VOLATILE AS 'SELECT count(*) FROM shop.country';
+SELECT create_distributed_function('shop.at_home(bigint, text)', 'k', colocate_with := 'shop.purchase');
+SELECT create_distributed_function('shop.nothing(text)', '$1', colocate_with := 'shop."Apart 2"', force_delegation := true);
+SELECT create_distributed_function('shop.lists()', colocate_with := 'shop.country');
+SELECT citus_add_rebalance_strategy('own', 'shop.cost', 'citus_node_capacity_1', 'citus_shard_allowed_on_node_true', 0.2, 0.1);
+SELECT citus_set_default_rebalance_strategy('own');
+CREATE PUBLICATION sold FOR TABLE shop.purchase, shop.plain;
 ALTER TABLE shop.customer OWNER TO shopper;
 ALTER TABLE shop.purchase ENABLE ROW LEVEL SECURITY;
 CREATE POLICY even ON shop.purchase USING (no % 2 = 0);
@@ -70,16 +80,27 @@ SELECT conrelid::regclass::text, conname, pg_get_constraintdef(oid) FROM pg_cons
 UNION ALL SELECT indrelid::regclass::text, NULL, pg_get_indexdef(indexrelid) FROM pg_index WHERE indrelid::regclass::text LIKE 'shop.%' AND indrelid::regclass::text !~ '_102\d+'
 UNION ALL SELECT oid::regclass::text, relowner::regrole::text, relacl::text FROM pg_class WHERE relnamespace = 'shop'::regnamespace ORDER BY 1, 2, 3
 END
-my %before = map { $_ => $from->sql($_) } $seen, $distributed, $defined;
+my $other = <<'END';
+SELECT objid::regprocedure::text, distribution_argument_index::text, force_delegation::text,
+	(SELECT string_agg(relation::text, ' ' ORDER BY relation::text) FROM pando.distribution WHERE colocation = colocationid)
+FROM pg_dist_object WHERE colocationid IS NOT NULL
+UNION ALL SELECT name, default_strategy::text, shard_cost_function::text, concat_ws(' ', default_threshold, minimum_threshold, improvement_threshold)
+FROM pg_dist_rebalance_strategy
+UNION ALL SELECT pubname, schemaname, tablename, NULL FROM pg_publication_tables ORDER BY 1, 2, 3
+END
+my %before = map { $_ => $from->sql($_) } $seen, $distributed, $defined, $other;
 
 sub is_restored
 {
 	my ($to, $name) = @_;
-	is($to->sql($_), $before{$_}, "$name: " . substr($_, 0, 30)) foreach $seen, $distributed, $defined;
+	is($to->sql($_), $before{$_}, "$name: " . substr($_, 0, 30)) foreach $seen, $distributed, $defined, $other;
 	is($to->sql('SELECT count(*) FROM pg_dist_shard s WHERE NOT EXISTS (SELECT FROM pg_dist_placement p JOIN pg_dist_node USING (groupid) WHERE p.shardid = s.shardid)'),
 		'0', "$name: all shards are on nodes of this cluster");
 	is($to->worker(1)->safe_psql('postgres', 'SELECT string_agg(nspname, $$ $$ ORDER BY nspname) FROM pg_dist_schema JOIN pg_namespace n ON n.oid = schemaid'),
 		'New tenant tenant', "$name: another node knows the schemas");
+	is($to->worker(1)->safe_psql('postgres', "SELECT string_agg(objid::regproc::text, ' ' ORDER BY objid::regproc::text) FROM pg_dist_object WHERE colocationid IS NOT NULL"),
+		'shop.at_home shop.lists shop.nothing', "$name: another node knows the functions");
+	is($to->worker(1)->safe_psql('postgres', "SELECT string_agg(tablename, ' ') FROM pg_publication_tables"), 'purchase', "$name: and what is published");
 	is($to->worker(1)->safe_psql('postgres', "SELECT count(*) FROM shop.purchase WHERE customer = 7"),
 		$from->sql("SELECT count(*) FROM shop.purchase WHERE customer = 7"), "$name: another node sees it");
 	$to->sql("INSERT INTO shop.customer (name) VALUES ('new'); INSERT INTO shop.purchase (customer, country) SELECT max(id), 'c1' FROM shop.customer");
@@ -109,7 +130,7 @@ unlike(slurp_file("$directory/plain.sql"), qr/_102\d{3}|pg_dist_(node|shard|plac
 	command_ok([ 'pg_restore', "--section=$_", '-j', '3', '-h', '127.0.0.1', '-p', $to->coordinator->port, '-d', 'postgres', "$directory/custom" ], "pg_restore -j, $_")
 		foreach 'pre-data', 'data', 'post-data';
 	is_restored($to, 'one worker, in parallel');
-	$to->sql("DROP SCHEMA shop, tenant, \"New tenant\" CASCADE");
+	$to->sql("DROP PUBLICATION sold; DELETE FROM pg_dist_rebalance_strategy WHERE name = 'own'; DROP SCHEMA shop, tenant, \"New tenant\" CASCADE");
 	command_ok([ 'psql', '-X', '-q', '-v', 'ON_ERROR_STOP=1', '-h', '127.0.0.1', '-p', $to->coordinator->port, '-f', "$directory/inserts.sql", 'postgres' ], 'psql, of INSERTs');
 	is_restored($to, 'INSERTs');
 	$_->stop foreach $to->nodes;
