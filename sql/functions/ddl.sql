@@ -33,6 +33,8 @@ CREATE OR REPLACE FUNCTION pando.lead_next_id(sequence text) RETURNS bigint
 CREATE OR REPLACE FUNCTION pando.object_create(probe text, commands text[], changes text[])
 	RETURNS void
 	LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'object_create';
+CREATE OR REPLACE FUNCTION pando.publication_add(command text) RETURNS void
+	LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'publication_add';
 CREATE OR REPLACE FUNCTION pando.tables_drop(names text) RETURNS void
 	LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'tables_drop';
 CREATE OR REPLACE FUNCTION pando.object_kinds(OUT number integer, OUT kind text, OUT place text, OUT reason text)

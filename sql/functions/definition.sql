@@ -4,6 +4,8 @@
 
 CREATE OR REPLACE FUNCTION pando.constraint_command(con oid) RETURNS text
 	LANGUAGE c STRICT STABLE AS 'MODULE_PATHNAME', 'constraint_command';
+CREATE OR REPLACE FUNCTION pando.index_command(index oid) RETURNS text
+	LANGUAGE c STRICT STABLE AS 'MODULE_PATHNAME', 'index_command';
 
 -- {a=1,b=x} as "a='1', b='x'", for a WITH or SET clause; NULL where there is none. pg_attver is the
 -- server's own: minor releases keep the version of a column there.
@@ -177,6 +179,9 @@ CREATE OR REPLACE FUNCTION pando.table_definition_steps(rel regclass, for_shard 
 			format('ALTER TABLE %s DROP COLUMN "........pando.dropped.%s"', rel, a.attnum)
 		FROM pg_attribute a WHERE a.attrelid = rel AND a.attnum > 0 AND a.attisdropped
 		UNION ALL
+		SELECT 0, 3, 10000, format('ALTER TABLE %s OF %s', rel, c.reloftype::regtype)
+		FROM pg_class c WHERE c.oid = rel AND c.reloftype <> 0
+		UNION ALL
 		SELECT 0, 4, 0, format('ALTER TABLE %s OWNER TO %I', rel, pg_get_userbyid(c.relowner))
 		FROM pg_class c WHERE c.oid = rel
 		UNION ALL
@@ -220,13 +225,22 @@ CREATE OR REPLACE FUNCTION pando.table_definition_steps(rel regclass, for_shard 
 				format(' (%I)', a.attname)) AS g(command)
 		WHERE c.oid = rel AND a.attnum > 0 AND NOT a.attisdropped
 		UNION ALL
-		SELECT 1, 1, x.indexrelid, pg_get_indexdef(x.indexrelid)
-		FROM pg_index x WHERE x.indrelid = rel AND x.indisvalid AND NOT EXISTS
+		SELECT 0, 20, 0, format('ALTER TABLE %s SET TABLESPACE %I', rel, s.spcname)
+		FROM pg_class c JOIN pg_tablespace s ON s.oid = c.reltablespace WHERE c.oid = rel
+		UNION ALL
+		SELECT 1, 1, x.indexrelid, CASE c.relkind WHEN 'I' THEN pg_get_indexdef(x.indexrelid)
+			ELSE pando.index_command(x.indexrelid) END
+		FROM pg_index x JOIN pg_class c ON c.oid = x.indexrelid WHERE x.indrelid = rel AND x.indisvalid AND NOT EXISTS
 			(SELECT FROM pg_constraint n WHERE n.conindid = x.indexrelid
 				AND n.conrelid = rel AND n.contype IN ('p', 'u', 'x'))
 		UNION ALL
 		SELECT 1, CASE n.contype WHEN 'p' THEN 2 ELSE 3 END, n.oid, pando.constraint_command(n.oid)
 		FROM pg_constraint n WHERE n.conrelid = rel AND n.contype IN ('p', 'u', 'x', 'c')
+		UNION ALL
+		SELECT 1, 4, c.oid, format('ALTER INDEX %s SET TABLESPACE %I', c.oid::regclass, s.spcname)
+		FROM pg_index x JOIN pg_class c ON c.oid = x.indexrelid AND c.relkind = 'I'
+			JOIN pg_tablespace s ON s.oid = c.reltablespace
+		WHERE x.indrelid = rel AND NOT EXISTS (SELECT FROM pg_constraint n WHERE n.conindid = x.indexrelid)
 		UNION ALL
 		SELECT 1, 4, x.indexrelid, format('ALTER TABLE %s CLUSTER ON %I', rel, i.relname)
 		FROM pg_index x JOIN pg_class i ON i.oid = x.indexrelid
@@ -312,6 +326,11 @@ CREATE OR REPLACE FUNCTION pando.table_definition_steps(rel regclass, for_shard 
 			ON a.attrelid = rel AND a.attnum = l.objsubid AND l.objsubid > 0
 		WHERE NOT for_shard AND l.classoid = 'pg_class'::regclass AND l.objoid = rel
 		UNION ALL
+		SELECT 1, 17, o.obj, pando.depends_commands(o.class, o.obj, o.target)
+		FROM (SELECT 'pg_class'::regclass, indexrelid, format('INDEX %s', indexrelid::regclass) FROM pg_index WHERE indrelid = rel
+			UNION ALL SELECT 'pg_trigger'::regclass, oid, format('TRIGGER %I ON %s', tgname, rel) FROM pg_trigger
+			WHERE tgrelid = rel AND NOT tgisinternal AND tgparentid = 0 AND NOT for_shard) o(class, obj, target)
+		UNION ALL
 		SELECT 2, 1, n.oid, pando.constraint_command(n.oid)
 		FROM pg_constraint n WHERE n.conrelid = rel AND n.contype = 'f' AND (n.conparentid = 0
 			OR EXISTS (SELECT FROM pg_inherits h JOIN pg_constraint p ON p.conrelid = h.inhparent
@@ -337,10 +356,11 @@ CREATE OR REPLACE FUNCTION pando.table_definition(rel regclass, for_shard boolea
 $$;
 
 -- The shell of a managed local table on another node: columns, owner, privileges, indexes, unique
--- and check constraints, and what it is a partition of. The rest (foreign keys, triggers, policies, statistics, comments) is the
+-- and check constraints, and what it is a partition of. The rest (foreign keys, triggers, policies, statistics, comments, tablespaces) is the
 -- coordinator's table's alone, where every statement ends up.
 CREATE OR REPLACE FUNCTION pando.local_shell_definition(rel regclass) RETURNS SETOF text
 	LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp SET jit = off AS $$
-	SELECT command FROM pando.table_definition_steps(rel, false)
-	WHERE stage = 0 OR (stage = 1 AND (step <= 3 OR step = 14))
+	SELECT CASE WHEN stage = 1 AND step = 1 THEN pg_get_indexdef(ord::oid) ELSE command END
+	FROM pando.table_definition_steps(rel, false)
+	WHERE stage = 0 AND step <> 20 OR (stage = 1 AND (step <= 3 OR step = 14))
 $$;

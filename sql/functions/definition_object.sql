@@ -154,6 +154,13 @@ CREATE OR REPLACE FUNCTION pando.routine_target(obj oid) RETURNS text
 	FROM pg_proc p JOIN pg_namespace n ON n.oid = pronamespace WHERE p.oid = obj
 $$;
 
+-- ALTER ... DEPENDS ON EXTENSION, but for what says something else (triggers of shards).
+CREATE OR REPLACE FUNCTION pando.depends_commands(class oid, obj oid, target text) RETURNS SETOF text
+	LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+	SELECT format('ALTER %s DEPENDS ON EXTENSION %I', target, extname) FROM pg_depend JOIN pg_extension e ON e.oid = refobjid
+	WHERE classid = class AND objid = obj AND deptype = 'x' AND refclassid = 'pg_extension'::regclass AND extname <> 'pando'
+$$;
+
 CREATE OR REPLACE FUNCTION pando.function_commands(obj oid) RETURNS SETOF text
 	LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
 	SELECT CASE WHEN prokind = 'a' THEN pando.aggregate_command(obj)
@@ -164,6 +171,8 @@ CREATE OR REPLACE FUNCTION pando.function_commands(obj oid) RETURNS SETOF text
 	UNION ALL
 	SELECT g FROM pg_proc, LATERAL pando.grant_commands(pando.routine_target(obj),
 		proacl, proowner) g WHERE oid = obj
+	UNION ALL
+	SELECT pando.depends_commands('pg_proc'::regclass, obj, pando.routine_target(obj))
 $$;
 
 CREATE OR REPLACE FUNCTION pando.collation_commands(obj oid) RETURNS SETOF text

@@ -41,6 +41,17 @@ CREATE OR REPLACE FUNCTION pando.user_mapping_commands(obj oid) RETURNS SETOF te
 	FROM pg_user_mappings WHERE umid = obj
 $$;
 
+-- Of the tables that all nodes have.
+CREATE OR REPLACE FUNCTION pando.publication_table_commands(obj oid) RETURNS TABLE (rel oid, command text)
+	LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+	SELECT prrelid, concat(format('ALTER PUBLICATION %I ADD TABLE ONLY %s', pubname, prrelid::regclass),
+		(SELECT format(' (%s)', string_agg(quote_ident(attname), ', ' ORDER BY attnum)) FROM pg_attribute
+			WHERE attrelid = prrelid AND attnum = ANY (prattrs) HAVING count(*) > 0),
+		' WHERE (' || pg_get_expr(prqual, prrelid) || ')')
+	FROM pg_publication_rel r JOIN pg_publication p ON p.oid = prpubid JOIN pg_dist_partition d ON d.logicalrelid = prrelid
+	WHERE p.oid = obj AND (d.partmethod <> 'n' OR d.repmodel = 't' OR d.colocationid <> 0)
+$$;
+
 CREATE OR REPLACE FUNCTION pando.publication_commands(obj oid) RETURNS SETOF text
 	LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
 	SELECT format('CREATE PUBLICATION %I%s WITH (publish = %L, publish_via_partition_root = %s)', pubname,
@@ -49,16 +60,7 @@ CREATE OR REPLACE FUNCTION pando.publication_commands(obj oid) RETURNS SETOF tex
 			CASE WHEN pubtruncate THEN 'truncate' END), CASE WHEN pubviaroot THEN 'true' ELSE 'false' END)
 	FROM pg_publication WHERE oid = obj
 	UNION ALL
-	SELECT format('ALTER PUBLICATION %I ADD TABLE ONLY %s%s%s', pubname, prrelid::regclass,
-		(SELECT format(' (%s)', string_agg(quote_ident(attname), ', ' ORDER BY attnum)) FROM pg_attribute
-			WHERE attrelid = prrelid AND attnum = ANY (prattrs) HAVING count(*) > 0),
-		format(' WHERE (%s)', pg_get_expr(prqual, prrelid)))
-	FROM pg_publication_rel r JOIN pg_publication p ON p.oid = prpubid WHERE p.oid = obj AND prqual IS NOT NULL
-	UNION ALL
-	SELECT format('ALTER PUBLICATION %I ADD TABLE ONLY %s%s', pubname, prrelid::regclass,
-		(SELECT format(' (%s)', string_agg(quote_ident(attname), ', ' ORDER BY attnum)) FROM pg_attribute
-			WHERE attrelid = prrelid AND attnum = ANY (prattrs) HAVING count(*) > 0))
-	FROM pg_publication_rel r JOIN pg_publication p ON p.oid = prpubid WHERE p.oid = obj AND prqual IS NULL
+	SELECT command FROM pando.publication_table_commands(obj)
 	UNION ALL
 	SELECT format('ALTER PUBLICATION %I ADD TABLES IN SCHEMA %s', pubname, pnnspid::regnamespace)
 	FROM pg_publication_namespace JOIN pg_publication p ON p.oid = pnpubid WHERE p.oid = obj
@@ -84,6 +86,40 @@ CREATE OR REPLACE FUNCTION pando.default_privileges_commands(obj oid) RETURNS SE
 	WHERE oid = obj
 $$;
 
+-- "name=value" of pg_db_role_setting as SET wants it.
+CREATE OR REPLACE FUNCTION pando.setting_clause(c text) RETURNS text
+	LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
+	SELECT format('SET %I TO %s', split_part(c, '=', 1), CASE WHEN lower(split_part(c, '=', 1)) IN ('search_path',
+		'temp_tablespaces', 'session_preload_libraries', 'local_preload_libraries') THEN value ELSE quote_literal(value) END)
+	FROM substr(c, strpos(c, '=') + 1) value
+$$;
+
+-- Settings of a role (0: of all) in all databases and in this one.
+CREATE OR REPLACE FUNCTION pando.role_setting_commands(role oid) RETURNS SETOF text
+	LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+	SELECT format('ALTER ROLE %s%s %s', CASE role WHEN 0 THEN 'ALL' ELSE quote_ident(pg_get_userbyid(role)) END,
+		CASE WHEN setdatabase <> 0 THEN format(' IN DATABASE %I', current_database()) END, pando.setting_clause(c))
+	FROM pg_db_role_setting, unnest(setconfig) c
+	WHERE setrole = role AND (setdatabase = 0 AND role <> 0
+		OR setdatabase = (SELECT oid FROM pg_database WHERE datname = current_database()))
+$$;
+
+-- What is left to say of roles once all of them, and all databases, are there: settings in other databases, and who gave
+-- a membership where that wasn't the user who brings it.
+CREATE OR REPLACE FUNCTION pando.role_late_commands() RETURNS SETOF text
+	LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+	SELECT format('ALTER ROLE %s IN DATABASE %I %s', CASE setrole WHEN 0 THEN 'ALL' ELSE quote_ident(pg_get_userbyid(setrole)) END,
+		datname, pando.setting_clause(c))
+	FROM pg_db_role_setting JOIN pg_database d ON d.oid = setdatabase, unnest(setconfig) c
+	WHERE setrole <> 0 AND datname <> current_database() AND EXISTS (SELECT FROM pg_dist_object o
+		WHERE o.classid = 'pg_database'::regclass AND o.objid = d.oid)
+	UNION ALL
+	SELECT format('REVOKE %1$I FROM %2$I; GRANT %1$I TO %2$I%3$s GRANTED BY %4$I', pg_get_userbyid(roleid), pg_get_userbyid(member),
+		CASE WHEN admin_option THEN ' WITH ADMIN OPTION' END, g.rolname)
+	FROM pg_auth_members JOIN pg_roles g ON g.oid = grantor
+	WHERE member >= 16384 AND g.rolname <> current_user AND current_setting('server_version_num')::int < 160000
+$$;
+
 -- A database: its creation, and the rest, which a transaction may hold.
 CREATE OR REPLACE FUNCTION pando.database_commands(name name) RETURNS SETOF text
 	LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
@@ -98,9 +134,7 @@ CREATE OR REPLACE FUNCTION pando.database_commands(name name) RETURNS SETOF text
 	SELECT format('ALTER DATABASE %I WITH CONNECTION LIMIT %s ALLOW_CONNECTIONS %s IS_TEMPLATE %s', name, datconnlimit,
 		datallowconn::text, datistemplate::text) FROM pg_database WHERE datname = name
 	UNION ALL
-	SELECT format('ALTER DATABASE %I SET %s TO %s', name, quote_ident(split_part(c, '=', 1)),
-		CASE WHEN lower(split_part(c, '=', 1)) IN ('search_path', 'temp_tablespaces', 'session_preload_libraries',
-			'local_preload_libraries') THEN substr(c, strpos(c, '=') + 1) ELSE quote_literal(substr(c, strpos(c, '=') + 1)) END)
+	SELECT format('ALTER DATABASE %I %s', name, pando.setting_clause(c))
 	FROM pg_db_role_setting s JOIN pg_database d ON d.oid = s.setdatabase, unnest(s.setconfig) c
 	WHERE datname = name AND setrole = 0
 	UNION ALL

@@ -29,6 +29,8 @@ CREATE OR REPLACE FUNCTION pando.view_commands(obj oid) RETURNS SETOF text
 	SELECT format('ALTER TABLE %s CLUSTER ON %I', obj::regclass, relname)
 	FROM pg_index JOIN pg_class ON pg_class.oid = indexrelid WHERE indrelid = obj AND indisclustered
 	UNION ALL
+	SELECT pando.depends_commands('pg_class'::regclass, obj, format('MATERIALIZED VIEW %s', obj::regclass))
+	UNION ALL
 	SELECT pg_get_statisticsobjdef(oid) FROM pg_statistic_ext WHERE stxrelid = obj
 	UNION ALL
 	SELECT pg_get_ruledef(oid) FROM pg_rewrite WHERE ev_class = obj AND rulename <> '_RETURN'

@@ -3,9 +3,9 @@
 
     postgresql_objects.py [NODE [SCRIPT ...]]     NODE: coordinator or worker; without scripts FAST, "all" stands for all of SCRIPTS
 
-Each script (src/test/regress/sql/SCRIPT.sql of PostgreSQL's source) runs twice, in databases of one name: a plain one, and one that is
+Each script (src/test/regress/sql/SCRIPT.sql of PostgreSQL's source, or that of a module) runs twice, in databases of one name: a plain one, and one that is
 a cluster's. Both must print the same, but for what postgresql_objects.list has, with the reason. Afterwards the schema of every
-node is dumped: what is recorded as being on all nodes must be there, and alike; what another node has, the one of the scripts must
+node is dumped, and its roles: what is recorded as being on all nodes must be there, and alike; what another node has, the one of the scripts must
 have. Tables and what belongs to them are the node's own here, and so is what needs one of them; all else that isn't on the other
 nodes has to be in the list. Exits with 77 where the source can't be had.
 """
@@ -28,8 +28,8 @@ DATABASE = 'pgobjects'
 # In the order of PostgreSQL's own schedule: later ones use what earlier ones make.
 SCRIPTS = ['test_setup', 'tablespace', 'enum', 'rangetypes', 'create_function_c', 'create_misc', 'create_operator', 'create_procedure', 'create_table',
            'create_type', 'create_schema', 'create_index', 'create_view', 'create_aggregate', 'create_function_sql', 'create_cast', 'constraints', 'triggers', 'drop_if_exists',
-           'roleattributes', 'create_am', 'namespace', 'privileges', 'init_privs', 'security_label', 'collate', 'matview', 'object_address', 'drop_operator', 'password', 'alter_generic', 'alter_operator', 'create_role',
-           'rules', 'publication', 'dependency', 'tsdicts', 'foreign_data', 'domain', 'conversion', 'alter_table', 'sequence', 'polymorphism', 'reloptions', 'event_trigger']
+           'roleattributes', 'create_am', 'namespace', 'privileges', 'init_privs', 'security_label', 'collate', 'matview', 'object_address', 'drop_operator', 'password', 'alter_generic', 'alter_operator', 'create_role', 'rolenames',
+           'rules', 'publication', 'subscription', 'dependency', 'tsdicts', 'foreign_data', 'domain', 'conversion', 'alter_table', 'sequence', 'polymorphism', 'reloptions', 'event_trigger']
 FAST = ['test_setup', 'create_function_c', 'create_operator', 'create_procedure', 'create_type', 'create_schema', 'create_aggregate', 'create_cast',
         'roleattributes', 'namespace', 'security_label', 'collate', 'object_address', 'alter_generic', 'alter_operator', 'create_role', 'dependency', 'domain', 'event_trigger']
 
@@ -48,11 +48,16 @@ class Known:
         return False
 
 
+def script_path(script, regress):
+    own = f'{regress}/sql/{script}.sql'
+    return own if os.path.exists(own) else postgresql_source.module_script(script, regress)
+
+
 def run(script, regress, scratch, port):
     """What psql prints of a script, as pg_regress calls it."""
     os.environ.update(PG_ABS_SRCDIR=regress, PG_ABS_BUILDDIR=scratch, PG_LIBDIR=scratch, PG_DLSUFFIX='.so', PGTZ='PST8PDT', PGDATESTYLE='Postgres, MDY',
                       PGOPTIONS='-c intervalstyle=postgres_verbose')
-    with open(f'{regress}/sql/{script}.sql') as file:
+    with open(script_path(script, regress)) as file:
         return cluster.psql(DATABASE, file.read(), '-a', '-v', 'HIDE_TABLEAM=on', '-v', 'HIDE_TOAST_COMPRESSION=on', port=port, timeout=900).split('\n')
 
 
@@ -85,7 +90,7 @@ def dump(port):
     return entries
 
 
-OF_TABLES = r'; Type: (TABLE|INDEX|CONSTRAINT|FK CONSTRAINT|CHECK CONSTRAINT|DEFAULT|TRIGGER|RULE|SEQUENCE|SEQUENCE OWNED BY|POLICY|ROW SECURITY|STATISTICS|TABLE ATTACH|INDEX ATTACH|FOREIGN TABLE)'
+OF_TABLES = r'; Type: (TABLE|INDEX|CONSTRAINT|FK CONSTRAINT|CHECK CONSTRAINT|DEFAULT|TRIGGER|RULE|SEQUENCE|SEQUENCE OWNED BY|POLICY|ROW SECURITY|STATISTICS|PUBLICATION TABLE|TABLE ATTACH|INDEX ATTACH|FOREIGN TABLE)'
 
 # What needs a table, sequence, foreign table or base type, which are this node's alone, at any distance.
 NEEDS_TABLE = """SET search_path = '';
@@ -121,6 +126,16 @@ def compare_nodes(node, others, known):
             if not known.has('dump', difference):
                 found.append(f'--- on {port}: {difference[:1500]}')
     return found
+
+
+def compare_roles(node, others):
+    """Roles, with attributes, passwords, settings and members."""
+    def roles(port):
+        done = subprocess.run(['pg_dumpall', '--roles-only', '-p', port], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=True)
+        return sorted(line for line in done.stdout.split('\n') if not re.match(r'--|\\(un)?restrict', line))
+    here = roles(node)
+    found = ['\n'.join(difflib.unified_diff(here, roles(port), node, port, n=0, lineterm='')) for port in others]
+    return [difference for difference in found if difference]
 
 
 RECORDED = "SELECT DISTINCT (pg_identify_object(classid, objid, objsubid)).* FROM pg_dist_object ORDER BY 1, 4"
@@ -185,7 +200,7 @@ def main():
         print(f'{script}: {len(parts)} parts differ, {len(unknown)} of them are not in the list', *unknown, sep='\n', flush=True)
         failures += unknown
     others = [port for port in [COORDINATOR, *WORKERS] if port != node]
-    unlike = compare_nodes(node, others, known) + compare_records(node, others)
+    unlike = compare_nodes(node, others, known) + compare_records(node, others) + compare_roles(node, others)
     print(*unlike, sep='\n')
     print(f'{len(scripts)} scripts from the {place}: {len(failures)} unknown differences, {len(unlike)} of the nodes')
     for entry in known.entries:

@@ -55,6 +55,8 @@ def wanted(path):
     parts = path.split('/')[1:]
     if parts[:2] == ['contrib', 'spi'] and path.endswith('.c'):
         return '/'.join(parts[1:])
+    if parts[:4] == ['src', 'test', 'modules', 'unsafe_tests'] and path.endswith('.sql'):
+        return '/'.join(parts[2:])
     if parts[:2] == ['src', 'test'] and parts[2:3] in (['regress'], ['isolation']):
         if parts[3:4] in (['sql'], ['data'], ['expected'], ['specs']) or path.endswith(('_schedule', '/regress.c', '/resultmap')):
             return '/'.join(parts[2:])
@@ -72,7 +74,7 @@ def extract(archive, directory):
 
 def link_source(source, directory):
     """An unpacked source, in the form that extract() gives."""
-    for name, place in (('regress', 'src/test/regress'), ('isolation', 'src/test/isolation'), ('spi', 'contrib/spi')):
+    for name, place in (('regress', 'src/test/regress'), ('isolation', 'src/test/isolation'), ('modules', 'src/test/modules'), ('spi', 'contrib/spi')):
         os.symlink(f'{source}/{place}', f'{directory}/{name}')
 
 
@@ -83,7 +85,7 @@ def source_directory():
         os.chmod(directory, 0o755)
         link_source(os.environ['POSTGRES_SOURCE'], directory)
         return directory
-    directory = os.path.join(tempfile.gettempdir(), f'pando-{SOURCE}-suites-{os.getuid()}')
+    directory = os.path.join(tempfile.gettempdir(), f'pando-{SOURCE}-tests-{os.getuid()}')
     if not os.path.exists(f'{directory}/complete'):
         os.umask(0o022)  # the servers read the data
         os.makedirs(directory, exist_ok=True)
@@ -100,10 +102,13 @@ def source_directory():
     return directory
 
 
+def module_script(name, regress):
+    """A script of unsafe_tests, which are for servers that nobody else uses."""
+    return f'{os.path.dirname(regress)}/modules/unsafe_tests/sql/{name}.sql'
+
+
 def regress_directory():
     """That of the source; ends the program with 77, a test skipped, where it can't be had."""
-    if os.environ.get('POSTGRES_SOURCE'):
-        return os.environ['POSTGRES_SOURCE'] + '/src/test/regress'
     try:
         return source_directory() + '/regress'
     except Missing as error:

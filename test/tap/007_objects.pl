@@ -4,7 +4,9 @@ use strict;
 use warnings;
 use Test::More;
 use lib '.';
+use File::Copy;
 use PandoCluster;
+use PostgreSQL::Test::Utils;
 
 my $cluster = PandoCluster->new('objects', workers => 2, join => 0);
 $cluster->join_worker(1);
@@ -19,7 +21,7 @@ my $definitions = q{
 	GROUP BY 1, 2 ORDER BY 1, 2};
 my $roles = q{
 	SELECT rolname, rolsuper, rolinherit, rolcreaterole, rolcreatedb, rolcanlogin, rolconnlimit,
-		rolvaliduntil, rolpassword, (SELECT array_agg(g.rolname ORDER BY 1) FROM pg_auth_members m
+		rolvaliduntil, rolpassword, (SELECT array_agg(concat_ws(' ', g.rolname, admin_option, pg_get_userbyid(grantor)) ORDER BY g.rolname) FROM pg_auth_members m
 			JOIN pg_roles g ON g.oid = m.roleid WHERE m.member = a.oid),
 		(SELECT array_agg(setconfig::text ORDER BY setdatabase) FROM pg_db_role_setting s WHERE s.setrole = a.oid),
 		shobj_description(oid, 'pg_authid')
@@ -59,6 +61,8 @@ foreach my $statement (
 	"ALTER ROLE app SET work_mem = '5MB'",
 	'ALTER ROLE staff RENAME TO crew',
 	'REVOKE crew FROM app',
+	'CREATE ROLE giver SUPERUSER',
+	'SET ROLE giver; GRANT crew TO app WITH ADMIN OPTION',
 	'CREATE SCHEMA one AUTHORIZATION app',
 	'GRANT USAGE ON SCHEMA one TO crew',
 	"CREATE TYPE one.mood AS ENUM ('calm', 'it''s')",
@@ -150,6 +154,10 @@ foreach my $statement (
 	"COMMENT ON COLLATION one.plain IS 'plain'",
 	"COMMENT ON SERVER there IS 'far'",
 	"COMMENT ON ROLE app IS 'a role'",
+	'ALTER FUNCTION one.plus(int, one.positive) DEPENDS ON EXTENSION hstore',
+	'ALTER PROCEDURE one.nothing() DEPENDS ON EXTENSION plpgsql',
+	'ALTER PROCEDURE one.nothing() NO DEPENDS ON EXTENSION plpgsql',
+	'ALTER MATERIALIZED VIEW one.kept DEPENDS ON EXTENSION hstore',
 	'DROP PROCEDURE one.nothing()',
 	'ALTER SCHEMA one RENAME TO two',
 	'ALTER TYPE two.mood SET SCHEMA public',
@@ -182,9 +190,44 @@ $cluster->sql("INSERT INTO late.items (id, note) VALUES (1, 'a'), (2, 'b')");
 
 $cluster->sql(q{INSERT INTO two.base SELECT i, 'V' || i FROM generate_series(1, 9) i; REFRESH MATERIALIZED VIEW two.kept});
 
+# What can't be on a node names node and object, and leaves no trace: a library, a tablespace.
+sub is_refused
+{
+	my ($sql, $expected, $name) = @_;
+	my ($status, undef, $error) = $coordinator->psql('postgres', $sql);
+	isnt($status, 0, $name);
+	like($error, $expected, "$name: the error");
+	return;
+}
+my $there = '127\.0\.0\.1:' . $cluster->worker(1)->port;
+my $directory = PostgreSQL::Test::Utils::tempdir;
+my ($libraries) = run_command([ 'pg_config', '--pkglibdir' ]);
+copy("$libraries/dict_snowball.so", "$directory/only_here.so") or die $!;
+is_refused("SET dynamic_library_path = '$directory'; CREATE FUNCTION of_here_alone(internal) RETURNS internal LANGUAGE c AS 'only_here', 'dsnowball_init'",
+	qr/could not access file "only_here".*$there/s, 'a library that another node lacks');
+is($_->safe_psql('postgres', "SELECT count(*) FROM pg_proc WHERE proname = 'of_here_alone'"), '0', 'no function on ' . $_->name) foreach @members;
+
+my $make_tablespace = "SET allow_in_place_tablespaces = on; CREATE TABLESPACE apart LOCATION ''";
+# How many of the table's shards and indexes are in the tablespace.
+my $in_tablespace = q{SET citus.override_table_visibility = off; SELECT count(*) FROM pg_class c LEFT JOIN pg_index i ON indexrelid = c.oid JOIN pg_tablespace s ON s.oid = c.reltablespace
+	WHERE spcname = 'apart' AND pando.relation_shard_id(coalesce(indrelid, c.oid)) IS NOT NULL};
+$coordinator->safe_psql('postgres', $make_tablespace);
+is_refused($_, qr/tablespace "apart" does not exist.*$there/s, $_) foreach 'ALTER TABLE late.items SET TABLESPACE apart', 'CREATE INDEX items_id ON late.items (id) TABLESPACE apart',
+	q{CREATE TABLE late.more (id int) TABLESPACE apart; SELECT create_distributed_table('late.more', 'id')};
+$cluster->sql('DROP TABLE late.more');
+$cluster->worker(1)->safe_psql('postgres', $make_tablespace);
+$cluster->sql('ALTER TABLE late.items SET TABLESPACE apart; CREATE INDEX items_id ON late.items (id) TABLESPACE apart');
+my $shards = $cluster->sql("SELECT count(*) FROM pg_dist_shard WHERE logicalrelid = 'late.items'::regclass");
+is($cluster->worker(1)->safe_psql('postgres', $in_tablespace), 2 * $shards, 'shards and their indexes are in the tablespace');
+is_refused(q{SELECT citus_add_node('127.0.0.1', } . $cluster->worker(2)->port . ')', qr/tablespace "apart" does not exist/, 'a node without the tablespace');
+$cluster->worker(2)->safe_psql('postgres', $make_tablespace);
+
 $cluster->join_worker(2);
 push @members, $cluster->worker(2);
 check_objects('a node that joins later');
+$cluster->sql(q{SELECT citus_move_shard_placement(min(shardid), '127.0.0.1', } . $cluster->worker(1)->port . q{, '127.0.0.1', } . $cluster->worker(2)->port .
+	q{, 'block_writes') FROM pg_dist_shard WHERE logicalrelid = 'late.items'::regclass});
+cmp_ok($cluster->worker(2)->safe_psql('postgres', $in_tablespace), '>=', 2, 'a shard that moves is in the tablespace there');
 is($_->safe_psql('postgres', 'SELECT count(*), min(m), max(note) FROM late.items'), '2|x|b',
 	'the table through ' . $_->name) foreach @members;
 
@@ -192,7 +235,7 @@ is($_->safe_psql('postgres', 'SELECT * FROM two.kept'), '9|v9', 'a materialized 
 is($_->safe_psql('postgres', 'SELECT two.rows()'), '9', 'a view in a function on ' . $_->name) foreach @members;
 
 $cluster->sql('DROP SCHEMA late, two CASCADE; DROP LANGUAGE spoken CASCADE; DROP FOREIGN DATA WRAPPER far CASCADE; DROP ACCESS METHOD heaps;
-	DROP PUBLICATION news; DROP TYPE mood; DROP OWNED BY app, crew, late; DROP ROLE app, crew, late');
+	DROP PUBLICATION news; DROP TYPE mood; DROP OWNED BY app, crew, late; DROP ROLE app, crew, late, giver');
 is($_->safe_psql('postgres', 'SELECT count(*) FROM pg_dist_object'), '0', 'nothing is recorded on ' . $_->name)
   foreach @members;
 $cluster->stop;

@@ -51,6 +51,7 @@
 #include "pando/cluster/shards.h"
 #include "pando/copy/dest.h"
 #include "pando/ddl/dependency.h"
+#include "pando/ddl/publication.h"
 #include "pando/ddl/rule.h"
 #include "pando/ddl/sequence.h"
 #include "pando/ddl/shard_ddl.h"
@@ -258,8 +259,10 @@ convert_foreign_keys(const TableSpec *spec, bool make_shells)
 		shards_create_on_nodes(spec->relid, "foreign_keys");
 	trigger_check_keys(spec->relid);
 	view_follow_table(spec->relid);
-	if (make_shells)
-		rules_follow_table(spec->relid);
+	if (!make_shells)
+		return;
+	rules_follow_table(spec->relid);
+	publications_follow_table(spec->relid);
 }
 
 /* ------------------------------------------------------------------------------------

@@ -3,8 +3,8 @@
  * belongs to them.
  *
  * Whatever PostgreSQL can do to one relation is done to the shell and to each shard. The
- * exceptions are rows of a table: sub-commands that tie the table to another one, and
- * those that would change the distribution column.
+ * exceptions are rows of a table, sub-commands that tie the table to another one, and
+ * what would move rows (key_type.c).
  */
 #include "pando/compat/compat.h"
 
@@ -29,6 +29,7 @@
 #include "pando/ddl/constraint.h"
 #include "pando/ddl/dependency.h"
 #include "pando/ddl/detach.h"
+#include "pando/ddl/key_type.h"
 #include "pando/ddl/kind.h"
 #include "pando/ddl/local_key.h"
 #include "pando/ddl/local_shell.h"
@@ -36,6 +37,7 @@
 #include "pando/ddl/partition.h"
 #include "pando/ddl/shard_ddl.h"
 #include "pando/ddl/statements.h"
+#include "pando/ddl/typed_table.h"
 #include "pando/ddl/view.h"
 #include "pando/metadata/node.h"
 #include "pando/metadata/table.h"
@@ -55,49 +57,35 @@ table_of_relation(RangeVar *relation)
  * ALTER TABLE
  */
 
-static void
-alter_refuse_key(Oid relid, AlterTableCmd *command)
-{
-	const DistTable *table = dist_table_require(relid);
-
-	if (table->named_key == InvalidAttrNumber || command->name == NULL ||
-		strcmp(get_attname(relid, table->named_key, false), command->name) != 0)
-		return;
-	ereport(
-		ERROR,
-		(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-		 errmsg("cannot %s distribution column \"%s\" of table \"%s\"",
-				command->subtype == AT_DropColumn ? "drop" : "change the type of",
-				command->name, get_rel_name(relid)),
-		 errhint(
-			 "Use undistribute_table() first, or alter_distributed_table() to distribute "
-			 "by another column.")));
-}
-
+/* What a shard can't follow, and why. */
 static const struct
 {
 	AlterTableType subtype;
-	const char *refused; /* NULL: only when it is about the distribution column */
+	const char *refused;
 } limits[] = {
-	{AT_DropColumn, NULL},
-	{AT_AlterColumnType, NULL},
 	{AT_AddInherit, "INHERIT"},
 	{AT_DropInherit, "NO INHERIT"},
-	{AT_AddOf, "ALTER TABLE ... OF"},
-	{AT_DropOf, "ALTER TABLE ... NOT OF"},
 };
+
+static void
+refuse_command(const char *what)
+{
+	ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+					errmsg("%s is not supported on distributed tables", what),
+					errdetail("A query of the parent table would have to look into the "
+							  "shards of its children, which may be on other nodes."),
+					errhint("Use a partitioned table.")));
+}
 
 static void
 alter_prepare_command(DdlJob *job, Oid relid, AlterTableCmd *command)
 {
 	for (int i = 0; i < lengthof(limits); i++)
 	{
-		if (limits[i].subtype != command->subtype)
-			continue;
-		if (limits[i].refused != NULL)
-			job_refuse(job, limits[i].refused, NULL);
-		alter_refuse_key(relid, command);
+		if (limits[i].subtype == command->subtype)
+			refuse_command(limits[i].refused);
 	}
+	key_type_check(relid, command);
 
 	if (command->subtype == AT_AddConstraint && command->def != NULL)
 		constraint_prepare(job, relid, (Constraint *) command->def, NULL);
@@ -145,7 +133,10 @@ prepare_other_relation(DdlJob *job, RangeVar *relation)
 	else if (partition_relkind_is_index(get_rel_relkind(relid)))
 		job->concerned |= view_is_everywhere(IndexGetRelation(relid, true));
 	else if (get_rel_relkind(relid) == RELKIND_COMPOSITE_TYPE)
+	{
 		object_prepare(job);
+		typed_tables_prepare(job, relid);
+	}
 }
 
 /* ATTACH and DETACH PARTITION, which come alone. */
@@ -206,10 +197,11 @@ alter_table_prepare(DdlJob *job)
 			constraint_check_local(stmt->relation, (Constraint *) command->def);
 		else if (command->subtype == AT_AddColumn)
 			column_check_local(stmt->relation, (ColumnDef *) command->def);
-		if (OidIsValid(job_distributed_table(other)))
-			job_refuse(job,
-					   command->subtype == AT_AddInherit ? "INHERIT" : "ATTACH PARTITION",
-					   NULL);
+		if (!OidIsValid(job_distributed_table(other)))
+			continue;
+		if (command->subtype == AT_AddInherit)
+			refuse_command("INHERIT");
+		job_refuse(job, "ATTACH PARTITION", NULL);
 	}
 }
 
@@ -219,8 +211,11 @@ alter_table_changed(DdlJob *job)
 	AlterTableStmt *stmt = (AlterTableStmt *) job->stmt;
 	ObjectAddress address;
 
+	if (stmt->objtype == OBJECT_TYPE)
+		key_type_changed(typed_tables_of(RangeVarGetRelid(stmt->relation, NoLock, true)));
 	if (job->tables == NIL)
 		return;
+	key_type_changed(job->tables);
 	partition_indexes_changed(job);
 	trigger_check_keys(linitial_oid(job->tables));
 	trigger_tell_parents(linitial_oid(job->tables));
@@ -300,15 +295,11 @@ rename_prepare(DdlJob *job)
 	prepare_other_relation(job, stmt->relation);
 }
 
-/* Was it the distribution column? Its name is in the metadata. */
-void
-rename_changed(DdlJob *job)
+/* Was it the tables' distribution column? Its name is in the metadata. */
+static void
+rename_key(const RenameStmt *stmt, List *relids)
 {
-	RenameStmt *stmt = (RenameStmt *) job->stmt;
-
-	if (stmt->renameType != OBJECT_COLUMN || job->tables == NIL)
-		return;
-	foreach_oid(relid, find_all_inheritors(linitial_oid(job->tables), NoLock, NULL))
+	foreach_oid(relid, relids)
 	{
 		PartitionRow *row = catalog_partition_by_relid(relid);
 
@@ -319,6 +310,32 @@ rename_changed(DdlJob *job)
 		catalog_partition_update(row);
 	}
 	CommandCounterIncrement();
+}
+
+void
+rename_changed(DdlJob *job)
+{
+	RenameStmt *stmt = (RenameStmt *) job->stmt;
+
+	if (stmt->renameType == OBJECT_COLUMN && job->tables != NIL)
+		rename_key(stmt, find_all_inheritors(linitial_oid(job->tables), NoLock, NULL));
+}
+
+/* An attribute of a composite type, and with it a column of the tables of that type. */
+void
+rename_attribute_prepare(DdlJob *job)
+{
+	object_prepare(job);
+	typed_tables_prepare(
+		job, RangeVarGetRelid(((RenameStmt *) job->stmt)->relation, NoLock, true));
+}
+
+void
+rename_attribute_changed(DdlJob *job)
+{
+	RenameStmt *stmt = (RenameStmt *) job->stmt;
+
+	rename_key(stmt, typed_tables_of(RangeVarGetRelid(stmt->relation, NoLock, true)));
 }
 
 /* A constraint's twin (local_key.c) has its name. */

@@ -173,14 +173,26 @@ trigger_create_changed(DdlJob *job)
 
 /* The extension's mark says where a trigger fires; it is nobody's to set or take. */
 void
-trigger_depends_prepare(DdlJob *job)
+depends_prepare(DdlJob *job)
 {
 	AlterObjectDependsStmt *stmt = (AlterObjectDependsStmt *) job->stmt;
+	Oid relid = stmt->relation != NULL ? RangeVarGetRelid(stmt->relation, NoLock, true)
+									   : InvalidOid;
 
-	if (stmt->objectType == OBJECT_TRIGGER &&
-		OidIsValid(job_distributed_table(stmt->relation)) &&
-		strcmp(strVal(stmt->extname), "pando") == 0)
+	if (stmt->objectType == OBJECT_INDEX && OidIsValid(relid) &&
+		partition_relkind_is_index(get_rel_relkind(relid)))
+		relid = IndexGetRelation(relid, true);
+	if (!job_table_has_shards(relid))
+	{
+		object_prepare(job);
+		return;
+	}
+	if (stmt->objectType == OBJECT_TRIGGER && strcmp(strVal(stmt->extname), "pando") == 0)
 		job_refuse(job, "ALTER TRIGGER ... DEPENDS ON EXTENSION pando", NULL);
+	job_add_table(job, relid);
+	if (stmt->objectType == OBJECT_INDEX ||
+		trigger_is_on_shards(relid, strVal(llast((List *) stmt->object))))
+		job_add_shards(job, relid, job->stmt);
 }
 
 static bool

@@ -26,6 +26,7 @@
 #include "catalog/pg_namespace.h"
 #include "catalog/pg_policy.h"
 #include "catalog/pg_proc.h"
+#include "catalog/pg_publication_rel.h"
 #include "catalog/pg_rewrite.h"
 #include "catalog/pg_statistic_ext.h"
 #include "catalog/pg_trigger.h"
@@ -46,6 +47,7 @@
 #include "pando/ddl/dependency.h"
 #include "pando/ddl/object.h"
 #include "pando/ddl/kind.h"
+#include "pando/ddl/publication.h"
 #include "pando/ddl/role.h"
 #include "pando/ddl/sequence.h"
 #include "pando/ddl/settings.h"
@@ -308,6 +310,9 @@ walk_object(Walk *walk, Oid class_id, Oid object_id)
 		walk_relation(walk, seen);
 	else if (kind_class_is_everywhere(class_id))
 		walk_made(walk, seen);
+	else if (class_id == PublicationRelRelationId &&
+			 !publication_row_is_everywhere(object_id))
+		return; /* this node's publication has that table, the others' do not */
 	else if (kind_class_is_part(class_id))
 	{
 		walk_parts(walk, &object);
@@ -550,6 +555,7 @@ dependency_all_commands(bool on_tables)
 							 "pg_catalog.pg_default_acl"));
 	if (!ddl_role_propagation)
 		return commands; /* the roles may not be there */
+	commands = list_concat(commands, sql_column("SELECT pando.role_late_commands()"));
 	return list_concat(commands, sql_column("SELECT pando.found_privileges_commands()"));
 }
 

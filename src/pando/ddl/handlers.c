@@ -59,7 +59,7 @@ static const DdlHandler handlers[] = {
 	{T_CreatePolicyStmt, ANY_OBJECT, policy_create_prepare},
 	{T_AlterPolicyStmt, ANY_OBJECT, policy_alter_prepare},
 	{T_CreateTrigStmt, ANY_OBJECT, trigger_create_prepare, NULL, trigger_create_changed},
-	{T_AlterObjectDependsStmt, ANY_OBJECT, trigger_depends_prepare},
+	{T_AlterObjectDependsStmt, ANY_OBJECT, depends_prepare},
 	{T_RuleStmt, ANY_OBJECT, rule_create_prepare, NULL, rule_create_changed},
 	{T_CreateStatsStmt, ANY_OBJECT, statistics_create_prepare},
 	{T_AlterStatsStmt, ANY_OBJECT, statistics_alter_prepare},
@@ -90,6 +90,8 @@ static const DdlHandler handlers[] = {
 	{T_RenameStmt, OBJECT_VIEW, rename_prepare},
 	{T_RenameStmt, OBJECT_MATVIEW, rename_prepare},
 	{T_RenameStmt, OBJECT_STATISTIC_EXT, statistics_named_prepare},
+	{T_RenameStmt, OBJECT_ATTRIBUTE, rename_attribute_prepare, NULL,
+	 rename_attribute_changed},
 	{T_RenameStmt, ANY_OBJECT, object_prepare},
 	{T_AlterObjectSchemaStmt, OBJECT_TABLE, set_schema_prepare, .managed_local = true},
 	{T_AlterObjectSchemaStmt, OBJECT_FOREIGN_TABLE, set_schema_prepare,
@@ -155,7 +157,7 @@ static const DdlHandler handlers[] = {
 	{T_AlterForeignServerStmt, ANY_OBJECT, object_prepare},
 	{T_AlterUserMappingStmt, ANY_OBJECT, object_prepare},
 	{T_DropUserMappingStmt, ANY_OBJECT, object_prepare},
-	{T_AlterPublicationStmt, ANY_OBJECT, object_prepare},
+	{T_AlterPublicationStmt, ANY_OBJECT, publication_alter_prepare},
 	{T_AlterEventTrigStmt, ANY_OBJECT, object_prepare},
 	{T_AlterDefaultPrivilegesStmt, ANY_OBJECT, default_privileges_prepare},
 	{T_AlterRoleSetStmt, ANY_OBJECT, role_set_prepare},
@@ -187,6 +189,12 @@ handler_object_type(Node *stmt)
 			return ((AlterTableStmt *) stmt)->objtype;
 		case T_CommentStmt:
 			return ((CommentStmt *) stmt)->objtype;
+		case T_SecLabelStmt:
+			return ((SecLabelStmt *) stmt)->objtype;
+		case T_GrantStmt:
+			return ((GrantStmt *) stmt)->objtype;
+		case T_AlterObjectDependsStmt:
+			return ((AlterObjectDependsStmt *) stmt)->objectType;
 		case T_CreateTableAsStmt:
 			return ((CreateTableAsStmt *) stmt)->objtype;
 		case T_DefineStmt:

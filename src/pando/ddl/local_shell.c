@@ -77,7 +77,7 @@ static const AlterTableType kept[] = {
 	AT_AddColumn,	AT_DropColumn,	 AT_AlterColumnType, AT_ColumnDefault,
 	AT_SetNotNull,	AT_DropNotNull,	 AT_DropExpression,	 AT_AddIdentity,
 	AT_SetIdentity, AT_DropIdentity, AT_AddConstraint,	 AT_DropConstraint,
-	AT_ChangeOwner,
+	AT_ChangeOwner, AT_AddOf,		 AT_DropOf,
 };
 
 static bool

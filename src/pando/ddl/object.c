@@ -31,6 +31,7 @@
 
 #include "pando/base/sql.h"
 #include "pando/catalog/object.h"
+#include "pando/ddl/database.h"
 #include "pando/ddl/dependency.h"
 #include "pando/ddl/drop.h"
 #include "pando/ddl/kind.h"
@@ -225,6 +226,11 @@ statement_objects(Node *stmt)
 				return named_by_relation(((AlterObjectSchemaStmt *) stmt)->relation);
 			return named(NIL, ((AlterObjectSchemaStmt *) stmt)->objectType,
 						 ((AlterObjectSchemaStmt *) stmt)->object);
+		case T_AlterObjectDependsStmt:
+			if (((AlterObjectDependsStmt *) stmt)->relation != NULL)
+				return named_by_relation(((AlterObjectDependsStmt *) stmt)->relation);
+			return named(NIL, ((AlterObjectDependsStmt *) stmt)->objectType,
+						 ((AlterObjectDependsStmt *) stmt)->object);
 		case T_AlterOwnerStmt:
 			return named(NIL, ((AlterOwnerStmt *) stmt)->objectType,
 						 ((AlterOwnerStmt *) stmt)->object);
@@ -563,15 +569,16 @@ default_privileges_prepare(DdlJob *job)
 		object_ensure_roles(stmt->action->grantees);
 }
 
-/* ALTER ROLE ... SET: of a role that all nodes have, or of all roles. */
+/* ALTER ROLE ... SET: of a role that all nodes have, or of all roles; in all databases or
+ * one that all nodes have. */
 void
 role_set_prepare(DdlJob *job)
 {
 	AlterRoleSetStmt *stmt = (AlterRoleSetStmt *) job->stmt;
-	char *here = get_database_name(MyDatabaseId);
 
-	if (!job->applying && (!ddl_alter_role_set_propagation ||
-						   (stmt->database != NULL && strcmp(stmt->database, here) != 0)))
+	if (!job->applying &&
+		(!ddl_alter_role_set_propagation ||
+		 (stmt->database != NULL && !database_is_everywhere(stmt->database))))
 		return;
 	object_prepare(job);
 	if (stmt->role == NULL ||

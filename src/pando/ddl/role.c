@@ -109,24 +109,7 @@ role_memberships(Oid roleid)
 List *
 role_setting_commands(Oid roleid)
 {
-	return sql_column(
-		"SELECT pg_catalog.format('ALTER ROLE %%s%%s SET %%I = %%s', "
-		"CASE s.setrole WHEN 0 THEN 'ALL' ELSE pg_catalog.quote_ident("
-		"pg_catalog.pg_get_userbyid(s.setrole)) END, CASE WHEN s.setdatabase <> 0 THEN "
-		"pg_catalog.format(' IN DATABASE %%I', pg_catalog.current_database()) END, "
-		"pg_catalog.split_part(c, '=', 1), "
-		"CASE WHEN pg_catalog.lower(pg_catalog.split_part(c, '=', 1)) IN ('search_path', "
-		"'temp_tablespaces', 'session_preload_libraries', 'local_preload_libraries') "
-		"THEN pg_catalog.substr(c, pg_catalog.strpos(c, '=') + 1) "
-		"ELSE pg_catalog.quote_literal(pg_catalog.substr(c, pg_catalog.strpos(c, '=') + "
-		"1)) END) "
-		"FROM pg_catalog.pg_db_role_setting s, LATERAL pg_catalog.unnest(s.setconfig) AS "
-		"c "
-		"WHERE s.setrole = %u AND (s.setdatabase = 0 AND s.setrole <> 0 OR s.setdatabase "
-		"= "
-		"(SELECT oid FROM pg_catalog.pg_database WHERE datname = "
-		"pg_catalog.current_database()))",
-		roleid);
+	return sql_column("SELECT pando.role_setting_commands(%u)", roleid);
 }
 
 List *

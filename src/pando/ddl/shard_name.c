@@ -601,6 +601,13 @@ rename_set_schema(Node *node, const ShardMap *map)
 }
 
 static bool
+rename_depends(Node *node, const ShardMap *map)
+{
+	shard_rename_range_var(((AlterObjectDependsStmt *) node)->relation, map);
+	return true;
+}
+
+static bool
 rename_owner(Node *node, const ShardMap *map)
 {
 	rename_name_list((List *) ((AlterOwnerStmt *) node)->object, map);
@@ -657,6 +664,7 @@ static const struct
 	{T_ClusterStmt, rename_cluster},
 	{T_RenameStmt, rename_rename},
 	{T_AlterObjectSchemaStmt, rename_set_schema},
+	{T_AlterObjectDependsStmt, rename_depends},
 	{T_AlterOwnerStmt, rename_owner},
 	{T_DropStmt, rename_drop},
 };

@@ -15,6 +15,8 @@ extern void alter_table_finish(DdlJob *job);
 extern void rename_prepare(DdlJob *job);
 extern void rename_changed(DdlJob *job);
 extern void rename_finish(DdlJob *job);
+extern void rename_attribute_prepare(DdlJob *job);
+extern void rename_attribute_changed(DdlJob *job);
 extern void set_schema_prepare(DdlJob *job);
 
 /* create_table.c */
@@ -39,7 +41,7 @@ extern void policy_create_prepare(DdlJob *job);
 extern void policy_alter_prepare(DdlJob *job);
 extern void trigger_create_prepare(DdlJob *job);
 extern void trigger_create_changed(DdlJob *job);
-extern void trigger_depends_prepare(DdlJob *job);
+extern void depends_prepare(DdlJob *job);
 
 /* Have the table's shards its trigger of that name as well? */
 extern bool trigger_is_on_shards(Oid relid, const char *name);
@@ -95,6 +97,9 @@ extern void database_owner_prepare(DdlJob *job);
 /* view.c */
 extern void matview_refresh_prepare(DdlJob *job);
 extern bool matview_refresh_run(DdlJob *job);
+
+/* publication.c */
+extern void publication_alter_prepare(DdlJob *job);
 
 /* object.c */
 extern void object_create_prepare(DdlJob *job);

@@ -16,6 +16,7 @@
 #include "pando/ddl/table_def.h"
 
 PG_FUNCTION_INFO_V1(constraint_command);
+PG_FUNCTION_INFO_V1(index_command);
 
 List *
 table_def_commands(Oid relid)
@@ -70,4 +71,17 @@ constraint_command(PG_FUNCTION_ARGS)
 		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_OBJECT),
 						errmsg("constraint with OID %u does not exist", constraint)));
 	PG_RETURN_TEXT_P(cstring_to_text(pg_get_constraintdef_command(constraint)));
+}
+
+/* CREATE INDEX with the tablespace, which pg_get_indexdef omits; not of partitioned
+ * tables. */
+Datum
+index_command(PG_FUNCTION_ARGS)
+{
+	Oid index = PG_GETARG_OID(0);
+
+	if (!SearchSysCacheExists1(INDEXRELID, ObjectIdGetDatum(index)))
+		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_OBJECT),
+						errmsg("index with OID %u does not exist", index)));
+	PG_RETURN_TEXT_P(cstring_to_text(pg_get_indexdef_string(index)));
 }

@@ -7,6 +7,7 @@ CREATE SCHEMA alter_all;
 SET search_path TO alter_all, public;
 CREATE ROLE alter_all_owner;
 CREATE TYPE row_type AS (k int, v int, c text, d numeric, g int, i int, big bigint, arr int[]);
+CREATE TYPE other_type AS (k int, v int);
 CREATE FUNCTION nothing() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END';
 
 -- A schema for each kind of table, with the same in it.
@@ -123,7 +124,8 @@ INSERT INTO form (command) SELECT 'ALTER TABLE ' || action FROM unnest(ARRAY[
 	't OWNER TO alter_all_owner', 't OWNER TO CURRENT_USER', 't OWNER TO nobody_there', 't REPLICA IDENTITY FULL', 't REPLICA IDENTITY NOTHING', 't REPLICA IDENTITY DEFAULT', 't REPLICA IDENTITY USING INDEX only_k', 't REPLICA IDENTITY USING INDEX by_v',
 	't RENAME c TO cc', 't RENAME COLUMN c TO v', 't RENAME CONSTRAINT fk TO foreign_one', 't RENAME CONSTRAINT pk TO p', 't RENAME TO renamed', 't RENAME TO other', 't SET SCHEMA nowhere', 't ATTACH PARTITION other FOR VALUES FROM (50) TO (60)',
 	't DETACH PARTITION other', 't DETACH PARTITION t1', 't DETACH PARTITION t1 CONCURRENTLY', 't DETACH PARTITION t1 FINALIZE', 't1 ADD CHECK (v > 0)', 't1 ALTER v SET DEFAULT 9', 't1 DROP c', 't1 RENAME TO t3', 't1 DISABLE TRIGGER tr', 't1 SET (fillfactor = 40)',
-	't ADD x int, ADD CHECK (x > 0), ALTER c SET NOT NULL, DROP d', 't DROP c, ADD c int', 't ALTER v TYPE bigint, ALTER v SET DEFAULT 4, ADD UNIQUE (k, v, i)', 't ALTER k TYPE bigint', 't DROP k', 't RENAME k TO key']) action;
+	't ADD x int, ADD CHECK (x > 0), ALTER c SET NOT NULL, DROP d', 't DROP c, ADD c int', 't ALTER v TYPE bigint, ALTER v SET DEFAULT 4, ADD UNIQUE (k, v, i)', 't ALTER k TYPE bigint', 't DROP k', 't RENAME k TO key', 'other OF other_type', 'other NOT OF',
+	'other ALTER k TYPE bigint', 'other ALTER k TYPE bigint, ALTER v TYPE text, ADD x int', 'other ALTER k TYPE text', 'other ALTER k TYPE bigint USING k + 100']) action;
 INSERT INTO form (command) SELECT 'ALTER INDEX ' || action FROM unnest(ARRAY[
 	'by_v RENAME TO by_w', 'by_v SET (fillfactor = 60)', 'by_v RESET (fillfactor)', 'by_v ALTER COLUMN 2 SET STATISTICS 20', 'by_v SET TABLESPACE pg_default', 'by_v ALTER COLUMN 1 SET STATISTICS 20', 'IF EXISTS nowhere RENAME TO x']) action;
 
