@@ -234,7 +234,7 @@ move_create(PG_FUNCTION_ARGS)
  * pando.move_receive(regclass, bigint, columns): makes this session able to receive rows
  * of the shard: COPY to move_rows_name(), of the place on the source and the columns
  * (text as in a SELECT list), puts them into the shard and their places, there and here,
- * into move_places_name().
+ * into move_places_name(). That has no index yet: the first copy of all rows needs none.
  */
 Datum
 move_receive(PG_FUNCTION_ARGS)
@@ -248,7 +248,7 @@ move_receive(PG_FUNCTION_ARGS)
 	char *name = name_qualified(relation);
 	OwnerScope scope;
 
-	sql_run("CREATE TEMPORARY TABLE %s (place tid PRIMARY KEY, here tid NOT NULL)",
+	sql_run("CREATE TEMPORARY TABLE %s (place tid NOT NULL, here tid NOT NULL)",
 			places);
 	sql_run("CREATE TEMPORARY TABLE %s AS SELECT NULL::tid AS \"pando place\"%s "
 			"FROM ONLY %s LIMIT 0",

@@ -2,10 +2,10 @@
  * move_row.c: puts the rows that an online move sends into the shard that is to be.
  *
  * The rows are copied into a temporary table whose triggers, all of them move_row(), keep
- * it empty: before the statement the shard is opened, each row goes into it and its
- * indexes, and the pair of its places, there and here, into another temporary table.
- * After the statement all is closed. The rows satisfy constraints, for they come from a
- * shard that has them; columns are found by name.
+ * it empty: before the statement the shard is opened, rows go into it and its indexes,
+ * and the pairs of their places, there and here, into another temporary table, many at a
+ * time, as COPY does it. After the statement all is closed. The rows satisfy constraints,
+ * for they come from a shard that has them; columns are found by name.
  */
 #include "pando/compat/compat.h"
 
@@ -27,11 +27,15 @@
 
 PG_FUNCTION_INFO_V1(move_row);
 
+/* Rows are kept until there are so many, or so many bytes of them: what COPY takes. */
+#define KEPT_ROWS 1000
+#define KEPT_BYTES 65535
+
 /* A relation that gets rows. */
 typedef struct Sink
 {
 	ResultRelInfo *info;
-	TupleTableSlot *slot;
+	TupleTableSlot *slots[KEPT_ROWS]; /* made when they are first needed */
 	BulkInsertState bulk;
 } Sink;
 
@@ -43,6 +47,9 @@ typedef struct Receiver
 	EState *estate;
 	Sink shard;
 	Sink places;
+	int kept;						  /* rows that are in slots of the shard's */
+	int64 bytes;					  /* of them */
+	ItemPointerData there[KEPT_ROWS]; /* their places on the source */
 	int *column; /* per column of the shard: of the row, 0-based; -1: none */
 } Receiver;
 
@@ -73,23 +80,41 @@ sink_open(Sink *sink, EState *estate, Oid relid)
 	sink->info = makeNode(ResultRelInfo);
 	InitResultRelInfo(sink->info, rel, 1, NULL, 0);
 	ExecOpenIndices(sink->info, false);
-	sink->slot = table_slot_create(rel, &estate->es_tupleTable);
 	sink->bulk = GetBulkInsertState();
 }
 
-static void
-sink_put(Sink *sink, EState *estate)
+/* The slot for the next row, empty. */
+static TupleTableSlot *
+sink_slot(Sink *sink, EState *estate, int index)
 {
 	Relation rel = sink->info->ri_RelationDesc;
 
-	ExecStoreVirtualTuple(sink->slot);
-	sink->slot->tts_tableOid = RelationGetRelid(rel);
-	if (rel->rd_att->constr != NULL && rel->rd_att->constr->has_generated_stored)
-		ExecComputeStoredGenerated(sink->info, estate, sink->slot, CMD_INSERT);
-	table_tuple_insert(rel, sink->slot, GetCurrentCommandId(true), 0, sink->bulk);
-	if (sink->info->ri_NumIndices > 0)
-		list_free(ExecInsertIndexTuples(sink->info, sink->slot, estate, false, false,
-										NULL, NIL));
+	if (sink->slots[index] == NULL)
+	{
+		MemoryContext old = MemoryContextSwitchTo(estate->es_query_cxt);
+
+		sink->slots[index] = table_slot_create(rel, &estate->es_tupleTable);
+		MemoryContextSwitchTo(old);
+	}
+	return ExecClearTuple(sink->slots[index]);
+}
+
+/* The first rows of the slots go into the relation and its indexes. */
+static void
+sink_put(Sink *sink, EState *estate, int count)
+{
+	MemoryContext old = MemoryContextSwitchTo(GetPerTupleMemoryContext(estate));
+
+	table_multi_insert(sink->info->ri_RelationDesc, sink->slots, count,
+					   GetCurrentCommandId(true), 0, sink->bulk);
+	for (int i = 0; sink->info->ri_NumIndices > 0 && i < count; i++)
+	{
+		ResetPerTupleExprContext(estate);
+		ExecInsertIndexTuples(sink->info, sink->slots[i], estate, false, false, NULL,
+							  NIL);
+	}
+	MemoryContextSwitchTo(old);
+	ResetPerTupleExprContext(estate);
 }
 
 static void
@@ -157,34 +182,59 @@ receiver_open(TriggerData *trigger)
 	MemoryContextSwitchTo(old);
 }
 
+/* What is kept goes where it belongs. */
+static void
+receiver_flush(void)
+{
+	EState *estate = receiver->estate;
+	int count = receiver->kept;
+
+	if (count == 0)
+		return;
+	sink_put(&receiver->shard, estate, count);
+	for (int i = 0; i < count; i++)
+	{
+		TupleTableSlot *place = sink_slot(&receiver->places, estate, i);
+
+		place->tts_values[0] = PointerGetDatum(&receiver->there[i]);
+		place->tts_values[1] = PointerGetDatum(&receiver->shard.slots[i]->tts_tid);
+		place->tts_isnull[0] = place->tts_isnull[1] = false;
+		ExecStoreVirtualTuple(place);
+	}
+	sink_put(&receiver->places, estate, count);
+	receiver->kept = 0;
+	receiver->bytes = 0;
+}
+
 static void
 receiver_put(TupleTableSlot *row)
 {
 	EState *estate = receiver->estate;
-	TupleTableSlot *shard = receiver->shard.slot;
-	TupleTableSlot *places = receiver->places.slot;
-	MemoryContext old;
+	Relation rel = receiver->shard.info->ri_RelationDesc;
+	TupleTableSlot *slot = sink_slot(&receiver->shard, estate, receiver->kept);
 
 	ResetPerTupleExprContext(estate);
-	old = MemoryContextSwitchTo(GetPerTupleMemoryContext(estate));
 	slot_getallattrs(row);
-	ExecClearTuple(shard);
-	for (int i = 0; i < shard->tts_tupleDescriptor->natts; i++)
+	if (row->tts_isnull[0])
+		refuse("a row has no place");
+	for (int i = 0; i < slot->tts_tupleDescriptor->natts; i++)
 	{
 		int from = receiver->column[i];
 
-		shard->tts_isnull[i] = from < 0 || row->tts_isnull[from];
-		shard->tts_values[i] = from < 0 ? (Datum) 0 : row->tts_values[from];
+		slot->tts_isnull[i] = from < 0 || row->tts_isnull[from];
+		slot->tts_values[i] = from < 0 ? (Datum) 0 : row->tts_values[from];
 	}
-	sink_put(&receiver->shard, estate);
-
-	ExecClearTuple(places);
-	places->tts_values[0] = row->tts_values[0];
-	places->tts_values[1] = PointerGetDatum(&shard->tts_tid);
-	places->tts_isnull[0] = row->tts_isnull[0];
-	places->tts_isnull[1] = false;
-	sink_put(&receiver->places, estate);
-	MemoryContextSwitchTo(old);
+	ExecStoreVirtualTuple(slot);
+	slot->tts_tableOid = RelationGetRelid(rel);
+	if (rel->rd_att->constr != NULL && rel->rd_att->constr->has_generated_stored)
+		ExecComputeStoredGenerated(receiver->shard.info, estate, slot, CMD_INSERT);
+	ExecMaterializeSlot(slot); /* the row's own memory lasts as long as this call */
+	receiver->there[receiver->kept++] =
+		*(ItemPointer) DatumGetPointer(row->tts_values[0]);
+	receiver->bytes += heap_compute_data_size(slot->tts_tupleDescriptor, slot->tts_values,
+											  slot->tts_isnull);
+	if (receiver->kept == KEPT_ROWS || receiver->bytes >= KEPT_BYTES)
+		receiver_flush();
 }
 
 static void
@@ -192,6 +242,7 @@ receiver_close(void)
 {
 	Receiver *closed = receiver;
 
+	receiver_flush();
 	sink_close(&closed->shard);
 	sink_close(&closed->places);
 	ExecResetTupleTable(closed->estate->es_tupleTable, false);

@@ -375,4 +375,7 @@ shard_transfer_placed(const TransferPart *part, Session *from, Session *to,
 		 psprintf("(SELECT ctid%s FROM ONLY %s%s)", column_list(&transfer, ", "),
 				  transfer.from, where),
 		 to, move_rows_name(part->to_shard));
+	if (places == NULL)
+		session_result_free(session_run(
+			to, psprintf("ALTER TABLE %s ADD PRIMARY KEY (place)", received)));
 }
