@@ -30,6 +30,10 @@ CREATE OR REPLACE FUNCTION pando.lead_lock_objects(names text[], modes integer[]
 	LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'lead_lock_objects';
 CREATE OR REPLACE FUNCTION pando.lead_next_id(sequence text) RETURNS bigint
 	LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'lead_next_id';
+-- Runs a statement for another node's client, and returns what that node has to tell the others.
+CREATE OR REPLACE FUNCTION pando.relay(statement text, path text)
+	RETURNS TABLE (groupids text, signed boolean, command text)
+	LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'relay';
 CREATE OR REPLACE FUNCTION pando.object_create(probe text, commands text[], changes text[])
 	RETURNS void
 	LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'object_create';

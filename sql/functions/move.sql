@@ -221,9 +221,12 @@ CREATE OR REPLACE FUNCTION pando.move_end(shardids bigint[]) RETURNS void
 	LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'move_end';
 CREATE OR REPLACE FUNCTION pando.move_undo(shardids bigint[]) RETURNS void
 	LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'move_undo';
-CREATE OR REPLACE FUNCTION pando.move_record(operation bigint, rels regclass[],
-		shardids bigint[], groupids integer[]) RETURNS void
+CREATE OR REPLACE FUNCTION pando.move_record(operation bigint, names text[], groupids integer[]) RETURNS void
 	LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'move_record';
+CREATE OR REPLACE FUNCTION pando.move_operation(operation bigint, begins boolean) RETURNS void
+	LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'move_operation';
+CREATE OR REPLACE FUNCTION pando.move_left(shardids bigint[]) RETURNS boolean
+	LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'move_left';
 CREATE OR REPLACE FUNCTION pando.move_note() RETURNS trigger
 	LANGUAGE c AS 'MODULE_PATHNAME', 'move_note';
 CREATE OR REPLACE FUNCTION pando.move_row() RETURNS trigger

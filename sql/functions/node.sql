@@ -215,7 +215,13 @@ BEGIN
 	RETURN ended;
 END $$;
 
+-- Ends who holds a lock on one of the tables now; how many were.
+CREATE OR REPLACE FUNCTION pando.users_end(tables regclass[]) RETURNS bigint
+	LANGUAGE sql STRICT SET search_path = pg_catalog, pg_temp AS $$
+	SELECT count(pg_terminate_backend(u.pid)) FROM (SELECT DISTINCT l.pid FROM pg_locks l WHERE l.relation = ANY($1) AND l.granted
+		AND l.database = (SELECT d.oid FROM pg_database d WHERE d.datname = current_database()) AND l.pid <> pg_backend_pid()) u
+$$;
 CREATE OR REPLACE FUNCTION pando.node_leave() RETURNS void
 	LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'node_leave';
-REVOKE ALL ON FUNCTION pando.writers_end(regclass[], integer), pando.node_leave(), pando.nodes_changed(), pando.metadata_changed(),
+REVOKE ALL ON FUNCTION pando.writers_end(regclass[], integer), pando.users_end(regclass[]), pando.node_leave(), pando.nodes_changed(), pando.metadata_changed(),
 	pando.table_changed(regclass) FROM public;

@@ -135,3 +135,6 @@ ALTER TABLE pg_catalog.pg_dist_partition SET (user_catalog_table = true);
 ALTER TABLE pg_catalog.pg_dist_shard SET (user_catalog_table = true);
 ALTER TABLE pg_catalog.pg_dist_placement SET (user_catalog_table = true);
 ALTER TABLE pando.move_part SET (user_catalog_table = true);
+
+-- It has other arguments now.
+DROP FUNCTION IF EXISTS pando.move_record(bigint, regclass[], bigint[], integer[]);

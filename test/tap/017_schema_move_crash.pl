@@ -101,5 +101,27 @@ foreach my $mode (sort keys %points)
 	check($mode, 3 - $group);
 }
 
+# A worker leads, in its client's transaction: the coordinator's records are the same.
+my $leader = $cluster->worker(1);
+my %leading_ways = (
+	'a cancel' => sub { $leader->safe_psql('postgres', "SELECT pg_cancel_backend($_[0]{pid})"); $_[0]{handle}->finish; $leader->safe_psql('postgres', 'SELECT pando.debug_point_clear()'); },
+	'the leading node crashes' => sub { $cluster->kill_server(1); $leader->start; },
+	'the coordinator crashes' => sub { $cluster->kill_server(0); $coordinator->start; $leader->safe_psql('postgres', 'SELECT pando.debug_point_clear()'); });
+foreach my $at ([ force_logical => 'online-after-capture' ], [ force_logical => 'online-after-last-round' ], [ block_writes => 'move-after-copy' ], [ block_writes => 'move-before-switch' ])
+{
+	my ($mode, $point) = @$at;
+	foreach my $way (sort keys %leading_ways)
+	{
+		my $group = groups();
+		my $run = $cluster->start_at($leader, $point, 'BEGIN; ' . move($mode) . '; COMMIT');
+		$leading_ways{$way}->($run);
+		eval { $run->{handle}->finish };
+		check("a worker leads, $mode, $way, $point", $group);
+	}
+	my $group = groups();
+	$leader->safe_psql('postgres', 'BEGIN; ' . move($mode) . '; COMMIT');
+	check("a worker leads, $mode", 3 - $group);
+}
+
 $cluster->stop;
 done_testing();

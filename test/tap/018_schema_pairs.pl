@@ -47,10 +47,23 @@ my @pairs = (
 	[ 'a view, and its table goes', 'CREATE VIEW w AS SELECT * FROM a', 'DROP TABLE a' ],
 	[ 'the table goes, and a view', 'DROP TABLE a', 'CREATE VIEW w AS SELECT * FROM a' ],
 	[ 'the view goes, and one on it', 'DROP VIEW u', 'CREATE VIEW w AS SELECT * FROM u' ],
+	[ 'a column of a local table, and another', 'ALTER TABLE m ADD x int', 'ALTER TABLE m ADD y int' ],
+	[ 'a column of a local table, and it goes', 'ALTER TABLE m ADD x int', 'DROP TABLE m' ],
+	[ 'a local table goes, and a column', 'DROP TABLE m', 'ALTER TABLE m ADD x int' ],
+	[ 'an index of a local table, and its rows go', 'CREATE INDEX im ON m (v)', 'TRUNCATE m' ],
+	[ 'rows, and a column of a local table', 'INSERT INTO m VALUES (7, 7)', 'ALTER TABLE m ADD x int' ],
+	[ 'a column, and rows of a local table', 'ALTER TABLE m ADD x int', 'INSERT INTO m VALUES (7, 7)' ],
+	[ 'a shard moves, and a column', 'MOVE', 'ALTER TABLE a ADD x int', 'done done' ],
+	[ 'a column, and a shard moves', 'ALTER TABLE a ADD x int', 'MOVE', 'done done' ],
+	[ 'two shards move', 'MOVE', 'MOVE OTHER', 'done done' ],
+	[ 'a row, and its shard moves', 'INSERT INTO a VALUES (7, 7)', 'MOVE', 'done done' ],
+	[ 'a shard moves, and a row', 'MOVE', 'INSERT INTO a VALUES (7, 7)', 'done done' ],
+	[ 'two properties of nodes', "SELECT citus_set_node_property($third, 'shouldhaveshards', true)", "SELECT citus_set_node_property($third, 'shouldhaveshards', true)", 'done done' ],
+	[ 'a property of a node, and distributed', "SELECT citus_set_node_property($third, 'shouldhaveshards', true)", "CREATE TABLE c (k int); SELECT 1 FROM create_distributed_table('c', 'k')", 'done done' ],
 	[ 'the same view', 'CREATE OR REPLACE VIEW u AS SELECT k, v FROM a WHERE k > 1', 'CREATE OR REPLACE VIEW u AS SELECT k, v FROM a WHERE k > 2', 'done done' ]);
 
 my $setup = <<'END';
-CREATE TABLE a (k int PRIMARY KEY, v int); CREATE TABLE b (k int PRIMARY KEY, v int);
+CREATE TABLE a (k int PRIMARY KEY, v int); CREATE TABLE b (k int PRIMARY KEY, v int); CREATE TABLE m (k int PRIMARY KEY, v int);
 CREATE TABLE p (k int, v int) PARTITION BY RANGE (v); CREATE TABLE p1 PARTITION OF p FOR VALUES FROM (0) TO (10);
 INSERT INTO a VALUES (1, 1), (2, 2);
 CREATE SCHEMA s; CREATE FUNCTION s.f() RETURNS int LANGUAGE sql AS 'SELECT 1'; CREATE FUNCTION f() RETURNS int LANGUAGE sql AS 'SELECT 1';
@@ -58,9 +71,9 @@ CREATE TYPE e AS ENUM ('a'); CREATE VIEW u AS SELECT k, v FROM a;
 END
 my $distribute = <<'END';
 SELECT create_distributed_table('a', 'k', shard_count := 4); SELECT create_distributed_table('b', 'k', colocate_with := 'a');
-SELECT create_distributed_table('p', 'k', shard_count := 4);
+SELECT create_distributed_table('p', 'k', shard_count := 4); SELECT citus_add_local_table_to_metadata('m');
 END
-my $clear = 'DROP TABLE IF EXISTS a, b, c, d, p CASCADE; DROP SCHEMA IF EXISTS s, n CASCADE; DROP FUNCTION IF EXISTS f; DROP TYPE IF EXISTS e, t CASCADE';
+my $clear = 'DROP TABLE IF EXISTS a, b, c, d, m, p CASCADE; DROP SCHEMA IF EXISTS s, n CASCADE; DROP FUNCTION IF EXISTS f; DROP TYPE IF EXISTS e, t CASCADE';
 
 # What there is, on a node: columns, indexes, constraints, views, functions, types, but for shards.
 my $there = <<'END';
@@ -73,6 +86,14 @@ SELECT string_agg(line, E'\n' ORDER BY line COLLATE "C") FROM (
 	UNION ALL SELECT prosrc FROM pg_proc WHERE pronamespace IN ('public'::regnamespace, to_regnamespace('s'))
 	UNION ALL SELECT enumtypid::regtype || enumlabel FROM pg_enum JOIN pg_type t ON t.oid = enumtypid WHERE typnamespace = 'public'::regnamespace) x
 END
+
+# The first shard of a table, or the last, to another worker, blocking.
+sub move
+{
+	my ($order) = @_;
+	return 'SELECT citus_move_shard_placement(shardid, f.nodeid, t.nodeid, \'block_writes\') FROM pg_dist_node t CROSS JOIN (SELECT shardid, nodeid, groupid FROM pg_dist_shard '
+	  . "JOIN pg_dist_placement USING (shardid) JOIN pg_dist_node USING (groupid) WHERE logicalrelid = 'a'::regclass ORDER BY shardid $order LIMIT 1) f WHERE t.groupid = 1 + f.groupid % 3";
+}
 
 my @asking = map { PandoWire->connect($_->port) } @nodes;
 my $plain = PandoWire->connect($nodes[0]->port, database => 'plain');
@@ -130,6 +151,7 @@ my $number = 0;
 foreach my $pair (@pairs)
 {
 	my ($name, $first, $second, $expected) = @$pair;
+	s/^MOVE OTHER$/move('DESC')/e, s/^MOVE$/move('')/e foreach $first, $second;
 	$plain->query("$clear; $setup");
 	my ($plain1, $plain2) = map { PandoWire->connect($nodes[0]->port, database => 'plain') } 1, 2;
 	my $plain_outcome = $expected ? '' : outcome([$plain], $plain1, $plain2, $first, $second);

@@ -1,10 +1,11 @@
 /*
  * cleanup.c: what moves make outside of their transactions, and how it is taken away.
  *
- * An *operation* is a move. While it is under way its backend holds a lock on its id.
- * Before it makes something on a node there is a row of pg_dist_cleanup, committed on its
- * own; the transaction that switches placements deletes it. So a row whose operation
- * nobody holds is of a move that ended in between: the maintenance worker, or
+ * An *operation* is a move. While it is under way its transaction holds a lock on its id,
+ * on the coordinator, which has the rows, whatever node leads the move. Before it makes
+ * something on a node there is a row of pg_dist_cleanup, committed on its own; the
+ * transaction that switches placements deletes it. So a row whose operation nobody holds
+ * is of a move that ended in between: the maintenance worker, or
  * citus_cleanup_orphaned_resources(), has the node take away what it says
  * (move_part.c), and deletes the row with it. A node that fails keeps its rows.
  *
@@ -15,6 +16,7 @@
 #include "pando/compat/compat.h"
 
 #include "access/xact.h"
+#include "catalog/pg_type.h"
 #include "fmgr.h"
 #include "miscadmin.h"
 #include "pgstat.h"
@@ -42,6 +44,8 @@
 
 PG_FUNCTION_INFO_V1(citus_cleanup_orphaned_resources);
 PG_FUNCTION_INFO_V1(move_record);
+PG_FUNCTION_INFO_V1(move_operation);
+PG_FUNCTION_INFO_V1(move_left);
 
 /* pg_dist_cleanup.object_type */
 #define CLEANUP_TABLE 1
@@ -86,42 +90,62 @@ record_add(int64 operation, const char *name, int32 group)
 }
 
 /*
- * pando.move_record(operation, tables, shard ids, groups): the rows of one operation, of
- * as many parts as the arrays have elements. The caller owns the tables. A made-up row
- * would have somebody else's move undone, so only nodes ask for one.
+ * pando.move_record(operation, names of shards, groups): the rows of one operation, of as
+ * many parts as the arrays have elements. A made-up row would have somebody else's move
+ * undone, so only nodes ask for one.
  */
 Datum
 move_record(PG_FUNCTION_ARGS)
 {
-	ArrayType *arrays[3];
-	int nparts = 0;
+	ArrayType *array = PG_GETARG_ARRAYTYPE_P(2);
+	Datum *names;
+	int count;
 
 	xact_require_node("pando.move_record()");
 	node_require_coordinator();
-	for (int i = 0; i < lengthof(arrays); i++)
-	{
-		int n;
+	deconstruct_array(PG_GETARG_ARRAYTYPE_P(1), TEXTOID, -1, false, TYPALIGN_INT, &names,
+					  NULL, &count);
+	if (array_contains_nulls(array))
+		ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+						errmsg("parts of a move must not be null")));
+	if (ArrayGetNItems(ARR_NDIM(array), ARR_DIMS(array)) != count)
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+						errmsg("array arguments differ in length")));
+	for (int i = 0; i < count; i++)
+		record_add(PG_GETARG_INT64(0), TextDatumGetCString(names[i]),
+				   ((int32 *) ARR_DATA_PTR(array))[i]);
+	PG_RETURN_VOID();
+}
 
-		arrays[i] = PG_GETARG_ARRAYTYPE_P(i + 1);
-		n = ArrayGetNItems(ARR_NDIM(arrays[i]), ARR_DIMS(arrays[i]));
-		if (array_contains_nulls(arrays[i]))
-			ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-							errmsg("parts of a move must not be null")));
-		if (i > 0 && n != nparts)
-			ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-							errmsg("array arguments differ in length")));
-		nparts = n;
-	}
-	for (int i = 0; i < nparts; i++)
-	{
-		Oid relid = ((Oid *) ARR_DATA_PTR(arrays[0]))[i];
-		int64 shard_id = ((int64 *) ARR_DATA_PTR(arrays[1]))[i];
+/* The operation is under way until this transaction ends. */
+static void
+operation_begin(int64 operation)
+{
+	(void) operation_lock(operation, true);
+	operating = true;
+}
 
-		if (!pg_class_ownercheck(relid, GetUserId()))
-			aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_TABLE, get_rel_name(relid));
-		record_add(PG_GETARG_INT64(0), name_shard_qualified(relid, shard_id),
-				   ((int32 *) ARR_DATA_PTR(arrays[2]))[i]);
+static void
+operation_end(int64 operation)
+{
+	foreach_ptr (CleanupRow, row, catalog_cleanup_all())
+	{
+		if (row->object_type == CLEANUP_MOVE_PART && row->operation_id == operation)
+			catalog_cleanup_delete(row->record_id);
 	}
+}
+
+/* pando.move_operation(operation, begins): another node begins or ends one, in its
+ * transaction. */
+Datum
+move_operation(PG_FUNCTION_ARGS)
+{
+	xact_require_node("pando.move_operation()");
+	node_require_coordinator();
+	if (PG_GETARG_BOOL(1))
+		operation_begin(PG_GETARG_INT64(0));
+	else
+		operation_end(PG_GETARG_INT64(0));
 	PG_RETURN_VOID();
 }
 
@@ -140,40 +164,46 @@ shard_array(List *shards)
 static char *
 record_command(int64 operation, List *parts)
 {
-	List *tables = NIL;
-	StringInfoData sql, ids, groups;
+	List *names = NIL;
+	StringInfoData sql, groups;
 
 	initStringInfo(&sql);
-	initStringInfo(&ids);
 	initStringInfo(&groups);
 	foreach_ptr (CleanupPart, part, parts)
 	{
-		const char *separator = ids.len == 0 ? "" : ",";
-
-		tables = lappend(tables, (void *) part->table);
-		appendStringInfo(&ids, "%s" INT64_FORMAT, separator, part->shard_id);
-		appendStringInfo(&groups, "%s%d", separator, part->group);
+		names = lappend(names, name_shard_qualified(part->relid, part->shard_id));
+		appendStringInfo(&groups, "%s%d", groups.len == 0 ? "" : ",", part->group);
 	}
 	appendStringInfo(&sql, "SELECT pando.move_record(" INT64_FORMAT ", ", operation);
-	sql_append_text_array(&sql, tables);
-	appendStringInfo(&sql, "::pg_catalog.regclass[], '{%s}', '{%s}')", ids.data,
-					 groups.data);
+	sql_append_text_array(&sql, names);
+	appendStringInfo(&sql, ", '{%s}')", groups.data);
 	return sql.data;
+}
+
+/* Has the coordinator begin or end it, in this transaction. */
+static void
+tell_coordinator(int64 operation, bool begins)
+{
+	xact_tell_nodes(list_make1((void *) node_by_group(COORDINATOR_GROUP)),
+					psprintf("SELECT pando.move_operation(" INT64_FORMAT ", %s)",
+							 operation, begins ? "true" : "false"));
 }
 
 int64
 cleanup_begin(List *parts)
 {
-	const DistNode *here = node_local();
-	NodeAddress address = {.node_id = here->id,
-						   .group = here->group,
-						   .host = here->host,
-						   .port = here->port};
+	const DistNode *coordinator = node_by_group(COORDINATOR_GROUP);
+	NodeAddress address = {.node_id = coordinator->id,
+						   .group = coordinator->group,
+						   .host = coordinator->host,
+						   .port = coordinator->port};
 	int64 operation = catalog_cleanup_next_operation();
 	Session *session;
 
-	(void) operation_lock(operation, true);
-	operating = true;
+	if (node_is_coordinator())
+		operation_begin(operation);
+	else
+		tell_coordinator(operation, true);
 	session = session_claim_apart(&address, GetUserId());
 	PG_TRY();
 	{
@@ -191,11 +221,10 @@ cleanup_begin(List *parts)
 void
 cleanup_end(int64 operation)
 {
-	foreach_ptr (CleanupRow, row, catalog_cleanup_all())
-	{
-		if (row->object_type == CLEANUP_MOVE_PART && row->operation_id == operation)
-			catalog_cleanup_delete(row->record_id);
-	}
+	if (node_is_coordinator())
+		operation_end(operation);
+	else
+		tell_coordinator(operation, false);
 }
 
 static bool
@@ -222,13 +251,57 @@ any_about(List *shards)
 	return false;
 }
 
+/* pando.move_left(shards): is something left of earlier operations on them? Then it is
+ * taken away soon. */
+Datum
+move_left(PG_FUNCTION_ARGS)
+{
+	ArrayType *array = PG_GETARG_ARRAYTYPE_P(0);
+	Datum *ids;
+	int count;
+	List *shards = NIL;
+
+	xact_require_node("pando.move_left()");
+	node_require_coordinator();
+	deconstruct_array(array, INT8OID, sizeof(int64), FLOAT8PASSBYVAL, TYPALIGN_DOUBLE,
+					  &ids, NULL, &count);
+	for (int i = 0; i < count; i++)
+	{
+		int64 *id = palloc(sizeof(int64));
+
+		*id = DatumGetInt64(ids[i]);
+		shards = lappend(shards, id);
+	}
+	if (!any_about(shards))
+		PG_RETURN_BOOL(false);
+	maintenance_want(WISH_CLEANUP);
+	PG_RETURN_BOOL(true);
+}
+
+static bool
+something_left(List *shards)
+{
+	const char *command;
+
+	if (!node_is_coordinator())
+	{
+		command = psprintf("SELECT pando.move_left('%s')", shard_array(shards));
+		return strcmp(xact_value_told(node_by_group(COORDINATOR_GROUP), command), "t") ==
+			   0;
+	}
+	if (!any_about(shards))
+		return false;
+	maintenance_want(WISH_CLEANUP);
+	return true;
+}
+
 void
 cleanup_await(List *shards)
 {
 	TimestampTz end =
 		TimestampTzPlusMilliseconds(GetCurrentTimestamp(), CLEANUP_PATIENCE_MS);
 
-	while (any_about(shards))
+	while (shards != NIL && something_left(shards))
 	{
 		if (GetCurrentTimestamp() > end)
 			ereport(
@@ -238,7 +311,6 @@ cleanup_await(List *shards)
 						" that could not be taken away",
 						*(int64 *) linitial(shards)),
 				 errhint("citus_cleanup_orphaned_resources() tells why.")));
-		maintenance_want(WISH_CLEANUP);
 		nap(100);
 	}
 }

@@ -13,9 +13,9 @@
 /* What an operation may make on a node: the shard's table, or something on it. */
 typedef struct CleanupPart
 {
-	const char *table; /* the shell, qualified and quoted */
-	int64 shard_id;	   /* may be one that is to be */
-	int32 group;	   /* of the node */
+	Oid relid;		/* the shell */
+	int64 shard_id; /* may be one that is to be */
+	int32 group;	/* of the node */
 } CleanupPart;
 
 /*

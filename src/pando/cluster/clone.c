@@ -125,7 +125,7 @@ static void
 begin_change(void)
 {
 	node_rows_require_admin();
-	node_rows_lock(ExclusiveLock);
+	node_rows_lead(ExclusiveLock);
 }
 
 /* citus_add_clone_node(host, port, host and port of the primary) */
@@ -358,6 +358,7 @@ citus_promote_clone_and_rebalance(PG_FUNCTION_ARGS)
 		ereport(ERROR, (errcode(ERRCODE_ACTIVE_SQL_TRANSACTION),
 						errmsg("a clone cannot be promoted in a transaction block"),
 						errdetail("Its promotion can't be taken back.")));
+	node_require_coordinator();
 	begin_change();
 	clone = require_node(PG_GETARG_INT32(0));
 	require_clone(clone);

@@ -46,6 +46,7 @@
 #include "pando/cluster/schema.h"
 #include "pando/cluster/shards.h"
 #include "pando/ddl/dependency.h"
+#include "pando/ddl/lead.h"
 #include "pando/ddl/table_def.h"
 #include "pando/metadata/node.h"
 #include "pando/transaction/xact.h"
@@ -87,6 +88,7 @@ choose_for_now(TableSpec *spec, const char *with)
 	MemoryContextSwitchTo(context);
 	PG_TRY();
 	{
+		lead_catalog("pg_dist_colocation", ShareRowExclusiveLock);
 		colocation_choose(spec, with);
 	}
 	PG_CATCH();
@@ -229,9 +231,8 @@ table_dependencies_create(PG_FUNCTION_ARGS)
 {
 	ObjectAddress address;
 
-	node_require_coordinator();
 	table_check_owner(PG_GETARG_OID(0));
-	node_rows_lock(RowShareLock);
+	node_rows_lead(RowShareLock);
 	if (node_list(NODES_OTHER) == NIL)
 		PG_RETURN_VOID();
 	xact_settle_past();
@@ -348,18 +349,17 @@ concurrent_distribute(const TableSpec *asked, const char *column, const char *wi
 {
 	Conversion conversion = {.asked = *asked, .column = column, .with = with};
 	GroupCopy *copy = &conversion.copy;
-	const char *obstacle;
+	const char *obstacle = group_copy_hidden();
 	OnlineMove *move;
 	Oid model;
 
-	node_require_coordinator();
 	table_check_owner(asked->relid);
 	if (node_list(NODES_WITH_SHARDS) == NIL)
 		ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 						errmsg("there is no node that takes shards"),
 						errhint("Add one with SELECT citus_add_node(host, port).")));
 	await_earlier(asked->relid);
-	node_rows_lock(RowShareLock);
+	node_rows_lead(RowShareLock);
 	schema_refuse_table(asked->relid, "distribute");
 	conversion.specs = look_up(&conversion, AccessShareLock, choose_for_now);
 	model = ((TableSpec *) linitial(conversion.specs))->model;
@@ -373,7 +373,8 @@ concurrent_distribute(const TableSpec *asked, const char *column, const char *wi
 		copy->members = lappend(copy->members, member_of(spec));
 	}
 	group_check_owner(copy->tables);
-	obstacle = group_copy_obstacle(copy->members);
+	if (obstacle == NULL)
+		obstacle = group_copy_obstacle(copy->members);
 	if (obstacle != NULL)
 		refuse(asked->relid, obstacle, "Use create_distributed_table().");
 	create_dependencies(&conversion);

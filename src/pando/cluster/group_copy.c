@@ -32,7 +32,6 @@
 #include "pando/base/debug_point.h"
 #include "pando/base/name.h"
 #include "pando/capture/capture.h"
-#include "pando/catalog/catalog.h"
 #include "pando/cluster/cleanup.h"
 #include "pando/cluster/disk_space.h"
 #include "pando/cluster/group_copy.h"
@@ -190,6 +189,12 @@ group_copy_obstacle(List *members)
 		if (member->has_rows && !has_places(member->relid))
 			return "A table's access method does not keep rows at places.";
 	}
+	return NULL;
+}
+
+const char *
+group_copy_hidden(void)
+{
 	if (TransactionIdIsValid(GetTopTransactionIdIfAny()))
 		return "The transaction has written already, which others can't see yet.";
 	foreach_ptr (const DistNode, node, node_list(NODES_ALL))
@@ -207,6 +212,8 @@ group_copy_online(const GroupCopy *copy, TransferMode mode, const char *obstacle
 		return false;
 	if (obstacle == NULL)
 		obstacle = group_copy_obstacle(copy->members);
+	if (obstacle == NULL)
+		obstacle = group_copy_hidden();
 	if (obstacle != NULL && mode == TRANSFER_ONLINE)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
@@ -337,8 +344,7 @@ complete(void *arg)
 	if (copy->local)
 	{
 		/* For the choice of a group at the switch. */
-		group_lock_here(list_make1_oid(catalog_oid("pg_dist_colocation")),
-						ShareRowExclusiveLock);
+		group_lock_colocation();
 		group_lock_here(copy->tables, ExclusiveLock);
 		online_move_finish(online->move);
 		group_lock_here(copy->tables, AccessExclusiveLock);

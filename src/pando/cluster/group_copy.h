@@ -79,8 +79,10 @@ extern const DistNode *group_node_require(int32 id);
 extern void group_check_owner(List *tables); /* and that no policy hides rows from him */
 extern void group_check_node(const DistNode *node, const char *which);
 
-/* Why the copy can't be an online one; NULL if it can. */
+/* Why the copy can't be an online one: its tables, and what the transaction has done so
+ * far, locks on the coordinator included. NULL if it can. */
 extern const char *group_copy_obstacle(List *members);
+extern const char *group_copy_hidden(void);
 
 /*
  * Will the copy be an online one? `obstacle`, if any, is why it can't; others are found

@@ -23,7 +23,9 @@
 
 #include "pando/base/name.h"
 #include "pando/base/nap.h"
+#include "pando/catalog/catalog.h"
 #include "pando/cluster/group_lock.h"
+#include "pando/ddl/lead.h"
 #include "pando/metadata/node.h"
 #include "pando/transaction/xact.h"
 
@@ -101,14 +103,37 @@ void
 group_lock(List *tables, LOCKMODE mode)
 {
 	int guc_level = NewGUCNestLevel();
+	List *coordinator = NIL;
+	List *others = NIL;
 	List *names = NIL;
-	ListCell *cell;
+	char *command;
 
-	group_lock_here(tables, mode);
-	foreach (cell, tables)
-		names = lappend(names, name_qualified(lfirst_oid(cell)));
+	foreach_oid(relid, tables) names = lappend(names, name_qualified(relid));
+	command = lock_command(names, mode_name(mode));
+	foreach_ptr (DistNode, node, node_list(NODES_OTHER))
+	{
+		if (node->group == COORDINATOR_GROUP)
+			coordinator = list_make1(node);
+		else
+			others = lappend(others, node);
+	}
 	limit_wait();
-	xact_run_on_nodes(node_list(NODES_OTHER), lock_command(names, mode_name(mode)));
+	xact_run_on_nodes(coordinator, command);
+	group_lock_here(tables, mode);
+	limit_wait();
+	xact_run_on_nodes(others, command);
+	AtEOXact_GUC(true, guc_level);
+}
+
+void
+group_lock_colocation(void)
+{
+	int guc_level = NewGUCNestLevel();
+
+	limit_wait();
+	lead_catalog("pg_dist_colocation", ShareRowExclusiveLock);
+	group_lock_here(list_make1_oid(catalog_oid("pg_dist_colocation")),
+					ShareRowExclusiveLock);
 	AtEOXact_GUC(true, guc_level);
 }
 
@@ -128,9 +153,8 @@ group_lock_on_node(const DistNode *node, List *names, const char *mode)
  * Attempts.
  */
 
-/* Runs the step; false: a lock could not be had, and all that it did is undone. */
-static bool
-attempt(void (*step)(void *arg), void *arg)
+bool
+group_lock_attempt(void (*step)(void *arg), void *arg)
 {
 	MemoryContext context = CurrentMemoryContext;
 	ResourceOwner owner = CurrentResourceOwner;
@@ -239,7 +263,7 @@ group_lock_for(List *tables, void (*prepare)(void *arg), void (*step)(void *arg)
 	TimestampTz end = group_lock_patience(PATIENCE_MS);
 	long pause = FIRST_PAUSE_MS;
 
-	while (!attempt(step, arg))
+	while (!group_lock_attempt(step, arg))
 	{
 		long left = TimestampDifferenceMilliseconds(GetCurrentTimestamp(), end);
 

@@ -12,12 +12,16 @@
 
 #include "pando/metadata/node.h"
 
-/* Locks the shell tables (Oid list) here and then on all other nodes, to the end of the
- * transaction. SHARE UPDATE EXCLUSIVE, EXCLUSIVE or ACCESS EXCLUSIVE. */
+/* Locks the shell tables (Oid list) on the coordinator, here and then on all other nodes,
+ * to the end of the transaction. SHARE UPDATE EXCLUSIVE, EXCLUSIVE or ACCESS EXCLUSIVE.
+ */
 extern void group_lock(List *tables, LOCKMODE mode);
 
 /* The same here alone, for tables that no other node has. */
 extern void group_lock_here(List *tables, LOCKMODE mode);
+
+/* Keeps all others from choosing a colocation group, to the end of the transaction. */
+extern void group_lock_colocation(void);
 
 /*
  * Locks tables of one node (names, List of char *), in the mode of LOCK TABLE with that
@@ -34,6 +38,10 @@ extern TimestampTz group_lock_patience(long otherwise);
 
 /* Raises lock_not_available, naming who holds a lock on one of the tables. */
 extern void group_lock_raise(List *tables) pg_attribute_noreturn();
+
+/* Runs step(arg) in a subtransaction; false: a lock could not be had soon, and all that
+ * it did is undone. */
+extern bool group_lock_attempt(void (*step)(void *arg), void *arg);
 
 /*
  * Runs step(arg), which takes locks on the tables with group_lock(), in a subtransaction.

@@ -28,6 +28,7 @@
 #include "pando/ddl/local_shell.h"
 #include "pando/ddl/table_def.h"
 #include "pando/ddl/view.h"
+#include "pando/metadata/node.h"
 #include "pando/metadata/table.h"
 
 bool
@@ -36,6 +37,14 @@ is_managed_local(Oid relid)
 	const DistTable *table = dist_table(relid);
 
 	return table != NULL && table->kind == TABLE_MANAGED_LOCAL;
+}
+
+bool
+is_managed_elsewhere(Oid relid)
+{
+	const DistTable *table = dist_table(relid);
+
+	return table != NULL && table->managed_local && !node_is_coordinator();
 }
 
 static void

@@ -13,6 +13,9 @@
 /* Is it one, and are we on the coordinator? */
 extern bool is_managed_local(Oid relid);
 
+/* The same of one that is the coordinator's, on another node. */
+extern bool is_managed_elsewhere(Oid relid);
+
 /*
  * Makes local tables, which the caller has checked and locked, managed ones: shells on
  * the other nodes, and metadata on all. Sorts the list, parents first.

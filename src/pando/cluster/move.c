@@ -4,9 +4,10 @@
  * All shards of one shard group move together. The switch is the caller's transaction,
  * which changes all nodes through two-phase commit.
  *
- *   1. A lock on the shell tables of the colocation group, on the coordinator first and
- * then on all nodes: EXCLUSIVE, so that writers wait from here on; in an online move
- * SHARE UPDATE EXCLUSIVE, which keeps out schema changes and other moves only.
+ *   1. A lock on the shell tables of the colocation group, on the coordinator first, then
+ * on the node that leads, then on all others: EXCLUSIVE, so that writers wait from here
+ * on; in an online move SHARE UPDATE EXCLUSIVE, which keeps out schema changes and other
+ * moves only.
  *   2. Bare tables on the target, rows, then indexes and constraints, then foreign keys.
  * An online move does this outside of the transaction (online_move.c) and takes EXCLUSIVE
  * when little is left to copy.
@@ -239,7 +240,7 @@ move_tables(List *tables, int index, int64 shard_id, const DistNode *source,
 								   : NULL);
 	move_progress_add(shard_id, source, target, kind);
 
-	node_rows_lock(RowShareLock);
+	node_rows_lead(RowShareLock);
 	group_lock(tables, online ? ShareUpdateExclusiveLock : ExclusiveLock);
 	look_up(&copy, index, target);
 	group_copy_await(&copy);
@@ -310,7 +311,6 @@ named_node(text *host, int port)
 static void
 move_by_name(FunctionCallInfo fcinfo, MoveKind kind)
 {
-	node_require_coordinator();
 	shard_group_move(PG_GETARG_INT64(0),
 					 named_node(PG_GETARG_TEXT_PP(1), PG_GETARG_INT32(2)),
 					 named_node(PG_GETARG_TEXT_PP(3), PG_GETARG_INT32(4)), kind,
@@ -320,7 +320,6 @@ move_by_name(FunctionCallInfo fcinfo, MoveKind kind)
 static void
 move_by_id(FunctionCallInfo fcinfo, MoveKind kind)
 {
-	node_require_coordinator();
 	shard_group_move(PG_GETARG_INT64(0), group_node_require(PG_GETARG_INT32(1)),
 					 group_node_require(PG_GETARG_INT32(2)), kind,
 					 transfer_mode(PG_GETARG_OID(3)));
@@ -332,7 +331,6 @@ replicate_reference_tables(PG_FUNCTION_ARGS)
 {
 	TransferMode mode = transfer_mode_of_many(PG_GETARG_OID(0));
 
-	node_require_coordinator();
 	foreach_ptr (const DistNode, node, node_list(NODES_ALL))
 		replicate_to(node, mode);
 	PG_RETURN_VOID();

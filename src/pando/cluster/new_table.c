@@ -5,7 +5,9 @@
  * foreign table, also one that IMPORT FOREIGN SCHEMA made, it becomes a managed local
  * table, where the user wishes so (citus.use_citus_managed_tables), as if
  * citus_add_local_table_to_metadata() had been called. What these would refuse (temporary
- * tables, children) stays a local table; partitions have followed their parents.
+ * tables, children) stays a local table; partitions have followed their parents. On
+ * another node than the coordinator CREATE TABLE and CREATE FOREIGN TABLE make the table
+ * there then.
  */
 #include "pando/compat/compat.h"
 
@@ -21,8 +23,10 @@
 
 #include "pando/base/hook.h"
 #include "pando/base/sql.h"
+#include "pando/catalog/schema.h"
 #include "pando/cluster/new_table.h"
 #include "pando/cluster/schema.h"
+#include "pando/ddl/local_lead.h"
 #include "pando/ddl/utility.h"
 #include "pando/metadata/node.h"
 #include "pando/metadata/table.h"
@@ -83,6 +87,27 @@ table_made(const RangeVar *relation)
 					 relid));
 }
 
+/* On another node the coordinator makes it, whose it is to be. */
+static bool
+made_there(const PlannedStmt *pstmt, const char *text)
+{
+	const Node *stmt = pstmt->utilityStmt;
+	const RangeVar *relation = table_to_be(stmt);
+	const CreateStmt *create = (const CreateStmt *) stmt;
+
+	if (!manage_new_tables || node_is_coordinator() || relation == NULL ||
+		IsA(stmt, CreateTableAsStmt) || create->inhRelations != NIL ||
+		relation->relpersistence == RELPERSISTENCE_TEMP ||
+		!OidIsValid(RangeVarGetCreationNamespace(relation)) ||
+		isTempNamespace(RangeVarGetCreationNamespace(relation)) ||
+		catalog_schema_colocation(RangeVarGetCreationNamespace(relation)) != 0)
+		return false;
+	if (pstmt->stmt_location > 0)
+		text += pstmt->stmt_location;
+	local_lead_text(pnstrdup(text, pstmt->stmt_len > 0 ? pstmt->stmt_len : strlen(text)));
+	return true;
+}
+
 static void
 new_table_utility(PlannedStmt *pstmt, const char *query_string, bool read_only_tree,
 				  ProcessUtilityContext context, ParamListInfo params,
@@ -91,6 +116,9 @@ new_table_utility(PlannedStmt *pstmt, const char *query_string, bool read_only_t
 	/* The tree may be changed while the statement runs. */
 	const RangeVar *relation = copyObject(table_to_be(pstmt->utilityStmt));
 
+	if (utility_is_clients() && context != PROCESS_UTILITY_SUBCOMMAND &&
+		made_there(pstmt, query_string))
+		return;
 	hook_utility_next(UTILITY_NEW_TABLE, pstmt, query_string, read_only_tree, context,
 					  params, env, dest, qc);
 	if (relation != NULL && utility_is_clients())

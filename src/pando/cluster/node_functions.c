@@ -1,9 +1,11 @@
 /*
  * node_functions.c: the SQL functions that change the nodes of the cluster.
  *
- * Each runs on the coordinator, as superuser, in the caller's transaction: it locks the
- * list of nodes, changes the rows on all nodes (node_row.h) and brings what a new member
- * needs (node_sync.h). An error anywhere undoes all of it on all nodes.
+ * Each runs as superuser, in the caller's transaction: it locks the list of nodes, first
+ * on the coordinator, changes the rows on all nodes (node_row.h) and brings what a new
+ * member needs (node_sync.h). An error anywhere undoes all of it on all nodes. A call
+ * that is its own transaction runs on the coordinator, others on the client's node, which
+ * can't bring a new member what it needs, nor take itself away.
  */
 #include "pando/compat/compat.h"
 
@@ -50,6 +52,15 @@ static void
 begin_change(void)
 {
 	node_rows_require_admin();
+	node_rows_lead(ExclusiveLock);
+}
+
+/* Of functions that bring a node what the others have, which the coordinator has. */
+static void
+begin_bringing(void)
+{
+	node_rows_require_admin();
+	node_require_coordinator();
 	node_rows_lock(ExclusiveLock);
 }
 
@@ -212,7 +223,10 @@ add_node(FunctionCallInfo fcinfo, bool activated)
 	int port = PG_GETARG_INT32(1);
 	ClusterNode *row;
 
-	begin_change();
+	if (activated)
+		begin_bringing();
+	else
+		begin_change();
 	check_address(host, port);
 	row = node_row_find(host, port, false);
 	if (row != NULL)
@@ -257,7 +271,7 @@ citus_activate_node(PG_FUNCTION_ARGS)
 {
 	ClusterNode *row;
 
-	begin_change();
+	begin_bringing();
 	row = node_row_find(text_argument(fcinfo, 0), PG_GETARG_INT32(1), true);
 	if (row->node.is_clone)
 		ereport(ERROR, (errcode(ERRCODE_WRONG_OBJECT_TYPE),
@@ -315,6 +329,17 @@ require_not_coordinator(const DistNode *node, const char *what)
 						errdetail("Every other node needs it.")));
 }
 
+static void
+require_not_here(const DistNode *node, const char *what)
+{
+	if (node->group == node_local_group() && !node_is_coordinator())
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("cannot %s the node of the client within a transaction", what),
+				 errdetail("It takes part in the transaction."),
+				 errhint("Run it as a statement of its own, or on another node.")));
+}
+
 /* A node that is gone for good must not keep the cluster from going on without it. */
 static void
 forget_node(const DistNode *node)
@@ -363,6 +388,7 @@ citus_remove_node(PG_FUNCTION_ARGS)
 		remove_coordinator(&row->node);
 	else
 	{
+		require_not_here(&row->node, "remove");
 		node_require_no_only_placement(&row->node, "remove");
 		if (sql_value("SELECT 1 FROM pg_catalog.pg_dist_node WHERE (groupid = %d OR "
 					  "nodeprimarynodeid = %d) AND nodeid <> %d",
@@ -391,6 +417,7 @@ citus_disable_node(PG_FUNCTION_ARGS)
 	begin_change();
 	row = node_row_find(text_argument(fcinfo, 0), PG_GETARG_INT32(1), true);
 	require_not_coordinator(&row->node, "disable");
+	require_not_here(&row->node, "disable");
 	if (!row->node.active)
 		PG_RETURN_VOID();
 	if (row->node.primary)
@@ -416,24 +443,25 @@ citus_disable_node(PG_FUNCTION_ARGS)
 /*
  * citus_pause_node_within_txn(id, force, lock_cooldown): until the transaction ends
  * nobody reads or changes tables that have shards on the node, nor writes reference
- * tables.
+ * tables. With `force` who is using them has lock_cooldown ms to end, and is ended then.
  */
 Datum
 citus_pause_node_within_txn(PG_FUNCTION_ARGS)
 {
 	ClusterNode *row;
 
+	if (PG_GETARG_INT32(2) < 0)
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+						errmsg("lock_cooldown must not be negative")));
 	begin_change();
 	row = node_row_find_id(PG_GETARG_INT32(0));
 	if (row == NULL)
 		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_OBJECT),
 						errmsg("node %d does not exist", PG_GETARG_INT32(0))));
 	if (PG_GETARG_BOOL(1))
-		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-						errmsg("force is not supported by citus_pause_node_within_txn"),
-						errdetail("It would end the backends that hold locks."),
-						errhint("Set lock_timeout, and end them by their global pids.")));
-	node_lock_for_leaving(&row->node, node_is_reachable(&row->node));
+		node_lock_by_force(&row->node, node_is_reachable(&row->node), PG_GETARG_INT32(2));
+	else
+		node_lock_for_leaving(&row->node, node_is_reachable(&row->node));
 	PG_RETURN_VOID();
 }
 
@@ -549,7 +577,7 @@ synchronise(ClusterNode *row)
 Datum
 start_metadata_sync_to_node(PG_FUNCTION_ARGS)
 {
-	begin_change();
+	begin_bringing();
 	synchronise(node_row_find(text_argument(fcinfo, 0), PG_GETARG_INT32(1), true));
 	PG_RETURN_VOID();
 }
@@ -558,7 +586,7 @@ start_metadata_sync_to_node(PG_FUNCTION_ARGS)
 Datum
 start_metadata_sync_to_all_nodes(PG_FUNCTION_ARGS)
 {
-	begin_change();
+	begin_bringing();
 	foreach_ptr (const DistNode, node, node_list(NODES_OTHER))
 	{
 		synchronise(node_row_find_id(node->id));

@@ -10,16 +10,21 @@
 #include "fmgr.h"
 #include "miscadmin.h"
 #include "utils/builtins.h"
+#include "utils/guc.h"
 #include "utils/lsyscache.h"
 
 #include "pando/base/name.h"
 #include "pando/base/sql.h"
+#include "pando/cluster/group_lock.h"
 #include "pando/cluster/node_lock.h"
 #include "pando/cluster/node_row.h"
 #include "pando/cluster/node_sync.h"
 #include "pando/ddl/shard_ddl.h"
 #include "pando/metadata/table.h"
 #include "pando/transaction/xact.h"
+
+/* So long who was told to end may take for it, before he is told again. */
+#define FORCE_WAIT_MS 500
 
 /* Tables with a placement in the group. */
 static void
@@ -54,8 +59,9 @@ node_lock_for_leaving(const DistNode *node, bool reachable)
 	node_lock_tables_everywhere(others, AccessExclusiveLock, reachable ? NULL : node);
 }
 
-void
-node_end_writers(const DistNode *node, int cooldown_ms)
+/* Calls a function that ends users of the node's tables, on all nodes or all others. */
+static void
+end_users(const DistNode *node, bool reachable, const char *function, const char *more)
 {
 	List *reference;
 	List *others;
@@ -69,12 +75,50 @@ node_end_writers(const DistNode *node, int cooldown_ms)
 						 quote_literal_cstr(name_qualified(relid)));
 	foreach_ptr (DistNode, other, node_list(NODES_ALL))
 	{
-		if (other->id != node->id || node->group == node_local_group())
+		if (reachable || other->id != node->id || node->group == node_local_group())
 			nodes = lappend(nodes, other);
 	}
-	xact_run_on_nodes(
-		nodes, psprintf("SELECT pando.writers_end(ARRAY[%s]::pg_catalog.regclass[], %d)",
-						tables.data, cooldown_ms));
+	xact_run_on_nodes(nodes,
+					  psprintf("SELECT pando.%s(ARRAY[%s]::pg_catalog.regclass[]%s)",
+							   function, tables.data, more));
+}
+
+void
+node_end_writers(const DistNode *node, int cooldown_ms)
+{
+	end_users(node, false, "writers_end", psprintf(", %d", cooldown_ms));
+}
+
+/* What the attempts of node_lock_by_force() are about. */
+typedef struct Pause
+{
+	const DistNode *node;
+	bool reachable;
+	int timeout_ms;
+} Pause;
+
+static void
+lock_in_time(void *arg)
+{
+	const Pause *pause = arg;
+	int guc_level = NewGUCNestLevel();
+
+	(void) set_config_option("lock_timeout", psprintf("%d", Max(pause->timeout_ms, 1)),
+							 PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
+	node_lock_for_leaving(pause->node, pause->reachable);
+	AtEOXact_GUC(true, guc_level);
+}
+
+void
+node_lock_by_force(const DistNode *node, bool reachable, int cooldown_ms)
+{
+	Pause pause = {node, reachable, cooldown_ms};
+
+	while (!group_lock_attempt(lock_in_time, &pause))
+	{
+		end_users(node, reachable, "users_end", "");
+		pause.timeout_ms = FORCE_WAIT_MS;
+	}
 }
 
 void

@@ -2,8 +2,8 @@
  * node_lock.c: locks on shell tables over the whole cluster.
  *
  * A statement locks the shell tables of the node where it started. So keeping writers out
- * takes the lock on every node; keeping schema changes and moves out takes it on the
- * coordinator.
+ * takes the lock on every node, the coordinator first; keeping schema changes and moves
+ * out takes it on the coordinator, and here.
  */
 #include "pando/compat/compat.h"
 
@@ -17,6 +17,7 @@
 
 #include "pando/base/name.h"
 #include "pando/cluster/node_lock.h"
+#include "pando/ddl/lead.h"
 #include "pando/metadata/table.h"
 #include "pando/transaction/xact.h"
 
@@ -79,6 +80,7 @@ node_lock_definitions(void)
 	ListCell *cell;
 
 	list_sort(relids, list_oid_cmp);
+	lead_relations(relids, ShareUpdateExclusiveLock);
 	foreach (cell, relids)
 		LockRelationOid(lfirst_oid(cell), ShareUpdateExclusiveLock);
 	relids = dist_table_oids();
@@ -120,23 +122,30 @@ void
 node_lock_tables_everywhere(List *relids, LOCKMODE mode, const DistNode *except)
 {
 	List *nodes = NIL;
+	List *coordinator = NIL;
+	List *tables;
 	StringInfoData sql;
 
 	if (relids == NIL)
 		return;
+	tables = tables_by_name(relids);
 	initStringInfo(&sql);
-	foreach_ptr (NamedTable, table, tables_by_name(relids))
-	{
-		LockRelationOid(table->relid, mode);
+	foreach_ptr (NamedTable, table, tables)
 		appendStringInfo(&sql,
 						 "SELECT pando.table_lock(%s::pg_catalog.regclass, '%s');\n",
 						 quote_literal_cstr(table->name), lock_mode_name(mode));
-	}
-	foreach_ptr (const DistNode, node, node_list(NODES_OTHER))
+	foreach_ptr (DistNode, node, node_list(NODES_OTHER))
 	{
-		if (except == NULL || node->id != except->id)
-			nodes = lappend(nodes, (void *) node);
+		if (except != NULL && node->id == except->id)
+			continue;
+		if (node->group == COORDINATOR_GROUP)
+			coordinator = list_make1(node);
+		else
+			nodes = lappend(nodes, node);
 	}
+	xact_run_on_nodes(coordinator, sql.data);
+	foreach_ptr (NamedTable, table, tables)
+		LockRelationOid(table->relid, mode);
 	if (nodes != NIL)
 		xact_run_on_nodes(nodes, sql.data);
 }

@@ -1,8 +1,8 @@
 /*
  * node_row.c: changing rows of pg_dist_node, the same on all nodes in one transaction.
  *
- * Only the coordinator changes nodes. It writes its own row first and then sends the same
- * statement to all other members, over the transaction's sessions; commit is two-phase.
+ * The node that leads writes its own row first and then sends the same statement to all
+ * other members, over the transaction's sessions; commit is two-phase.
  * Each statement ends with pando.nodes_changed(), which makes all backends of that server
  * read the rows anew.
  *
@@ -22,6 +22,7 @@
 #include "pando/catalog/node.h"
 #include "pando/cluster/node_row.h"
 #include "pando/cluster/settings.h"
+#include "pando/ddl/lead.h"
 #include "pando/transaction/xact.h"
 
 #define NODE_COLUMNS                                                                     \
@@ -35,12 +36,18 @@ node_rows_lock(LOCKMODE mode)
 }
 
 void
+node_rows_lead(LOCKMODE mode)
+{
+	lead_catalog("pg_dist_node", mode);
+	node_rows_lock(mode);
+}
+
+void
 node_rows_require_admin(void)
 {
 	if (!superuser())
 		ereport(ERROR, (errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
 						errmsg("must be superuser to change the nodes of the cluster")));
-	node_require_coordinator();
 }
 
 void

@@ -25,7 +25,10 @@ typedef struct ClusterNode
  */
 extern void node_rows_lock(LOCKMODE mode);
 
-/* Raises unless the current user is a superuser and this node is the coordinator. */
+/* The same on the coordinator first, for who has no other lock there yet. */
+extern void node_rows_lead(LOCKMODE mode);
+
+/* Raises unless the current user is a superuser. */
 extern void node_rows_require_admin(void);
 
 /* The row of host:port; NULL, or an error with `required`, when there is none. */

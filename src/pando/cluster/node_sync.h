@@ -32,6 +32,9 @@ extern void node_sync(const DistNode *node, bool first_time);
  */
 extern void node_lock_for_leaving(const DistNode *node, bool reachable);
 
+/* The same; who uses the tables has so long to end, and is ended then. */
+extern void node_lock_by_force(const DistNode *node, bool reachable, int cooldown_ms);
+
 /* Backends, on all nodes but that one, that are writing to tables with placements there
  * have so long to end, and are ended then. */
 extern void node_end_writers(const DistNode *node, int cooldown_ms);

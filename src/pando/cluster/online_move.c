@@ -125,7 +125,7 @@ add_parts(List **parts, const GroupCopy *copy, List *shards, const DistNode *nod
 	{
 		CleanupPart *part = palloc0(sizeof(CleanupPart));
 
-		part->table = ((GroupMember *) lfirst(member_cell))->name;
+		part->relid = ((GroupMember *) lfirst(member_cell))->relid;
 		part->shard_id = *(int64 *) lfirst(shard_cell);
 		part->group = node->group;
 		*parts = lappend(*parts, part);

@@ -253,7 +253,7 @@ split(int64 shard_id, List *pieces, TransferMode mode)
 	move_progress_add(shard_id, copy->source, ((Piece *) linitial(pieces))->node,
 					  SPLIT_PLACEMENT);
 
-	node_rows_lock(RowShareLock);
+	node_rows_lead(RowShareLock);
 	group_lock(copy->tables, online ? ShareUpdateExclusiveLock : ExclusiveLock);
 	/* Another split or move may have come first. */
 	look_up(copy, check_shard(shard_id, &table), pieces);
@@ -365,7 +365,6 @@ citus_split_shard_by_split_points(PG_FUNCTION_ARGS)
 	const DistTable *table;
 	const Shard *shard;
 
-	node_require_coordinator();
 	shard = check_shard(shard_id, &table);
 	(void) split(
 		shard_id,
@@ -439,7 +438,6 @@ isolate_tenant_to_new_shard(PG_FUNCTION_ARGS)
 			ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
 							errmsg("argument %d must not be null", i + 1)));
 	}
-	node_require_coordinator();
 	table = dist_table_require(PG_GETARG_OID(0));
 	check_kind(table);
 	value = dist_table_key_argument(table, fcinfo, 1);

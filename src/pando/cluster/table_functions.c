@@ -36,6 +36,7 @@
 #include "pando/cluster/table_check.h"
 #include "pando/cluster/table_functions.h"
 #include "pando/ddl/lead.h"
+#include "pando/ddl/local_lead.h"
 #include "pando/ddl/local_key.h"
 #include "pando/metadata/node.h"
 
@@ -312,6 +313,14 @@ undistribute_table(PG_FUNCTION_ARGS)
 
 	require_argument(fcinfo, 0, "table_name");
 	relid = PG_GETARG_OID(0);
+	if (is_managed_elsewhere(relid))
+	{
+		local_lead_call(
+			list_make1_oid(relid),
+			psprintf("SELECT pg_catalog.undistribute_table(%s::pg_catalog.regclass)",
+					 quote_literal_cstr(name_qualified(relid))));
+		PG_RETURN_VOID();
+	}
 	table_change_begin(relid);
 	dist_table_require(relid);
 	schema_refuse_table(relid, "undistribute");
@@ -385,7 +394,17 @@ citus_add_local_table_to_metadata(PG_FUNCTION_ARGS)
 
 	require_argument(fcinfo, 0, "table_name");
 	relid = PG_GETARG_OID(0);
-	node_require_coordinator(); /* whose the managed tables are */
+	if (is_managed_local(relid) || is_managed_elsewhere(relid))
+		PG_RETURN_VOID();
+	if (!node_is_coordinator())
+		ereport(
+			ERROR,
+			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+			 errmsg("table %s cannot be added to the metadata", name_qualified(relid)),
+			 errdetail("It is a table of this node alone; local tables that all nodes "
+					   "can use are the coordinator's."),
+			 errhint("Make it on the coordinator, or here while "
+					 "citus.use_citus_managed_tables is on.")));
 	table_change_begin(relid);
 	if (is_managed_local(relid))
 		PG_RETURN_VOID();
@@ -409,10 +428,21 @@ Datum
 remove_local_tables_from_metadata(PG_FUNCTION_ARGS)
 {
 	List *relids = dist_table_oids();
+	List *elsewhere = NIL;
 
-	node_require_coordinator();
-	node_rows_lock(RowShareLock);
 	list_sort(relids, list_oid_cmp);
+	foreach_oid(each, relids)
+	{
+		if (is_managed_elsewhere(each) && !get_rel_relispartition(each) &&
+			pg_class_ownercheck(each, GetUserId()))
+			elsewhere = lappend_oid(elsewhere, each);
+	}
+	if (elsewhere != NIL)
+		local_lead_call(elsewhere,
+						"SELECT pg_catalog.remove_local_tables_from_metadata()");
+	if (!node_is_coordinator())
+		PG_RETURN_VOID();
+	node_rows_lock(RowShareLock);
 	foreach_oid(relid, relids)
 	{
 		/* Partitions follow. */

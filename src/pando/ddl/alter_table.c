@@ -277,6 +277,7 @@ rename_prepare(DdlJob *job)
 	if (OidIsValid(relid))
 	{
 		if (dist_table_require(relid)->managed_local &&
+			(job->applying || node_is_coordinator()) &&
 			!local_shell_has_renamed(relid, stmt))
 			return;
 		job_add_table(job, relid);

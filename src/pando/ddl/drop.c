@@ -103,9 +103,7 @@ drop_note_table(Oid relid)
 
 	if (table == NULL)
 		return;
-	if (table->managed_local && !utility_is_internal() && !utility_is_applying())
-		node_require_coordinator();
-	else if (get_rel_relkind(relid) == RELKIND_FOREIGN_TABLE && utility_is_internal())
+	if (get_rel_relkind(relid) == RELKIND_FOREIGN_TABLE && utility_is_internal())
 		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 						errmsg("cannot drop foreign table %s from another node",
 							   name_qualified(relid)),

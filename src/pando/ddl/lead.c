@@ -318,13 +318,6 @@ lead_statement(const DdlJob *job, bool again, List **taken)
 	bool nowait = IsA(job->stmt, LockStmt) && ((LockStmt *) job->stmt)->nowait;
 	List *locks;
 
-	foreach_oid(relid, node_is_coordinator() ? NIL : job->tables)
-	{
-		/* Its rows are the coordinator's: PostgreSQL's own statement must be run there.
-		 */
-		if (dist_table_require(relid)->managed_local)
-			node_require_coordinator();
-	}
 	if (node_list(NODES_OTHER) == NIL)
 		return false;
 	locks = locks_missing(lock_list_make(job), *taken);
@@ -355,6 +348,29 @@ lead_change(Oid relid)
 		call_add(&relations, name_qualified(relid), AccessExclusiveLock);
 	call_relations(&relations, coordinator(), false);
 	await_prepared();
+}
+
+void
+lead_catalog(const char *name, LOCKMODE mode)
+{
+	Call relations = {0};
+
+	if (node_is_coordinator())
+		return;
+	call_add(&relations, psprintf("pg_catalog.%s", name), mode);
+	call_relations(&relations, coordinator(), false);
+	await_prepared();
+}
+
+void
+lead_relations(List *relids, LOCKMODE mode)
+{
+	Call relations = {0};
+
+	if (node_is_coordinator())
+		return;
+	foreach_oid(relid, relids) call_add(&relations, name_qualified(relid), mode);
+	call_relations(&relations, coordinator(), false);
 }
 
 void

@@ -5,6 +5,7 @@
 #define PANDO_DDL_LEAD_H
 
 #include "pando/compat/compat.h"
+#include "storage/lockdefs.h"
 
 #include "pando/ddl/handler.h"
 
@@ -24,6 +25,13 @@ extern bool lead_statement(const DdlJob *job, bool again, List **taken);
  * ends. InvalidOid: no table is in the metadata yet.
  */
 extern void lead_change(Oid relid);
+
+/* Locks one of pando's catalogs on the coordinator, if that is another node. Afterwards
+ * what has committed there is seen here, too. */
+extern void lead_catalog(const char *name, LOCKMODE mode);
+
+/* Locks tables on the coordinator, if that is another node. */
+extern void lead_relations(List *relids, LOCKMODE mode);
 
 extern void lead_init(void);
 

@@ -59,10 +59,6 @@ local_shells_lock_dropped(const DropStmt *stmt)
 		Oid relid = RangeVarGetRelid(makeRangeVarFromNameList(names), NoLock, true);
 		const DistTable *table = OidIsValid(relid) ? dist_table(relid) : NULL;
 
-		/* On other nodes it is an ordinary table, of which PostgreSQL would tell. */
-		if (table != NULL && table->managed_local &&
-			stmt->removeType == OBJECT_FOREIGN_TABLE)
-			node_require_coordinator();
 		if (table != NULL && table->kind == TABLE_MANAGED_LOCAL &&
 			pg_class_ownercheck(relid, GetUserId()))
 			local_shells_lock(relid, AccessExclusiveLock);

@@ -44,6 +44,7 @@
 #include "pando/ddl/drop.h"
 #include "pando/ddl/handler.h"
 #include "pando/ddl/lead.h"
+#include "pando/ddl/local_lead.h"
 #include "pando/ddl/local_shell.h"
 #include "pando/ddl/row_expressions.h"
 #include "pando/ddl/settings.h"
@@ -86,18 +87,30 @@ utility_apply_statement(Node *stmt, const char *source, ProcessUtilityContext co
 }
 
 void
-utility_apply_sql(const char *sql)
+utility_apply_call(void (*function)(void *arg), void *arg)
 {
 	apply_depth++;
 	PG_TRY();
 	{
-		(void) sql_run_as_is(sql);
+		function(arg);
 	}
 	PG_FINALLY();
 	{
 		apply_depth--;
 	}
 	PG_END_TRY();
+}
+
+static void
+run_as_is(void *sql)
+{
+	(void) sql_run_as_is(sql);
+}
+
+void
+utility_apply_sql(const char *sql)
+{
+	utility_apply_call(run_as_is, unconstify(char *, sql));
 }
 
 bool
@@ -113,7 +126,7 @@ utility_is_internal(void)
 
 	return application_name != NULL &&
 		   strncmp(application_name, prefix, sizeof(prefix) - 1) == 0 &&
-		   !xact_serves_call();
+		   !xact_serves_call() && !xact_is_relaying();
 }
 
 bool
@@ -605,7 +618,7 @@ take_up(DdlJob *job, DdlCall *call)
 		/* VACUUM has its own way with those (vacuum.c). */
 		if (!IsA(job->stmt, VacuumStmt) && any_is_gone(local))
 			continue;
-		if (!lead_statement(job, again, &taken))
+		if (local_lead_is_for(job) || !lead_statement(job, again, &taken))
 			break;
 		again = true;
 	}
@@ -620,6 +633,8 @@ utility_run(DdlCall *call)
 	List *local =
 		utility_is_ours(call) && !RecoveryInProgress() ? take_up(&job, call) : NIL;
 
+	if (job.handler != NULL && local_lead_run(&job))
+		return;
 	if (!job.concerned)
 	{
 		run_next_hook(call);
@@ -691,7 +706,16 @@ apply_statement(Node *stmt, const char *source, List *names)
 						errmsg("%s is not a schema change that other nodes send",
 							   GetCommandTagName(CreateCommandTag(stmt)))));
 	take_wait(stmt);
-	job.handler->prepare(&job);
+	with_managed_local = job.handler->managed_local;
+	PG_TRY();
+	{
+		job.handler->prepare(&job);
+	}
+	PG_FINALLY();
+	{
+		with_managed_local = false;
+	}
+	PG_END_TRY();
 	if (!job.concerned)
 		return;
 	job_run(&job);

@@ -30,6 +30,7 @@
 #include "pando/ddl/outside.h"
 #include "pando/ddl/statements.h"
 #include "pando/metadata/node.h"
+#include "pando/metadata/shard_relation.h"
 #include "pando/metadata/table.h"
 #include "pando/statistics/shell_stats.h"
 #include "pando/transaction/xact.h"
@@ -175,8 +176,9 @@ vacuum_command(const VacuumStmt *stmt, List *tables, int32 group)
 	{
 		foreach_ptr (ShardMap, map, job_shard_maps(table->relid, group))
 		{
-			appendStringInfo(&sql, "%s%s", separator,
-							 name_shard_qualified(table->relid, map->shard_id));
+			appendStringInfo(
+				&sql, "%s%s", separator,
+				shard_table_name(dist_table_require(table->relid), map->shard_id));
 			append_columns(&sql, table->columns);
 			separator = ", ";
 		}

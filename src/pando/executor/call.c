@@ -1,5 +1,6 @@
 /*
- * call.c: where a call of a distributed function runs.
+ * call.c: where a call of a distributed function runs, or of one that is the
+ * coordinator's, which is handed over or stays.
  *
  * On the node that has the rows of its argument: handed over if it is all of its
  * transaction, delegated if not (transaction/call.c). A delegated call that needs more
@@ -61,8 +62,8 @@ call_way(const DistFunction *function, EState *estate, bool alone, bool atomic)
 {
 	if (alone && xact_may_hand_over())
 		return CALL_HANDED_OVER;
-	if (!atomic || !xact_may_delegate(estate) || has_older_snapshot(function, estate) ||
-		!dist_function_try(function->funcid))
+	if (function->coordinators || !atomic || !xact_may_delegate(estate) ||
+		has_older_snapshot(function, estate) || !dist_function_try(function->funcid))
 		return CALL_STAYS;
 	return CALL_DELEGATED;
 }
@@ -79,6 +80,13 @@ call_anchor(const DistTable *anchor, CallWay way)
 	LockRelationOid(relid, XactReadOnly ? AccessShareLock : RowExclusiveLock);
 	anchor = dist_table(relid);
 	return anchor != NULL && dist_table_is_sharded(anchor) ? anchor : NULL;
+}
+
+CallPlace
+call_coordinator(void)
+{
+	return (CallPlace){.node = node_is_coordinator() ? NULL
+													 : node_by_group(COORDINATOR_GROUP)};
 }
 
 CallPlace
@@ -206,7 +214,9 @@ call_run(const DistNode *node, CallWay way, const RemoteCall *call, TupleDesc de
 
 	if (way == CALL_DELEGATED && !call->function->forced)
 		return try_there(node, call, desc, store);
-	session = way == CALL_DELEGATED ? session_within(node) : xact_session_to_serve(node);
+	session = way == CALL_DELEGATED
+				  ? session_within(node)
+				  : xact_session_to_serve(node, call->function->coordinators);
 	if (session == NULL)
 		return false;
 	run_over(session, call, desc, store);

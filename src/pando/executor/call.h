@@ -56,6 +56,9 @@ extern const DistTable *call_anchor(const DistTable *anchor, CallWay way);
 
 extern CallPlace call_place(const DistTable *anchor, int index);
 
+/* Of a call that is the coordinator's. */
+extern CallPlace call_coordinator(void);
+
 /*
  * Runs the statement on the node and adds its rows to the store (NULL: there are none).
  * False: it has to run here, and nothing was done.

@@ -1,6 +1,6 @@
 /*
  * call_scan.c: the plan node "Citus Call": a query that is one call of a distributed
- * function.
+ * function, or of one that is the coordinator's.
  *
  * When the first row is asked for it is known how the call may leave this node; then its
  * text runs on the node that has the rows, and all rows of the answer are here before the
@@ -10,6 +10,8 @@
  */
 #include "pando/compat/compat.h"
 
+#include "access/xact.h"
+#include "catalog/pg_type.h"
 #include "commands/dbcommands.h"
 #include "commands/explain.h"
 #include "executor/executor.h"
@@ -17,10 +19,16 @@
 #include "miscadmin.h"
 #include "nodes/extensible.h"
 #include "nodes/nodeFuncs.h"
+#include "rewrite/rewriteHandler.h"
+#include "tcop/tcopprot.h"
+#include "utils/builtins.h"
+#include "utils/datum.h"
 #include "utils/lsyscache.h"
 
 #include "pando/executor/call.h"
 #include "pando/executor/spill.h"
+#include "pando/metadata/function.h"
+#include "pando/metadata/node.h"
 #include "pando/plan/fragment.h"
 #include "pando/transaction/xact.h"
 
@@ -31,8 +39,9 @@ typedef struct CallScan
 	DistFunction function;
 	Oid anchor;
 	CallPlace place;
-	bool has_key; /* the first of `values` */
-	List *values; /* ExprState *: the key, if there is one, then the text's */
+	bool has_key;	 /* the first of `values` */
+	List *values;	 /* ExprState *: the key, if there is one, then the text's */
+	Query *computed; /* of the coordinator's: computes the text's values */
 	bool decided;
 	Tuplestorestate *rows; /* of another node; NULL: the plan below runs */
 	TupleTableSlot *row;
@@ -51,6 +60,7 @@ begin(CustomScanState *node, EState *estate, int eflags)
 		scan->function = *function;
 	scan->anchor = lsecond_oid(oids);
 	scan->text = strVal(lsecond(plan->custom_private));
+	scan->computed = lfourth(plan->custom_private);
 	scan->values = ExecInitExprList(plan->custom_exprs, &node->ss.ps);
 	outerPlanState(node) = ExecInitNode(outerPlan(plan), estate, eflags);
 }
@@ -65,11 +75,13 @@ value_at(CallScan *scan, int i, bool *isnull)
 static CallPlace
 place_of_call(CallScan *scan, CallWay way)
 {
-	const DistTable *anchor =
-		OidIsValid(scan->anchor) ? call_anchor(dist_table(scan->anchor), way) : NULL;
+	const DistTable *anchor;
 	bool isnull;
 	Datum key;
 
+	if (scan->function.coordinators)
+		return call_coordinator();
+	anchor = OidIsValid(scan->anchor) ? call_anchor(dist_table(scan->anchor), way) : NULL;
 	if (anchor == NULL || !dist_table_is_sharded(anchor) || anchor->nshards == 0)
 		return (CallPlace){false};
 	scan->has_key = anchor->kind == TABLE_HASH;
@@ -96,29 +108,98 @@ desc_of_rows(CallScan *scan)
 	return desc;
 }
 
-static void
-run_there(CallScan *scan, CallWay way, const DistNode *node)
+static RemoteCall
+call_of(CallScan *scan, int count)
 {
-	EState *estate = scan->css.ss.ps.state;
+	return (RemoteCall){.function = &scan->function,
+						.sql = scan->text,
+						.nparams = count,
+						.types = palloc(sizeof(Oid) * (count + 1)),
+						.values = palloc(sizeof(Datum) * (count + 1)),
+						.nulls = palloc(sizeof(bool) * (count + 1))};
+}
+
+static RemoteCall
+call_for_rows(CallScan *scan)
+{
 	CustomScan *plan = (CustomScan *) scan->css.ss.ps.plan;
 	int first = scan->has_key ? 1 : 0;
-	int count = list_length(scan->values) - first;
-	MemoryContext old = MemoryContextSwitchTo(estate->es_query_cxt);
-	RemoteCall call = {.function = &scan->function,
-					   .sql = scan->text,
-					   .nparams = count,
-					   .types = palloc(sizeof(Oid) * (count + 1)),
-					   .values = palloc(sizeof(Datum) * (count + 1)),
-					   .nulls = palloc(sizeof(bool) * (count + 1))};
-	TupleDesc desc = desc_of_rows(scan);
-	Tuplestorestate *rows = tuplestore_begin_heap(true, false, work_mem);
+	RemoteCall call = call_of(scan, list_length(scan->values) - first);
 
-	for (int i = 0; i < count; i++)
+	for (int i = 0; i < call.nparams; i++)
 	{
 		call.types[i] = exprType(list_nth(plan->custom_exprs, first + i));
 		call.values[i] = value_at(scan, first + i, &call.nulls[i]);
 	}
-	if (call_run(node, way, &call, desc, rows))
+	return call;
+}
+
+/* The row of the query that computes the values, in the caller's memory. */
+static RemoteCall
+call_for_coordinator(CallScan *scan)
+{
+	EState *estate = scan->css.ss.ps.state;
+	Query *query = copyObject(scan->computed);
+	List *targets = query->targetList;
+	RemoteCall call = call_of(scan, list_length(targets));
+	QueryDesc *desc;
+	TupleTableSlot *slot;
+
+	AcquireRewriteLocks(query, true, false);
+	desc = CreateQueryDesc(pg_plan_query(query, "", 0, estate->es_param_list_info), "",
+						   estate->es_snapshot, InvalidSnapshot, None_Receiver,
+						   estate->es_param_list_info, NULL, 0);
+	ExecutorStart(desc, 0);
+	slot = ExecProcNode(desc->planstate);
+	slot_getallattrs(slot);
+	for (int i = 0; i < call.nparams; i++)
+	{
+		Form_pg_attribute column = TupleDescAttr(slot->tts_tupleDescriptor, i);
+
+		call.types[i] = exprType((Node *) ((TargetEntry *) list_nth(targets, i))->expr);
+		call.nulls[i] = slot->tts_isnull[i];
+		if (call.nulls[i])
+			continue;
+		call.values[i] =
+			call.types[i] == UNKNOWNOID
+				? CStringGetTextDatum(DatumGetCString(slot->tts_values[i]))
+				: datumCopy(slot->tts_values[i], column->attbyval, column->attlen);
+	}
+	ExecutorFinish(desc);
+	ExecutorEnd(desc);
+	FreeQueryDesc(desc);
+	return call;
+}
+
+/* Not if it is about a table that is this node's business as well. */
+static bool
+is_for_coordinator(const CallScan *scan, const RemoteCall *call)
+{
+	if (!scan->function.of_table)
+		return true;
+	for (int i = 0; i < call->nparams; i++)
+	{
+		const DistTable *table = call->types[i] == REGCLASSOID && !call->nulls[i]
+									 ? dist_table(DatumGetObjectId(call->values[i]))
+									 : NULL;
+
+		if (table != NULL && table->managed_local)
+			return true;
+	}
+	return false;
+}
+
+static void
+run_there(CallScan *scan, CallWay way, const DistNode *node)
+{
+	EState *estate = scan->css.ss.ps.state;
+	MemoryContext old = MemoryContextSwitchTo(estate->es_query_cxt);
+	RemoteCall call =
+		scan->computed != NULL ? call_for_coordinator(scan) : call_for_rows(scan);
+	TupleDesc desc = desc_of_rows(scan);
+	Tuplestorestate *rows = tuplestore_begin_heap(true, false, work_mem);
+
+	if (is_for_coordinator(scan, &call) && call_run(node, way, &call, desc, rows))
 	{
 		scan->rows = rows;
 		scan->row = MakeSingleTupleTableSlot(desc, &TTSOpsMinimalTuple);
@@ -165,6 +246,9 @@ run_here(CallScan *scan)
 {
 	RowHere row = {.plan = outerPlanState(scan)};
 
+	/* Within its transaction the node that asks tells all others itself. */
+	if (scan->function.coordinators && IsTransactionBlock())
+		return ExecProcNode(row.plan);
 	call_run_here(scan->function.forced, scan->place, next_row, &row);
 	return row.slot;
 }

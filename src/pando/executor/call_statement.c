@@ -84,12 +84,15 @@ static CallPlace
 place_of_call(const DistFunction *function, CallWay way, const FuncExpr *call,
 			  EState *estate)
 {
-	const DistTable *anchor = call_anchor(dist_function_anchor(function), way);
+	const DistTable *anchor;
 	Node *argument;
 	Oid type;
 	bool isnull;
 	Datum value;
 
+	if (function->coordinators)
+		return call_coordinator();
+	anchor = call_anchor(dist_function_anchor(function), way);
 	if (anchor == NULL || anchor->nshards == 0)
 		return (CallPlace){false};
 	if (anchor->kind != TABLE_HASH)

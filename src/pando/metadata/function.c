@@ -1,5 +1,6 @@
 /*
- * function.c: functions and procedures that run where the rows of an argument are.
+ * function.c: functions and procedures that run where the rows of an argument are, and
+ * those that run on the coordinator.
  *
  * What pg_dist_object says is looked up once per function, also that it says nothing, and
  * forgotten when any function of the database changes: dist_function_invalidate() tells
@@ -9,12 +10,20 @@
  * Where such a function runs is a matter of speed: it sees the same tables from any node.
  * So nothing is locked for it, and an anchor that was dropped since it was found only
  * means that another table of the group is looked for.
+ *
+ * The coordinator's are the extension's own that change the nodes or move shards, and
+ * what belongs to them: background jobs, strategies, progress. A call that is all of its
+ * transaction is handed over to it from any node.
  */
 #include "pando/compat/compat.h"
 
 #include "access/table.h"
 #include "access/transam.h"
+#include "access/htup_details.h"
+#include "catalog/dependency.h"
+#include "catalog/pg_namespace.h"
 #include "catalog/pg_proc.h"
+#include "commands/extension.h"
 #include "utils/hsearch.h"
 #include "utils/inval.h"
 #include "utils/syscache.h"
@@ -28,6 +37,99 @@
 static HTAB *functions = NULL;
 static bool functions_changed = false;
 static bool any_distributed = false;
+
+static const char *const coordinators[] = {
+	"citus_set_coordinator_host",
+	"citus_add_node",
+	"citus_add_inactive_node",
+	"citus_activate_node",
+	"citus_disable_node",
+	"citus_remove_node",
+	"citus_update_node",
+	"citus_set_node_property",
+	"citus_add_secondary_node",
+	"start_metadata_sync_to_node",
+	"start_metadata_sync_to_all_nodes",
+	"stop_metadata_sync_to_node",
+	"citus_add_clone_node",
+	"citus_add_clone_node_with_nodeid",
+	"citus_remove_clone_node",
+	"citus_remove_clone_node_with_nodeid",
+	"citus_promote_clone_and_rebalance",
+	"master_add_node",
+	"master_add_inactive_node",
+	"master_activate_node",
+	"master_disable_node",
+	"master_remove_node",
+	"master_update_node",
+	"master_set_node_property",
+	"master_add_secondary_node",
+	"citus_move_shard_placement",
+	"citus_copy_shard_placement",
+	"master_move_shard_placement",
+	"master_copy_shard_placement",
+	"citus_split_shard_by_split_points",
+	"isolate_tenant_to_new_shard",
+	"rebalance_table_shards",
+	"get_rebalance_table_shards_plan",
+	"get_rebalance_progress",
+	"replicate_table_shards",
+	"replicate_reference_tables",
+	"citus_drain_node",
+	"master_drain_node",
+	"citus_cleanup_orphaned_resources",
+	"citus_job_list",
+	"citus_job_status",
+	"citus_job_wait",
+	"citus_task_wait",
+	"citus_job_cancel",
+	"citus_rebalance_start",
+	"citus_rebalance_status",
+	"citus_rebalance_stop",
+	"citus_rebalance_wait",
+	"citus_schema_move",
+	"citus_add_rebalance_strategy",
+	"citus_set_default_rebalance_strategy",
+};
+
+/* Those of tables, if they are the coordinator's local ones. */
+static const char *const coordinators_of_tables[] = {
+	"create_distributed_table",
+	"create_reference_table",
+};
+
+static bool
+is_among(const char *name, const char *const *names, int count)
+{
+	for (int i = 0; i < count; i++)
+	{
+		if (strcmp(name, names[i]) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* Is it the extension's, and one of those? */
+static void
+find_coordinators(DistFunction *function)
+{
+	HeapTuple tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function->funcid));
+	Form_pg_proc form;
+	const char *name;
+
+	if (!HeapTupleIsValid(tuple))
+		return;
+	form = (Form_pg_proc) GETSTRUCT(tuple);
+	name = NameStr(form->proname);
+	function->of_table =
+		is_among(name, coordinators_of_tables, lengthof(coordinators_of_tables));
+	function->coordinators =
+		form->pronamespace == PG_CATALOG_NAMESPACE &&
+		(function->of_table || is_among(name, coordinators, lengthof(coordinators))) &&
+		getExtensionOfObject(ProcedureRelationId, function->funcid) ==
+			get_extension_oid("pando", true);
+	ReleaseSysCache(tuple);
+}
 
 static void
 function_invalidated(Datum arg, int cache, uint32 hash)
@@ -65,12 +167,15 @@ dist_function(Oid funcid)
 		start_afresh();
 	function = hash_search(functions, &funcid, HASH_FIND, NULL);
 	if (function != NULL)
-		return function->distributed ? function : NULL;
+		return function->distributed || function->coordinators ? function : NULL;
 
 	ObjectAddressSet(address, ProcedureRelationId, funcid);
 	row = catalog_object_find(&address);
 	function = hash_search(functions, &funcid, HASH_ENTER, NULL);
 	*function = (DistFunction){.funcid = funcid, .argument = -1};
+	find_coordinators(function);
+	if (function->coordinators)
+		return function;
 	if (row == NULL || row->colocationid < 0)
 		return NULL;
 	function->distributed = true;

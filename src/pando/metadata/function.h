@@ -1,5 +1,6 @@
 /*
- * function.h: functions and procedures that run where the rows of an argument are.
+ * function.h: functions and procedures that run on a certain node: where the rows of an
+ * argument are, or on the coordinator.
  */
 #ifndef PANDO_METADATA_FUNCTION_H
 #define PANDO_METADATA_FUNCTION_H
@@ -11,17 +12,19 @@
 typedef struct DistFunction
 {
 	Oid funcid;
-	bool distributed; /* false: known to be none */
-	int argument;	  /* among its input arguments, from 0; -1: none */
-	int32 colocation; /* colocation group */
-	bool forced;	  /* force_delegation */
-	Oid anchor;		  /* a table of the group, as far as known */
-	int failures;	  /* delegated calls in a row that had to run here after all */
-	int pause;		  /* calls that are not delegated for that */
+	bool distributed;  /* false: known to be none */
+	int argument;	   /* among its input arguments, from 0; -1: none */
+	int32 colocation;  /* colocation group */
+	bool forced;	   /* force_delegation */
+	bool coordinators; /* one of the extension's, whose place is the coordinator */
+	bool of_table;	   /* only if its table is a managed local one */
+	Oid anchor;		   /* a table of the group, as far as known */
+	int failures;	   /* delegated calls in a row that had to run here after all */
+	int pause;		   /* calls that are not delegated for that */
 } DistFunction;
 
-/* What pg_dist_object says of it, NULL if it isn't distributed. Valid until the next
- * invalidation may come. */
+/* How its calls go to another node; NULL: they don't. Valid until the next invalidation
+ * may come. */
 extern const DistFunction *dist_function(Oid funcid);
 
 /* A table of its colocation group that has shards; NULL: there is none. */

@@ -289,9 +289,10 @@ void
 node_require_coordinator(void)
 {
 	if (!node_is_coordinator())
-		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-						errmsg("operation is not allowed on this node"),
-						errhint("Connect to the coordinator and run it again.")));
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("operation is not allowed on this node"),
+				 errhint("Run it as a statement of its own, or on the coordinator.")));
 }
 
 void

@@ -94,7 +94,6 @@ citus_update_table_statistics(PG_FUNCTION_ARGS)
 	Oid relid = PG_GETARG_OID(0);
 	char *arrays;
 
-	node_require_coordinator();
 	dist_table_require(relid);
 	require_owner(relid);
 	arrays = sql_value(

@@ -69,7 +69,7 @@ xact_may_hand_over(void)
 }
 
 Session *
-xact_session_to_serve(const DistNode *node)
+xact_session_to_serve(const DistNode *node, bool settings)
 {
 	Session *session;
 	Member *member = member_owner(node);
@@ -80,7 +80,9 @@ xact_session_to_serve(const DistNode *node)
 		return NULL;
 	if (session->state == SESSION_DEAD)
 		session_raise_lost(session, ERROR);
+	member_settings_lead(settings);
 	member_settings(member);
+	member_settings_lead(false);
 	if (session->preamble.len > 0)
 	{
 		session_send_simple(session, "SELECT");

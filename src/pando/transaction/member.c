@@ -120,6 +120,7 @@ add_member(const DistNode *node, bool owner, bool extra)
 	if (IsParallelWorker())
 		ereport(ERROR, (errcode(ERRCODE_INVALID_TRANSACTION_STATE),
 						errmsg("cannot access other nodes in a parallel worker")));
+	relay_require_none(node);
 	members_close_strangers();
 	session = extra ? session_claim_extra(&address, login_role(true))
 					: session_claim(&address, login_role(owner));
@@ -299,6 +300,15 @@ member_act(Member *member, Oid role)
 	member->acting_unknown = false;
 }
 
+/* The node is to lead for the client. */
+static bool lead_settings = false;
+
+void
+member_settings_lead(bool begin)
+{
+	lead_settings = begin;
+}
+
 /* Puts the client's settings into the preamble unless the node has them. */
 void
 member_settings(Member *member)
@@ -311,6 +321,8 @@ member_settings(Member *member)
 
 	if (choices[0] != '\0')
 		wanted = psprintf("%s%s", wanted, choices);
+	if (lead_settings)
+		wanted = psprintf("%s%s", wanted, settings_lead_text());
 	if (!act && GetUserId() != session->userid)
 		wanted = psprintf("%sSET ROLE %s;", wanted,
 						  quote_identifier(GetUserNameFromId(GetUserId(), false)));
@@ -663,6 +675,7 @@ members_reset(void)
 {
 	members = NIL;
 	wrote_locally = false;
+	lead_settings = false;
 }
 
 bool

@@ -51,6 +51,11 @@ extern Member *member_owner(const DistNode *node);
 extern void member_forget(Member *member);
 extern bool member_has_begun(int32 group);
 extern void member_settings(Member *member);
+
+/* Around the command with which a node leads for the client, his settings of Pando's go
+ * along. */
+extern void member_settings_lead(bool begin);
+
 extern void member_unpromise(Member *member);
 extern void member_act(Member *member, Oid role);
 extern void member_settings_undone(Member *member);
@@ -66,6 +71,7 @@ extern Session *member_acquire(const DistNode *node, bool write, bool single_sna
 extern const char *settings_text(void);
 extern uint64 settings_fingerprint(void); /* differs when they do */
 extern void settings_level_ends(bool is_top);
+extern char *settings_lead_text(void);
 extern const char *settings_base_text(void);
 extern const char *settings_reset_text(void);
 extern char *settings_local(const char *settings);
@@ -118,6 +124,11 @@ extern void identity_settled(int pid, uint64 number, int session);
 extern Session *run_claim_plain(const DistNode *node);
 extern PGresult *run_outcome(Session *session, int elevel);
 extern List *run_quietly(List *nodes, const char *sql, int elevel);
+
+/* relay.c: notes a command instead of sending it, if this node runs something for
+ * another's client; `again`: it is the last one noted, for one more node. */
+extern bool relay_note(const DistNode *node, bool order, const char *sql, bool again);
+extern void relay_require_none(const DistNode *node);
 
 /* recovery.c */
 extern int recovery_unreached(void);

@@ -44,6 +44,7 @@ static void
 run_each(List *nodes, List *commands, bool sign)
 {
 	List *sessions = NIL;
+	const char *noted = NULL;
 	ListCell *node_cell;
 	ListCell *command_cell;
 
@@ -56,8 +57,13 @@ run_each(List *nodes, List *commands, bool sign)
 
 		if (is_local(node))
 			continue;
-		session = member_acquire(node, true, false);
 		command = lfirst(command_cell);
+		if (relay_note(node, sign, command, command == noted))
+		{
+			noted = command;
+			continue;
+		}
+		session = member_acquire(node, true, false);
 		session_send_simple(session,
 							sign ? access_sign_order(session, command) : command);
 		sessions = lappend(sessions, session);

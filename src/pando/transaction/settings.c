@@ -357,6 +357,18 @@ append_name(StringInfo out, const char *name)
 }
 
 static void
+append_setting(StringInfo out, struct config_generic *variable, bool superuser)
+{
+	if (!is_set_for_client(variable) || (variable->context == PGC_SUSET && !superuser))
+		return;
+	appendStringInfoString(out, "SET ");
+	append_name(out, variable->name);
+	appendStringInfoString(out, " TO ");
+	append_value(out, variable, value_text(variable));
+	appendStringInfoChar(out, ';');
+}
+
+static void
 append_settings(StringInfo out)
 {
 	bool superuser = superuser_arg(GetSessionUserId());
@@ -366,18 +378,30 @@ append_settings(StringInfo out)
 		appendStringInfo(out, "SET client_min_messages TO %s;",
 						 session_message_level() < NOTICE ? "debug5" : "warning");
 	for (int i = 0; i < ncandidates; i++)
-	{
-		struct config_generic *variable = candidates[i];
+		append_setting(out, candidates[i], superuser);
+}
 
-		if (!is_set_for_client(variable) ||
-			(variable->context == PGC_SUSET && !superuser))
-			continue;
-		appendStringInfoString(out, "SET ");
-		append_name(out, variable->name);
-		appendStringInfoString(out, " TO ");
-		append_value(out, variable, value_text(variable));
-		appendStringInfoChar(out, ';');
+/* What travels besides where the node leads for the client: how things are to be done.
+ * Chosen ids are this session's. */
+char *
+settings_lead_text(void)
+{
+	bool superuser = superuser_arg(GetSessionUserId());
+	int count;
+	struct config_generic **variables = compat_guc_variables(&count);
+	StringInfoData out;
+
+	initStringInfo(&out);
+	for (int i = 0; i < count; i++)
+	{
+		struct config_generic *variable = variables[i];
+
+		if ((variable->context == PGC_USERSET || variable->context == PGC_SUSET) &&
+			strncmp(variable->name, "citus.", strlen("citus.")) == 0 &&
+			strncmp(variable->name + strlen("citus."), "next_", strlen("next_")) != 0)
+			append_setting(&out, variable, superuser);
 	}
+	return out.data;
 }
 
 uint64

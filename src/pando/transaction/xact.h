@@ -99,9 +99,9 @@ extern bool xact_may_hand_over(void);
 /*
  * The session over which the node gets such a statement, with nothing in its preamble and
  * no transaction; NULL: there is none that can do it. The node has then committed when
- * the statement is over.
+ * the statement is over. `settings`: also with the client's of Pando's own.
  */
-extern Session *xact_session_to_serve(const DistNode *node);
+extern Session *xact_session_to_serve(const DistNode *node, bool settings);
 
 /*
  * May another node run a call within this transaction, over the session that writes
@@ -169,6 +169,24 @@ extern void xact_tell_nodes(List *nodes, const char *sql);
 
 /* Raises unless called by xact_tell_nodes(), of whatever node, or by a superuser. */
 extern void xact_require_node(const char *function);
+
+/*
+ * What the coordinator leads for the client of another node (relay.c). There: runs the
+ * text and returns what other nodes have to be told (List of RelayedCommand *).
+ */
+typedef struct RelayedCommand
+{
+	List *groups; /* of the nodes */
+	bool order;	  /* as by xact_tell_nodes() */
+	char *sql;
+} RelayedCommand;
+extern bool xact_is_relaying(void);
+extern List *xact_relay(void (*run)(const char *text), const char *text);
+
+/* On the client's node: what the node's function, whose call is `sql`, returned of that;
+ * and telling it, this node included or not. */
+extern List *xact_relayed(const DistNode *node, const char *sql);
+extern void xact_tell_relayed(const RelayedCommand *command, bool here);
 
 /*
  * One command on each of these other nodes, outside of the transaction, with the rights

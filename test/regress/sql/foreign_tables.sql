@@ -82,8 +82,11 @@ INSERT INTO dist VALUES (500, 'a'), (501, 'b'), (502, 'c'), (503, 'd');
 COMMIT;
 SELECT count(*) FROM thing WHERE id = 500;
 SELECT count(*) FROM dist WHERE k >= 500;
-ALTER FOREIGN TABLE thing ADD COLUMN x int;
+BEGIN;
+ALTER FOREIGN TABLE thing ADD COLUMN x int, OPTIONS (ADD fetch_size '7');
 DROP FOREIGN TABLE thing;
+SELECT to_regclass('thing');
+ROLLBACK;
 DROP SERVER files CASCADE;
 
 \c - - - :coordinator

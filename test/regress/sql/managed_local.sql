@@ -92,10 +92,13 @@ INSERT INTO part (item) VALUES (555);
 DELETE FROM ref WHERE id = 2;
 UPDATE item SET id = 1 WHERE id = 3;
 SELECT nothing FROM item;
--- Schema changes are the coordinator's.
-ALTER TABLE item ADD COLUMN x int;
-DROP TABLE item;
-TRUNCATE item;
+-- Schema changes are run on the coordinator (any_node_local), but for those that name other tables as well.
+TRUNCATE item, dist;
+CREATE INDEX CONCURRENTLY ON item (r);
+CREATE TABLE of_worker (a int);
+SELECT citus_add_local_table_to_metadata('of_worker');
+DROP TABLE of_worker, item;
+DROP TABLE of_worker;
 SELECT citus_add_local_table_to_metadata('item');
 
 \c - - - :coordinator
@@ -278,9 +281,15 @@ COPY many (d, r) FROM stdin;
 44	4
 \.
 SELECT tableoid::regclass::text, count(*) FROM many GROUP BY 1 ORDER BY 1;
+SET client_min_messages TO warning;
 CREATE TABLE many_6 PARTITION OF many FOR VALUES FROM (50) TO (60);
-ALTER TABLE many DETACH PARTITION many_4;
+DROP TABLE many_6;
+ALTER TABLE many DETACH PARTITION many_6;
+DROP TABLE many_6;
 ALTER TABLE many DETACH PARTITION many_4 CONCURRENTLY;
+CREATE TABLE many_6 (LIKE many);
+ALTER TABLE many ATTACH PARTITION many_6 FOR VALUES FROM (50) TO (60);
+DROP TABLE many_6;
 \c - - - :coordinator
 \set VERBOSITY terse
 SET client_min_messages TO warning;

@@ -146,7 +146,7 @@ SELECT citus_get_transaction_clock() > :'now' AS later;
 
 -- A node that is paused.
 SELECT citus_pause_node_within_txn(-1);
-SELECT citus_pause_node_within_txn(nodeid, true) FROM pg_dist_node WHERE nodeport = :port;
+SELECT citus_pause_node_within_txn(nodeid, true, -1) FROM pg_dist_node WHERE nodeport = :port;
 BEGIN;
 SELECT citus_pause_node_within_txn(nodeid) FROM pg_dist_node WHERE nodeport = :port;
 SELECT mode FROM pg_locks WHERE relation = 't'::regclass AND pid = pg_backend_pid() AND mode = 'AccessExclusiveLock';

@@ -1,11 +1,14 @@
 /*
- * call_plan.c: queries that are one call of a distributed function: SELECT f(1), SELECT *
- * FROM f(1).
+ * call_plan.c: queries that are one call of a distributed function, or of one that is the
+ * coordinator's: SELECT f(1), SELECT * FROM f(1).
  *
  * Beside the call there is nothing in it that is not the same everywhere, so the whole
  * query can be run on another node, as text; the call's arguments are computed here. Its
  * plan is "Citus Call", which has PostgreSQL's own plan as well: whether the call may
  * leave this node is known when it runs (executor/call_scan.c).
+ *
+ * The arguments of the coordinator's functions may be subqueries: a query of its own
+ * computes them.
  *
  * On the node that got it, the same kind of plan marks that a call is served.
  */
@@ -14,6 +17,7 @@
 #include "access/transam.h"
 #include "catalog/pg_proc.h"
 #include "funcapi.h"
+#include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/planmain.h"
@@ -71,7 +75,7 @@ call_walker(Node *node, void *context)
 static bool
 has_shape_of_call(Query *query)
 {
-	if (query->commandType != CMD_SELECT || query->hasSubLinks || query->cteList != NIL ||
+	if (query->commandType != CMD_SELECT || query->cteList != NIL ||
 		query->setOperations != NULL || query->rowMarks != NIL ||
 		query->hasModifyingCTE || list_length(query->rtable) > 1)
 		return false;
@@ -213,18 +217,41 @@ text_of_call(Query *query, List **params)
 			lfirst(list_nth_cell(scan.call->args, argument_at.i)) =
 				fragment_param(argument, params);
 	}
+	copy->hasSubLinks = false;
 	template = template_from_query(copy, &relations);
 	return template_text(template, NIL, NIL, NULL, NIL);
 }
 
+/* The query that computes the values; NULL: nobody may do that twice. */
+static Query *
+query_of_values(const Query *query, List *values)
+{
+	Query *made = makeNode(Query);
+	List *targets = NIL;
+
+	if (contain_volatile_functions((Node *) values))
+		return NULL;
+	foreach_ptr (Expr, value, values)
+		targets = lappend(targets,
+						  makeTargetEntry(value, list_length(targets) + 1, NULL, false));
+	made->commandType = CMD_SELECT;
+	made->canSetTag = true;
+	made->hasSubLinks = query->hasSubLinks;
+	made->jointree = makeFromExpr(NIL, NULL);
+	made->targetList = targets;
+	return made;
+}
+
+/* `computed`: computes the values, which the plan doesn't have then. */
 static PlannedStmt *
 plan_with_call(PlannedStmt *stmt, Oid function, Oid anchor, const char *text,
-			   Node *record, List *values)
+			   Node *record, List *values, Query *computed)
 {
 	CustomScan *scan = fragment_scan_above(stmt->planTree, PLAN_CALL);
 
-	scan->custom_private = list_make3(list_make2_oid(function, anchor),
-									  makeString(pstrdup(text)), copyObject(record));
+	scan->custom_private =
+		list_make4(list_make2_oid(function, anchor), makeString(pstrdup(text)),
+				   copyObject(record), computed);
 	scan->custom_exprs = plan_expressions(values);
 	stmt->planTree = &scan->scan.plan;
 	if (OidIsValid(anchor))
@@ -248,6 +275,47 @@ is_expression(Query *query)
 		   linitial_node(RangeTblEntry, query->rtable)->rtekind == RTE_RESULT;
 }
 
+/* Of one that is the coordinator's, which doesn't get it if NULL is returned. */
+static PlannedStmt *
+plan_for_coordinator(Query *query, const char *source, int cursor_options,
+					 ParamListInfo params)
+{
+	Query *without = copyObject(query);
+	CallScan found = {0};
+	CallScan rest = {0};
+	List *values = NIL;
+	Query *computed;
+	Node *record = record_of_call(query);
+	char *text;
+	PlannedStmt *stmt;
+
+	(void) query_tree_walker(without, call_walker, &found, 0);
+	if (node_is_coordinator() || !columns_can_come(query) ||
+		!arguments_can_be_sent(found.call) || (cursor_options & CURSOR_OPT_SCROLL))
+		return NULL;
+	/* What is beside the arguments. */
+	found.call->args = NIL;
+	if (query_tree_walker(without, call_walker, &rest, 0) || rest.other)
+		return NULL;
+	text = text_of_call(query, &values);
+	computed = query_of_values(query, values);
+	if (computed == NULL)
+		return NULL;
+	stmt = plan_locally(query, source, cursor_options & ~CURSOR_OPT_PARALLEL_OK, params);
+	return stmt->parallelModeNeeded ? stmt
+									: plan_with_call(stmt, found.call->funcid, InvalidOid,
+													 text, record, NIL, computed);
+}
+
+bool
+is_call_for_coordinator(Query *query)
+{
+	CallScan scan = {0};
+
+	return has_shape_of_call(query) && !query_tree_walker(query, call_walker, &scan, 0) &&
+		   scan.call != NULL && scan.function.coordinators && !node_is_coordinator();
+}
+
 PlannedStmt *
 plan_call(Query *query, const char *source, int cursor_options, ParamListInfo params)
 {
@@ -263,6 +331,10 @@ plan_call(Query *query, const char *source, int cursor_options, ParamListInfo pa
 	if (!has_shape_of_call(query) || query_tree_walker(query, call_walker, &scan, 0) ||
 		scan.call == NULL || (plan_explained && xact_is_for_node()) ||
 		(is_expression(query) && !xact_plans_for_client(source)))
+		return NULL;
+	if (scan.function.coordinators && !xact_is_for_node())
+		return plan_for_coordinator(query, source, cursor_options, params);
+	if (query->hasSubLinks)
 		return NULL;
 	leaves = may_leave(query, &scan, cursor_options);
 	anchor = leaves || scan.function.forced ? dist_function_anchor(&scan.function) : NULL;
@@ -285,5 +357,5 @@ plan_call(Query *query, const char *source, int cursor_options, ParamListInfo pa
 		return stmt;
 	return plan_with_call(stmt, scan.call->funcid,
 						  anchor != NULL ? anchor->relid : InvalidOid, text, record,
-						  list_concat(keys, values));
+						  list_concat(keys, values), NULL);
 }

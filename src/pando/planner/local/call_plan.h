@@ -16,4 +16,7 @@
 extern PlannedStmt *plan_call(Query *query, const char *source, int cursor_options,
 							  ParamListInfo params);
 
+/* Is it a call that the coordinator may get, by plan_call()? */
+extern bool is_call_for_coordinator(Query *query);
+
 #endif
