@@ -199,6 +199,48 @@ SELECT bool_and(run_many() = (SELECT 10 * sum(v) FROM t WHERE k <= 30) + 45150) 
 SELECT count(*) <= 128 AS bounded, count(*) > 100 AS many FROM pg_backend_memory_contexts WHERE name = 'pando kept execution';
 DEALLOCATE ALL;
 
+-- In PL/pgSQL its variables are the parameters: as on plain tables.
+CREATE SCHEMA kept_plain;
+CREATE TABLE kept_plain.t AS SELECT * FROM t;
+ALTER TABLE kept_plain.t ADD PRIMARY KEY (k);
+CREATE TABLE kept_plain.log AS SELECT * FROM log;
+CREATE FUNCTION in_language(times int) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	r record;
+	seen bigint[] := '{}';
+	one bigint;
+	rows int;
+	changed int := 0;
+	word text := 'word';
+BEGIN
+	FOR i IN 1 .. times LOOP
+		UPDATE t SET v = v + i, s = left(word || i, 20) WHERE k = i % 35 + 1;
+		GET DIAGNOSTICS rows = ROW_COUNT;
+		changed := changed + rows;
+		SELECT v INTO one FROM t WHERE k = i % 35 + 1;
+		seen := seen || one;
+		SELECT * INTO r FROM t WHERE k = i % 35 + 1;
+		UPDATE t SET v = r.v + 1 WHERE k = r.k;
+		INSERT INTO log VALUES (i, coalesce(one, -1));
+		word := coalesce(r.s, 'none');
+		BEGIN
+			UPDATE t SET v = v / (i % 5 - 1) WHERE k = i % 35 + 1;
+		EXCEPTION WHEN division_by_zero THEN changed := changed + 1000;
+		END;
+		IF i % 7 = 0 THEN
+			DELETE FROM t WHERE k = i % 35 + 1;
+			INSERT INTO t (k, v, s) VALUES (i % 35 + 1, i, word);
+		END IF;
+	END LOOP;
+	RETURN concat_ws(' ', changed, md5(seen::text), (SELECT md5(string_agg(concat_ws(' ', k, v, s), ',' ORDER BY k)) FROM t), (SELECT sum(v) FROM log));
+END $$;
+SELECT in_language(200) AS one, in_language(200) AS two, in_language(200) AS three \gset kept_
+SET search_path TO kept_plain, kept;
+SELECT in_language(200) AS one, in_language(200) AS two, in_language(200) AS three \gset plain_
+SELECT :'kept_one' = :'plain_one' AS one, :'kept_two' = :'plain_two' AS two, :'kept_three' = :'plain_three' AS three;
+SET search_path TO kept;
+DROP SCHEMA kept_plain CASCADE;
+
 DROP SCHEMA kept CASCADE;
 DROP USER kept_user;
 SELECT citus_set_node_property(nodename, nodeport, 'shouldhaveshards', false) FROM pg_dist_node WHERE groupid = 0;

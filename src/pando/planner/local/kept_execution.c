@@ -56,6 +56,7 @@ typedef struct StayingPlan
 	const PlannedStmt *stmt; /* the key */
 	KeptExecution *kept;	 /* NULL: none now */
 	bool fits;
+	Bitmapset *params; /* of a plan without a fragment: numbers of those that it uses */
 } StayingPlan;
 
 struct KeptExecution
@@ -219,9 +220,72 @@ is_plain_run(const QueryDesc *query, int eflags)
 {
 	return eflags == 0 && query->instrument_options == 0 && query->queryEnv == NULL &&
 		   query->crosscheck_snapshot == InvalidSnapshot && !XactReadOnly &&
-		   !IsInParallelMode() && /* else there is more to check */
-		   (query->params == NULL ||
-			(query->params->paramFetch == NULL && query->params->paramCompile == NULL));
+		   !IsInParallelMode(); /* else there is more to check */
+}
+
+static bool
+params_walker(Node *node, void *context)
+{
+	Bitmapset **numbers = context;
+
+	if (node == NULL)
+		return false;
+	if (IsA(node, Param) && ((Param *) node)->paramkind == PARAM_EXTERN)
+		*numbers = bms_add_member(*numbers, ((Param *) node)->paramid);
+	return expression_tree_walker(node, params_walker, context);
+}
+
+static Bitmapset *
+params_of(const PlannedStmt *stmt)
+{
+	const Plan *leaf =
+		IsA(stmt->planTree, ModifyTable) ? outerPlan(stmt->planTree) : stmt->planTree;
+	Bitmapset *numbers = NULL;
+
+	(void) params_walker((Node *) leaf->targetlist, &numbers);
+	(void) params_walker((Node *) leaf->qual, &numbers);
+	if (IsA(leaf, IndexScan))
+	{
+		(void) params_walker((Node *) ((const IndexScan *) leaf)->indexqual, &numbers);
+		(void) params_walker((Node *) ((const IndexScan *) leaf)->indexqualorig,
+							 &numbers);
+	}
+	return numbers;
+}
+
+/*
+ * Parameters of PL/pgSQL are its variables: it has itself asked for them, and compiled
+ * into the executor's expressions, which are kept longer than that. So the values take
+ * their place. False: PL/pgSQL had better be asked.
+ */
+static bool
+take_values(const StayingPlan *plan, QueryDesc *query)
+{
+	const ParamListInfo params = query->params;
+	ParamListInfo values;
+	int number = -1;
+
+	if (params == NULL || (params->paramFetch == NULL && params->paramCompile == NULL))
+		return true;
+	if (params->paramFetch == NULL || !plan->fits ||
+		IsA(plan->stmt->planTree, CustomScan))
+		return false;
+	values = makeParamList(params->numParams);
+	memset(values->params, 0, sizeof(ParamExternData) * params->numParams);
+	while ((number = bms_next_member(plan->params, number)) >= 0)
+	{
+		ParamExternData room;
+		const ParamExternData *param;
+
+		if (number > params->numParams)
+			return false;
+		param = params->paramFetch(params, number, true, &room);
+		if (!OidIsValid(param->ptype))
+			return false;
+		values->params[number - 1] = *param;
+	}
+	query->params = values;
+	return true;
 }
 
 /* ------------------------------------------------------------------------------------
@@ -259,10 +323,14 @@ staying_plan_add(const PlannedStmt *stmt)
 	MemoryContextCallback *on_drop =
 		MemoryContextAlloc(context, sizeof(MemoryContextCallback));
 	bool fits = plan_fits(stmt);
+	MemoryContext old = MemoryContextSwitchTo(context);
+	Bitmapset *params = fits ? params_of(stmt) : NULL;
 	StayingPlan *plan = hash_search(plans, &stmt, HASH_ENTER, NULL);
 
 	plan->kept = NULL;
 	plan->fits = fits;
+	plan->params = params;
+	MemoryContextSwitchTo(old);
 	on_drop->func = plan_dropped;
 	on_drop->arg = plan;
 	MemoryContextRegisterResetCallback(context, on_drop);
@@ -599,6 +667,8 @@ kept_start(QueryDesc *query, int eflags)
 	expected = NULL;
 	if (stays && is_plain_run(query, eflags))
 		plan = staying_plan(stmt);
+	if (plan != NULL && !take_values(plan, query))
+		plan = NULL;
 	if (plan != NULL && plan->kept != NULL && plan->kept->run == NULL &&
 		start_again(plan->kept, query))
 		return;
