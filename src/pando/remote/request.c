@@ -119,6 +119,17 @@ request_awaits_savepoint(const Session *session)
 		   strncmp(told, wire->savepoint, length) != 0 || told[length] != ' ';
 }
 
+bool
+session_settings_changed(Session *session)
+{
+	const char *told = PQparameterStatus(session->conn, SESSION_SETTINGS);
+	uint32 count = told != NULL ? (uint32) strtoul(told, NULL, 10) : 0;
+	bool changed = count != session->settings_told;
+
+	session->settings_told = count;
+	return changed;
+}
+
 /* Is it like citus.grep_remote_commands, if that says anything? */
 static bool
 is_looked_for(const char *sql)

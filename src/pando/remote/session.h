@@ -80,6 +80,8 @@ typedef struct Session
 							  * the base they are set upon */
 	char *challenge;		 /* of the node's backend, for signatures; NULL: not asked */
 	uint64 signed_count;	 /* statements signed for it */
+	bool served;			 /* it has run a call, which may have changed its settings */
+	uint32 settings_told;	 /* SESSION_SETTINGS, as seen last */
 
 	/* Owned by the remote module. */
 	SessionHolder *holder; /* NULL: nobody would mind; see session_hold() */
@@ -239,6 +241,13 @@ extern PGresult *session_try_finish(Session *session, long timeout_ms);
  */
 #define SESSION_SAVEPOINT "pando.savepoint"
 #define SESSION_SAVEPOINT_LENGTH (NAMEDATALEN + 24)
+
+/* With this one it tells, by counting, that its settings are not those that it was given.
+ */
+#define SESSION_SETTINGS "pando.settings"
+
+/* Has the node told so since it was asked last? */
+extern bool session_settings_changed(Session *session);
 
 /*
  * Waits until the nodes have made the savepoints in the preambles of what runs, or that

@@ -26,17 +26,19 @@
 #include "catalog/namespace.h"
 #include "catalog/pg_class.h"
 #include "commands/async.h"
+#include "libpq/libpq.h"
 #include "miscadmin.h"
 #include "pando/transaction/access.h"
 #include "pando/transaction/member.h"
 #include "tcop/pquery.h"
+#include "tcop/tcopprot.h"
 
 static int serving = 0;
 
-/* Of the outermost call that is served, which another node's transaction contains. */
+/* Of the outermost call that is served. */
 typedef struct Confinement
 {
-	bool active;
+	bool active;	   /* it is confined */
 	bool forced;	   /* it may not run elsewhere: what it can't do here is an error */
 	bool needs_others; /* it was told so */
 	uint64 settings;   /* these three: as they were before */
@@ -91,6 +93,7 @@ xact_session_to_serve(const DistNode *node, bool settings)
 		member->settings_sent = false;
 	}
 	member->alone = true;
+	session->served = true;
 	return session;
 }
 
@@ -176,18 +179,33 @@ xact_serve(bool forced)
 	confinement =
 		(Confinement){.active = IsTransactionBlock(),
 					  .forced = forced,
+					  .settings = settings_fingerprint(),
+					  .user = GetUserId(),
+					  .read_only = XactReadOnly,
 					  .temporary = (MyXactFlags & XACT_FLAGS_ACCESSEDTEMPNAMESPACE) != 0};
-	if (!confinement.active)
-		return;
-	confinement.settings = settings_fingerprint();
-	confinement.user = GetUserId();
-	confinement.read_only = XactReadOnly;
+}
+
+static bool
+has_changed_settings(void)
+{
+	return confinement.settings != settings_fingerprint() ||
+		   confinement.user != GetUserId();
 }
 
 void
 xact_serve_end(void)
 {
-	serving--;
+	static uint32 told = 0;
+	char message[sizeof(SESSION_SETTINGS) + 16];
+	int length = sizeof(SESSION_SETTINGS);
+
+	if (--serving > 0 || confinement.active || whereToSendOutput != DestRemote ||
+		!has_changed_settings())
+		return;
+	/* They stay in this backend, and are not what the other node has asked for. */
+	memcpy(message, SESSION_SETTINGS, length);
+	length += snprintf(message + length, 16, "%u", ++told) + 1;
+	(void) pq_putmessage('S', message, length);
 }
 
 /* PREPARE TRANSACTION refuses what notifies or listens. */
@@ -220,8 +238,7 @@ xact_serve_check(bool queued)
 		return;
 	if (confinement.needs_others)
 		detail = "It uses other nodes than its own.";
-	else if (confinement.settings != settings_fingerprint() ||
-			 confinement.user != GetUserId() || confinement.read_only != XactReadOnly)
+	else if (has_changed_settings() || confinement.read_only != XactReadOnly)
 		detail = "It has changed settings, which are the client's.";
 	else if (!confinement.temporary &&
 			 (MyXactFlags & XACT_FLAGS_ACCESSEDTEMPNAMESPACE) != 0)

@@ -319,6 +319,12 @@ member_settings(Member *member)
 	const char *has = session->settings;
 	bool act = access_must_act(session);
 
+	if (session->served && session_settings_changed(session))
+	{
+		member_settings_doubt(session);
+		has = session->settings;
+	}
+	session->served = false;
 	if (choices[0] != '\0')
 		wanted = psprintf("%s%s", wanted, choices);
 	if (lead_settings)

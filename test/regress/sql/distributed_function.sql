@@ -181,6 +181,24 @@ SELECT who(:k);
 RESET ROLE;
 RESET work_mem;
 
+-- What a call sets on its node is not there for what comes after it.
+CREATE TABLE stamped (id int, at timestamptz);
+SELECT create_distributed_table('stamped', 'id', colocate_with := 'account');
+INSERT INTO stamped VALUES (:k, '2020-01-01 00:00+00');
+CREATE PROCEDURE moves_clock(k int, INOUT place text) LANGUAGE plpgsql AS $$
+BEGIN
+	SET timezone TO 'Asia/Tokyo';
+	COMMIT;
+	place := dist_function.here(k);
+END $$;
+SELECT create_distributed_function('moves_clock(int, text)', 'k', 'account');
+SET timezone TO 'UTC';
+SELECT at::text FROM stamped WHERE id = :k;
+CALL moves_clock(:k, NULL);
+SELECT at::text FROM stamped WHERE id = :k;
+RESET timezone;
+DROP TABLE stamped;
+
 -- Changes of the function follow; it stays distributed.
 CREATE OR REPLACE FUNCTION who(k int) RETURNS text LANGUAGE plpgsql AS $$
 BEGIN
