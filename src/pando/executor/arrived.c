@@ -4,7 +4,8 @@
  * A transaction of REPEATABLE READ or SERIALIZABLE keeps its snapshot on each node. Rows
  * of a shard that a later transaction has brought here are not in it: to read none of
  * them would be wrong, so the transaction fails and is tried again. Which shards were
- * here then the same snapshot tells, of pg_dist_placement.
+ * here then the same snapshot tells, of pg_dist_placement; and of pg_class, whether it
+ * was the same table: a shard that left and has come back is another one.
  */
 #include "pando/compat/compat.h"
 
@@ -24,14 +25,16 @@
 static LocalTransactionId seen_by = InvalidLocalTransactionId;
 static List *seen = NIL; /* relations that are in the transaction's snapshot */
 
-/* The ids of shards among the statement's relations that were not looked at before, as
- * text of an array's elements; NULL: there are none. */
+/* Shards among the statement's relations that were not looked at before: their ids and
+ * tables, as two functions that return them; NULL: there are none. */
 static char *
 new_shards(const PlannedStmt *stmt)
 {
 	StringInfoData ids;
+	StringInfoData relids;
 
 	initStringInfo(&ids);
+	initStringInfo(&relids);
 	foreach_ptr (RangeTblEntry, rte, stmt->rtable)
 	{
 		int64 shard_id;
@@ -47,17 +50,21 @@ new_shards(const PlannedStmt *stmt)
 		if (!shard_is_local(table, index))
 			continue;
 		appendStringInfo(&ids, "%s" INT64_FORMAT, ids.len == 0 ? "" : ",", shard_id);
+		appendStringInfo(&relids, "%s%u", relids.len == 0 ? "" : ",", rte->relid);
 		old = MemoryContextSwitchTo(TopTransactionContext);
 		seen = lappend_oid(seen, rte->relid);
 		MemoryContextSwitchTo(old);
 	}
-	return ids.len > 0 ? ids.data : NULL;
+	return ids.len == 0 ? NULL
+						: psprintf("pg_catalog.unnest('{%s}'::pg_catalog.int8[]), "
+								   "pg_catalog.unnest('{%s}'::pg_catalog.oid[])",
+								   ids.data, relids.data);
 }
 
 static void
 require_seen(const PlannedStmt *stmt)
 {
-	char *ids;
+	char *shards;
 	char *missing;
 
 	if (seen_by != MyProc->lxid)
@@ -65,15 +72,15 @@ require_seen(const PlannedStmt *stmt)
 		seen_by = MyProc->lxid;
 		seen = NIL;
 	}
-	ids = new_shards(stmt);
-	if (ids == NULL)
+	shards = new_shards(stmt);
+	if (shards == NULL)
 		return;
 	missing = sql_value(
-		"SELECT s.id FROM pg_catalog.unnest('{%s}'::pg_catalog.int8[]) s(id) WHERE NOT "
+		"SELECT s.id FROM ROWS FROM (%s) s(id, relid) WHERE NOT "
 		"EXISTS (SELECT FROM pg_catalog.pg_dist_placement p JOIN "
-		"pg_catalog.pg_dist_local_group l USING (groupid) WHERE p.shardid = s.id) LIMIT "
-		"1",
-		ids);
+		"pg_catalog.pg_dist_local_group l USING (groupid) WHERE p.shardid = s.id) OR NOT "
+		"EXISTS (SELECT FROM pg_catalog.pg_class c WHERE c.oid = s.relid) LIMIT 1",
+		shards);
 	if (missing == NULL)
 		return;
 	seen_by = InvalidLocalTransactionId;
