@@ -165,6 +165,10 @@ CREATE OR REPLACE FUNCTION pg_catalog.get_rebalance_progress()
 		progress bigint, source_shard_size bigint, target_shard_size bigint,
 		operation_type text, source_lsn pg_lsn, target_lsn pg_lsn, status text)
 	LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'get_rebalance_progress';
+CREATE OR REPLACE FUNCTION pando.move_progress()
+	RETURNS TABLE (sessionid integer, shardid bigint, rows_copied bigint, bytes_copied bigint,
+		bytes_per_second bigint, started_at timestamptz)
+	LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'move_progress';
 
 CREATE OR REPLACE FUNCTION pg_catalog.replicate_table_shards(relation regclass,
 		shard_replication_factor integer
@@ -180,13 +184,7 @@ CREATE OR REPLACE FUNCTION pg_catalog.replicate_reference_tables(
 CREATE OR REPLACE FUNCTION pg_catalog.citus_drain_node(nodename text, nodeport integer,
 		shard_transfer_mode citus.shard_transfer_mode DEFAULT 'auto',
 		rebalance_strategy name DEFAULT NULL) RETURNS void
-	LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
-BEGIN
-	PERFORM pg_catalog.citus_set_node_property(nodename, nodeport, 'shouldhaveshards', false);
-	PERFORM pg_catalog.rebalance_table_shards(drain_only => true,
-		shard_transfer_mode => citus_drain_node.shard_transfer_mode,
-		rebalance_strategy => citus_drain_node.rebalance_strategy);
-END $$;
+	LANGUAGE c VOLATILE AS 'MODULE_PATHNAME', 'citus_drain_node';
 CREATE OR REPLACE FUNCTION pg_catalog.master_drain_node(nodename text, nodeport integer,
 		shard_transfer_mode citus.shard_transfer_mode DEFAULT 'auto',
 		rebalance_strategy name DEFAULT NULL) RETURNS void
@@ -214,6 +212,11 @@ CREATE OR REPLACE FUNCTION pando.move_changes(rel regclass, shardid bigint, sinc
 CREATE OR REPLACE FUNCTION pando.move_receive(rel regclass, shardid bigint, columns text)
 	RETURNS void
 	LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'move_receive';
+-- Where rows went, by the block that they came from.
+CREATE OR REPLACE FUNCTION pando.move_block(place tid) RETURNS bigint
+	LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'move_block';
+CREATE OR REPLACE FUNCTION pando.move_place(rows bytea, place tid) RETURNS tid
+	LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'move_place';
 -- What a table that is being distributed needs on other nodes.
 CREATE OR REPLACE FUNCTION pando.table_dependencies_create(rel regclass) RETURNS void
 	LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'table_dependencies_create';

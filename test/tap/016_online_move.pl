@@ -133,6 +133,71 @@ foreach my $held (
 	$cluster->sql(move_to(1));
 }
 
+# A transaction that has read and then writes is none that the switch and it would wait for each other.
+my $reader = PandoWire->connect($coordinator->port);
+$reader->query($_) foreach "SET deadlock_timeout = '10ms'", 'BEGIN', 'SELECT count(*) FROM bare';
+$psql = $cluster->start($coordinator, move_to(2));
+$coordinator->poll_query_until('postgres', "SELECT count(*) > 0 FROM pg_locks WHERE relation = 'bare'::regclass AND NOT granted") or die;
+is($reader->query('UPDATE bare SET v = v WHERE k = 1')->{error}, undef, 'who has read may write during a switch');
+$reader->query('COMMIT');
+$psql->{handle}->finish;
+is($psql->{err}, '', 'and the move succeeds afterwards');
+same('a reader that writes');
+$cluster->sql(move_to(1));
+
+# Several moves of one transaction: writers go on until it does something else, or ends. A savepoint that is rolled back takes with
+# it what was switched to in it, or made.
+my @both = split /\n/, $cluster->sql("SELECT shardid FROM pg_dist_shard WHERE logicalrelid = 'bare'::regclass ORDER BY 1");
+my $places = 'SELECT string_agg(groupid::text, \' \' ORDER BY shardid) FROM pg_dist_placement WHERE shardid IN (' . join(', ', @both) . ')';
+
+sub one_move
+{
+	my ($which, $to) = @_;
+	return "SELECT citus_move_shard_placement($both[$which], s.nodeid, t.nodeid, 'force_logical') FROM pg_dist_node s JOIN pg_dist_placement USING (groupid), pg_dist_node t
+		WHERE shardid = $both[$which] AND t.groupid = $to";
+}
+
+my $mover = PandoWire->connect($coordinator->port);
+$mover->query('BEGIN');
+foreach my $i (0, 1)
+{
+	is($mover->query(one_move($i, 0))->{error}, undef, "several moves: shard $i is moved online");
+	is(change($cluster->worker($i + 1)), '', "several moves: writers go on after shard $i");
+}
+$mover->query('SAVEPOINT s');
+is($mover->value($places), '0 0', 'several moves: the transaction sees where they are');
+$mover->query('ROLLBACK TO s');
+is(change(), '', 'several moves: it has not happened, and writers go on');
+is($mover->query('COMMIT')->{error}, undef, 'several moves: they succeed');
+is($cluster->sql($places), '0 0', 'several moves: both shards are there');
+same('several moves');
+clean('several moves');
+$mover->query($_) foreach 'BEGIN', one_move(0, 1), 'SAVEPOINT s', one_move(1, 2), 'ROLLBACK TO s', 'COMMIT';
+is($cluster->sql($places), '1 0', 'a move that is rolled back has not happened, the one before it has');
+same('a savepoint');
+clean('a savepoint');
+$mover->query($_) foreach 'BEGIN', one_move(0, 2), one_move(1, 2), 'ROLLBACK';
+is($cluster->sql($places), '1 0', 'nor has any of a transaction that is rolled back');
+clean('a rollback');
+$mover->query($_) foreach 'BEGIN', one_move(0, 2), 'UPDATE bare SET v = v WHERE k = 1';
+like($mover->query(one_move(1, 2))->{error}, qr/^0A000/, 'after a write moves are not online');
+$mover->query('ROLLBACK');
+clean('a write after a move');
+$mover->query('DO $$ BEGIN PERFORM citus_move_shard_placement(shardid, s.nodeid, t.nodeid, \'force_logical\') FROM pg_dist_placement JOIN pg_dist_node s USING (groupid), pg_dist_node t
+	WHERE shardid IN (' . join(', ', @both) . ') AND t.groupid = 2; END $$');
+is($cluster->sql($places), '2 2', 'several moves of one statement in a function');
+same('a function');
+clean('a function');
+$cluster->sql(one_move(0, 1));
+
+# How far it is.
+$psql = $cluster->start_at($coordinator, 'online-after-rounds', move_to(2));
+is($cluster->sql("SELECT DISTINCT source_lsn >= target_lsn, target_lsn > '0/0', status FROM get_rebalance_progress()"), 't|t|Catching Up', 'progress tells where both are');
+is($cluster->sql("SELECT rows_copied > 100, bytes_copied > rows_copied, bytes_per_second > 0, started_at < now() FROM pando.move_progress()"), 't|t|t|t', 'and how fast');
+$cluster->sql('SELECT pando.debug_point_clear()');
+$psql->{handle}->finish;
+$cluster->sql(move_to(1));
+
 # Interrupted at each step.
 sub interrupt
 {
@@ -238,6 +303,12 @@ foreach my $mode (qw(force_logical block_writes))
 	like($wire->query('SELECT count(*) FROM late')->{error}, qr/^40001/, "$mode: a shard that came after the snapshot");
 	$wire->query('ROLLBACK');
 	is($wire->value('SELECT count(*) FROM late'), '40', "$mode: the next transaction sees it");
+
+	# Nor the rows of one that was there, went and came back.
+	$wire->query($_) foreach 'BEGIN ISOLATION LEVEL REPEATABLE READ', 'SELECT count(*) FROM early';
+	$cluster->sql("SELECT citus_move_shard_placement($moved, s.nodename, s.nodeport, t.nodename, t.nodeport, '$mode') FROM pg_dist_node s, pg_dist_node t WHERE s.groupid = $_ AND t.groupid = 3 - $_") foreach $target, 3 - $target;
+	like($wire->query('SELECT count(*) FROM late')->{error}, qr/^40001/, "$mode: a shard that went and came back");
+	$wire->query('ROLLBACK');
 }
 
 $cluster->stop;

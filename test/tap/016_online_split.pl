@@ -145,6 +145,36 @@ foreach my $point (qw(move-after-create move-after-copy move-before-switch))
 	interrupt($point, 'blocking, a target crashes', crash(2), 'block_writes');
 }
 
+# Shards with two copies: all pieces have two that are alike, also of what was written meanwhile. A source that a writer has gone on
+# without since is none.
+$cluster->sql(<<'END');
+SET citus.shard_replication_factor TO 2;
+SET citus.next_shard_id TO 5000;
+CREATE TABLE twice (k int, v int);
+SELECT create_distributed_table('twice', 'k', shard_count => 1, colocate_with => 'none');
+INSERT INTO twice SELECT i, i FROM generate_series(1, 1000) i;
+END
+my $halve = "SELECT citus_split_shard_by_split_points(5000, ARRAY['0'], ARRAY[$nodes[2], $nodes[0]], 'force_logical')";
+$psql = $cluster->start_at($coordinator, 'online-after-copy', $halve);
+my $source = $cluster->sql('SELECT groupid FROM pg_dist_placement WHERE shardid = 5000 ORDER BY placementid LIMIT 1');
+$_->safe_psql('postgres', "UPDATE pg_dist_placement SET shardstate = 3 WHERE shardid = 5000 AND groupid = $source") foreach $cluster->nodes;
+$cluster->sql('SELECT pando.debug_point_clear()');
+$psql->{handle}->finish;
+like($psql->{err}, qr/shard 5000 on node .* has been marked as lost while it was copied/, 'a lost source is noticed at the switch');
+$_->safe_psql('postgres', "UPDATE pg_dist_placement SET shardstate = 1 WHERE shardid = 5000") foreach $cluster->nodes;
+clean('a lost source');
+$psql = $cluster->start_at($coordinator, 'online-after-copy', $halve);
+$cluster->sql('UPDATE twice SET v = v + 1 WHERE k % 3 = 0; DELETE FROM twice WHERE k % 10 = 0; INSERT INTO twice SELECT i, i FROM generate_series(1001, 1100) i');
+$cluster->sql('SELECT pando.debug_point_clear()');
+$psql->{handle}->finish;
+is($psql->{err}, '', 'a shard with two copies is split');
+is($cluster->sql("SELECT count(*) || ' ' || sum(v) FROM twice"), '1000 555350', 'two copies: with all rows');
+is($cluster->sql("SELECT string_agg(groups, ', ') FROM (SELECT string_agg(groupid::text, ' ' ORDER BY groupid) AS groups FROM pg_dist_shard JOIN pg_dist_placement USING (shardid)
+	WHERE logicalrelid = 'twice'::regclass GROUP BY shardid, shardminvalue ORDER BY shardminvalue::int) s"), '1 2, 0 1', 'two copies: where they were asked for');
+is($cluster->sql("SELECT count(*) || ' ' || min(n) || ' ' || max(different) FROM (SELECT count(*) AS n, count(DISTINCT result) AS different FROM run_command_on_placements('twice',
+	'SELECT md5(string_agg(x::text, '';'' ORDER BY x::text)) FROM %s x') GROUP BY shardid) s"), '2 2 1', 'two copies: alike');
+is($cluster->sql("SELECT string_agg(result, '') FROM run_command_on_all_nodes('SELECT count(*) FROM pg_class WHERE relname = ''twice_5000''')"), '000', 'two copies: the old shard is gone');
+
 beside_writers('beside splits', 11, sub {
 	my ($round) = @_;
 	$cluster->sql(split_onto([ $round % 3, ($round + 1) % 3 ], 'auto'));

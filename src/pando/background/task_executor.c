@@ -27,6 +27,7 @@
 #include "pando/background/task_queue.h"
 #include "pando/base/debug_point.h"
 #include "pando/base/nap.h"
+#include "pando/cluster/group_switch.h"
 #include "pando/transaction/maintenance.h"
 
 #define MAX_MESSAGE 4000
@@ -111,6 +112,8 @@ run_command(const TaskRow *task)
 						errmsg("a task's command can't be one that begins or ends a "
 							   "transaction, or a COPY from or to the client")));
 	SPI_finish();
+	/* The note that it is done comes after all that it did. */
+	group_switch_all();
 	PopActiveSnapshot();
 	DEBUG_POINT("task-before-done");
 	note_done(task);

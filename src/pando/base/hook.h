@@ -19,6 +19,7 @@
 /* planner_hook */
 typedef enum PlannerPlace
 {
+	PLANNER_SWITCH,		/* moves that wait come before what is planned */
 	PLANNER_VISIBILITY, /* hides shards from who lists relations */
 	PLANNER_EXPLAIN,	/* measures for another node's EXPLAIN */
 	PLANNER_STATEMENT,	/* distributed tables */
@@ -28,6 +29,7 @@ typedef enum PlannerPlace
 /* ExecutorStart_hook */
 typedef enum StartPlace
 {
+	START_SWITCH,  /* moves that wait come before the statement */
 	START_EXPLAIN, /* instruments for another node's EXPLAIN */
 	START_REFUSE,  /* a function that changes what a change is being computed of */
 	START_STEPS,   /* names of what steps keep */
@@ -52,6 +54,7 @@ typedef enum EndPlace
 /* ProcessUtility_hook */
 typedef enum UtilityPlace
 {
+	UTILITY_SWITCH,		/* moves that wait come before the statement */
 	UTILITY_HOLD,		/* a database that is to be free of our workers */
 	UTILITY_NEW_TABLE,	/* what becomes of a table that was made */
 	UTILITY_SCHEMA,		/* distributed schemas */

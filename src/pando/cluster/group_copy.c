@@ -21,6 +21,7 @@
 #include "catalog/pg_class.h"
 #include "fmgr.h"
 #include "miscadmin.h"
+#include "storage/lock.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
@@ -36,6 +37,7 @@
 #include "pando/cluster/disk_space.h"
 #include "pando/cluster/group_copy.h"
 #include "pando/cluster/group_lock.h"
+#include "pando/cluster/group_switch.h"
 #include "pando/cluster/move_progress.h"
 #include "pando/cluster/online_move.h"
 #include "pando/cluster/transfer.h"
@@ -181,20 +183,50 @@ has_places(Oid relid)
 	return is_heap;
 }
 
+bool
+group_copy_changed_here(List *tables, LOCKMODE least)
+{
+	ListCell *cell;
+
+	foreach (cell, tables)
+	{
+		LOCKTAG tag;
+
+		SET_LOCKTAG_RELATION(tag, MyDatabaseId, lfirst_oid(cell));
+		for (LOCKMODE mode = least; mode <= AccessExclusiveLock; mode++)
+		{
+			/* That is a move's own. */
+			if (mode != ShareUpdateExclusiveLock && LockHeldByMe(&tag, mode))
+				return true;
+		}
+	}
+	return false;
+}
+
 const char *
 group_copy_obstacle(List *members)
 {
+	List *tables = NIL;
+
 	foreach_ptr (GroupMember, member, members)
 	{
+		tables = lappend_oid(tables, member->relid);
 		if (member->has_rows && !has_places(member->relid))
 			return "A table's access method does not keep rows at places.";
 	}
+	if (group_copy_changed_here(tables, RowExclusiveLock))
+		return "The transaction has written already, which others can't see yet.";
 	return NULL;
 }
 
 const char *
 group_copy_hidden(void)
 {
+	if (xact_keeps_snapshot())
+		return "The statement reads distributed tables, by snapshots that last as long.";
+	/* Moves that wait have locks and ids, and nothing that others would have to see. */
+	if (group_switch_any())
+		return NULL;
 	if (TransactionIdIsValid(GetTopTransactionIdIfAny()))
 		return "The transaction has written already, which others can't see yet.";
 	foreach_ptr (const DistNode, node, node_list(NODES_ALL))
@@ -267,7 +299,14 @@ transfer_rows(const GroupCopy *copy, const CopyTarget *target)
 	}
 }
 
-/* Locks the source's shards. */
+/* The source, and those that drop the shards with it. */
+static List *
+nodes_left(const GroupCopy *copy)
+{
+	return lcons((void *) copy->source, list_copy(copy->others));
+}
+
+/* Locks the members' shards there. */
 static void
 lock_source(const GroupCopy *copy, const char *mode)
 {
@@ -280,10 +319,32 @@ lock_source(const GroupCopy *copy, const char *mode)
 											   : name_shard_qualified(member->relid,
 																	  member->shard_id));
 	}
-	group_lock_on_node(copy->source, names, mode);
+	foreach_ptr (const DistNode, node, nodes_left(copy))
+		group_lock_on_node(node, names, mode);
 }
 
-/* Writers wait from the start. */
+/*
+ * Writers are locked out. A writer that could not reach the source before has gone on
+ * with other copies, and the source's are what they were.
+ */
+static void
+require_source(const GroupCopy *copy)
+{
+	foreach_ptr (GroupMember, member, copy->members)
+	{
+		const DistTable *table;
+		const Shard *shard = group_shard_require(member->shard_id, &table);
+
+		if (placement_on(shard, copy->source->group) == NULL)
+			ereport(ERROR,
+					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+					 errmsg("shard " INT64_FORMAT " on node %s:%d has been marked as "
+							"lost while it was copied",
+							shard->id, copy->source->host, copy->source->port),
+					 errhint("Repair it with citus_copy_shard_placement().")));
+	}
+}
+
 List *
 group_copy_nodes(const GroupCopy *copy)
 {
@@ -301,6 +362,7 @@ pause_capture(const GroupCopy *copy, bool pause)
 	capture_pause_on(group_copy_nodes(copy), pause);
 }
 
+/* Writers wait from the start. */
 static void
 fill_blocking(const GroupCopy *copy)
 {
@@ -320,50 +382,88 @@ fill_blocking(const GroupCopy *copy)
 	group_lock(copy->tables, AccessExclusiveLock);
 }
 
-/* What the switch locks tables for. */
-typedef struct OnlineSwitch
-{
-	OnlineMove *move;
-	const GroupCopy *copy;
-} OnlineSwitch;
-
 static void
 catch_up(void *arg)
 {
-	online_move_catch_up(((OnlineSwitch *) arg)->move);
+	List *moves = NIL;
+
+	foreach_ptr (OnlineCopy, online, (List *) arg)
+		moves = lappend(moves, online->move);
+	online_move_catch_up(moves);
 	DEBUG_POINT("online-before-lock");
 }
 
-/* Writers wait from here on, and at last readers, too. */
+static void
+complete_local(const OnlineCopy *online)
+{
+	/* For the choice of a group at the switch. */
+	group_lock_colocation();
+	/* The source's session reads the tables themselves. */
+	group_lock_here(online->copy->tables, ExclusiveLock);
+	online_move_finish(online->move);
+	group_lock_here(online->copy->tables, AccessExclusiveLock);
+}
+
+/* The tables of all copies, in the order of locks. */
+static List *
+tables_of(List *copies)
+{
+	List *tables = NIL;
+
+	foreach_ptr (OnlineCopy, online, copies)
+		tables = list_concat_unique_oid(tables, online->copy->tables);
+	list_sort(tables, table_depth_cmp);
+	return tables;
+}
+
+/*
+ * Writers and readers wait from here on. Not writers first: a transaction that has read a
+ * table and then writes to it would wait for this one, which would wait for it.
+ */
 static void
 complete(void *arg)
 {
-	OnlineSwitch *online = arg;
-	const GroupCopy *copy = online->copy;
+	List *copies = arg;
+	const OnlineCopy *first = linitial(copies);
 
-	if (copy->local)
+	if (first->copy->local)
 	{
-		/* For the choice of a group at the switch. */
-		group_lock_colocation();
-		group_lock_here(copy->tables, ExclusiveLock);
-		online_move_finish(online->move);
-		group_lock_here(copy->tables, AccessExclusiveLock);
+		complete_local(first);
 		return;
 	}
-	group_lock(copy->tables, ExclusiveLock);
-	lock_source(copy, "SHARE");
-	online_move_finish(online->move);
-	create_targets(copy, "foreign_keys_held");
-	group_lock(copy->tables, AccessExclusiveLock);
+	group_lock(tables_of(copies), AccessExclusiveLock);
+	foreach_ptr (OnlineCopy, online, copies)
+	{
+		require_source(online->copy);
+		lock_source(online->copy, "SHARE");
+	}
+	foreach_ptr (OnlineCopy, online, copies)
+	{
+		online_move_finish(online->move);
+		create_targets(online->copy, "foreign_keys_held");
+	}
 }
 
-/* Writers wait when the targets have all but the last changes. */
-static OnlineMove *
-fill_online(const GroupCopy *copy)
+/* All rows or an error, also where row security has been enabled since the check. */
+static int
+without_row_security(void)
 {
-	OnlineMove *move = online_move_begin(copy);
-	OnlineSwitch online = {move, copy};
+	int guc_level = NewGUCNestLevel();
 
+	(void) set_config_option("row_security", "off", PGC_USERSET, PGC_S_SESSION,
+							 GUC_ACTION_SAVE, true, 0, false);
+	return guc_level;
+}
+
+OnlineMove *
+group_copy_prepare(const GroupCopy *copy)
+{
+	int guc_level;
+	OnlineMove *move;
+
+	disk_space_require(copy);
+	guc_level = without_row_security();
+	move = online_move_begin(copy);
 	PG_TRY();
 	{
 		/* Nobody may rewrite or empty a shard while places in it mean rows. */
@@ -372,33 +472,54 @@ fill_online(const GroupCopy *copy)
 		/* Nor be in VACUUM at the switch, which can't wait as long as that may take. Not
 		 * before changes are noted: making the trigger would wait for this lock. */
 		lock_source(copy, "SHARE UPDATE EXCLUSIVE");
-		catch_up(&online);
-		group_lock_for(copy->tables, catch_up, complete, &online);
+		online_move_catch_up(list_make1(move));
 	}
-	PG_FINALLY();
+	PG_CATCH();
 	{
-		online_move_close(move);
+		online_move_close_broken();
+		PG_RE_THROW();
 	}
 	PG_END_TRY();
+	AtEOXact_GUC(true, guc_level);
 	return move;
+}
+
+void
+group_copy_switch(List *copies)
+{
+	int guc_level = without_row_security();
+
+	PG_TRY();
+	{
+		catch_up(copies);
+		group_lock_for(tables_of(copies), catch_up, complete, copies);
+	}
+	PG_CATCH();
+	{
+		online_move_close_broken();
+		PG_RE_THROW();
+	}
+	PG_END_TRY();
+	AtEOXact_GUC(true, guc_level);
 }
 
 OnlineMove *
 group_copy_fill(const GroupCopy *copy, bool online)
 {
-	OnlineMove *move = NULL;
-	int guc_level = NewGUCNestLevel();
+	OnlineCopy one = {.copy = copy};
+	int guc_level;
 
-	disk_space_require(copy);
-	/* All rows or an error, also where row security has been enabled since the check. */
-	(void) set_config_option("row_security", "off", PGC_USERSET, PGC_S_SESSION,
-							 GUC_ACTION_SAVE, true, 0, false);
 	if (online)
-		move = fill_online(copy);
-	else
-		fill_blocking(copy);
+	{
+		one.move = group_copy_prepare(copy);
+		group_copy_switch(list_make1(&one));
+		return one.move;
+	}
+	disk_space_require(copy);
+	guc_level = without_row_security();
+	fill_blocking(copy);
 	AtEOXact_GUC(true, guc_level);
-	return move;
+	return NULL;
 }
 
 void
@@ -412,7 +533,7 @@ group_drop_source(const GroupCopy *copy)
 			&sql, "%spando.shards_drop(%s::pg_catalog.regclass, '{" INT64_FORMAT "}')",
 			sql.len == 0 ? "SELECT " : ", ", quote_literal_cstr(member->name),
 			member->shard_id);
-	xact_run_on_nodes(list_make1((void *) copy->source), sql.data);
+	xact_run_on_nodes(nodes_left(copy), sql.data);
 }
 
 void

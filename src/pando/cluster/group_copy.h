@@ -8,6 +8,7 @@
 #include "pando/compat/compat.h"
 #include "access/attnum.h"
 #include "nodes/pg_list.h"
+#include "storage/lockdefs.h"
 
 #include "pando/metadata/node.h"
 #include "pando/metadata/table.h"
@@ -48,6 +49,8 @@ typedef struct GroupCopy
 	List *members;	/* GroupMember * */
 	int64 shard_id; /* one of theirs, for get_rebalance_progress() and messages */
 	const DistNode *source;
+	List *others;  /* more nodes that have the members' shards and will drop them, too
+					* (const DistNode *) */
 	List *targets; /* CopyTarget * */
 	bool local;	   /* tables of this node alone, which is the source, become distributed:
 					* the shells have the rows, and no metadata know of them. Online only */
@@ -57,6 +60,12 @@ typedef struct GroupCopy
 extern List *group_copy_nodes(const GroupCopy *copy);
 
 typedef struct OnlineMove OnlineMove; /* online_move.h */
+
+typedef struct OnlineCopy
+{
+	const GroupCopy *copy;
+	OnlineMove *move;
+} OnlineCopy;
 
 /* Tables whose shards move together with the table's, parents before partitions (Oid
  * list). */
@@ -94,6 +103,18 @@ extern bool group_copy_online(const GroupCopy *copy, TransferMode mode,
 /* Waits until nothing is left of earlier operations on the shards. */
 extern void group_copy_await(const GroupCopy *copy);
 
+/* Has this transaction locked one of the tables to change it, in that mode or a stronger
+ * one, so that others may not see all of it? */
+extern bool group_copy_changed_here(List *tables, LOCKMODE least);
+
+/*
+ * The two halves of an online copy. First all is filled, while others go on; the shells
+ * are locked SHARE UPDATE EXCLUSIVE. Then the last changes come to all of the copies
+ * (OnlineCopy *); the shells are locked in ACCESS EXCLUSIVE mode when it returns.
+ */
+extern OnlineMove *group_copy_prepare(const GroupCopy *copy);
+extern void group_copy_switch(List *copies);
+
 /*
  * Makes the targets' tables and fills them. The shells are locked (group_lock.h):
  * EXCLUSIVE, or SHARE UPDATE EXCLUSIVE for an online copy; when it returns, in ACCESS
@@ -101,7 +122,7 @@ extern void group_copy_await(const GroupCopy *copy);
  */
 extern OnlineMove *group_copy_fill(const GroupCopy *copy, bool online);
 
-/* Drops the members' tables on the source. */
+/* Drops the members' tables on the source and the others. */
 extern void group_drop_source(const GroupCopy *copy);
 
 /* Joins what was made outside of the transaction to it. */

@@ -180,7 +180,9 @@ group_lock_attempt(void (*step)(void *arg), void *arg)
 		FlushErrorState();
 		/* Whatever the error: nobody else would end the subtransaction. */
 		RollbackAndReleaseCurrentSubTransaction();
-		if (error->sqlerrcode != ERRCODE_LOCK_NOT_AVAILABLE)
+		/* Who waits for one that waits for it gives way, too. */
+		if (error->sqlerrcode != ERRCODE_LOCK_NOT_AVAILABLE &&
+			error->sqlerrcode != ERRCODE_T_R_DEADLOCK_DETECTED)
 			ReThrowError(error);
 		FreeErrorData(error);
 	}

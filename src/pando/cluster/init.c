@@ -7,6 +7,7 @@
 
 #include "pando/cluster/cleanup.h"
 #include "pando/cluster/disk_space.h"
+#include "pando/cluster/group_switch.h"
 #include "pando/cluster/init.h"
 #include "pando/cluster/lost_copy_mark.h"
 #include "pando/cluster/move_progress.h"
@@ -28,6 +29,7 @@ cluster_init(void)
 {
 	move_progress_init();
 	cleanup_init();
+	group_switch_init();
 	disk_space_init();
 	shard_size_init();
 	lost_copy_mark_init();

@@ -35,6 +35,7 @@
 #include "utils/fmgroids.h"
 #include "utils/inval.h"
 #include "utils/lsyscache.h"
+#include "utils/memutils.h"
 
 #include "pando/base/debug_point.h"
 #include "pando/base/name.h"
@@ -42,6 +43,7 @@
 #include "pando/catalog/placement.h"
 #include "pando/cluster/cleanup.h"
 #include "pando/cluster/group_lock.h"
+#include "pando/cluster/group_switch.h"
 #include "pando/cluster/move.h"
 #include "pando/cluster/move_progress.h"
 #include "pando/cluster/node_row.h"
@@ -221,37 +223,54 @@ look_up(GroupCopy *copy, int index, const DistNode *target)
 	copy->targets = list_make1(all);
 }
 
-/* Steps 1 to 4 for the shards with that index of these tables. */
+/* The switch of an online move. */
+static void
+switch_move(const GroupCopy *copy, int kind)
+{
+	const CopyTarget *target = linitial(copy->targets);
+
+	switch_placements(copy->members, target->node, kind);
+	if (kind == MOVE_PLACEMENT)
+		group_drop_source(copy);
+}
+
+/* Steps 1 to 4 for the shards with that index of these tables; the switch of an online
+ * move may wait for others. */
 static void
 move_tables(List *tables, int index, int64 shard_id, const DistNode *source,
 			const DistNode *target, MoveKind kind, TransferMode mode)
 {
-	GroupCopy copy = {.tables = tables, .shard_id = shard_id, .source = source};
-	OnlineMove *move;
+	GroupCopy *copy = palloc0(sizeof(GroupCopy));
 	bool online;
 
+	copy->tables = tables;
+	copy->shard_id = shard_id;
+	copy->source = source;
 	group_check_owner(tables);
 	group_check_node(source, "source");
 	group_check_node(target, "target");
-	look_up(&copy, index, target);
-	online = group_copy_online(&copy, mode,
-							   any_lost_copies(copy.members, target)
+	if (mode == TRANSFER_BLOCKING || group_switch_waits_for(shard_id))
+		group_switch_all();
+	look_up(copy, index, target);
+	online = group_copy_online(copy, mode,
+							   any_lost_copies(copy->members, target)
 								   ? "The node has copies that are marked as lost."
 								   : NULL);
 	move_progress_add(shard_id, source, target, kind);
 
 	node_rows_lead(RowShareLock);
 	group_lock(tables, online ? ShareUpdateExclusiveLock : ExclusiveLock);
-	look_up(&copy, index, target);
-	group_copy_await(&copy);
-	forget_lost_copies(copy.members, target);
-	move = group_copy_fill(&copy, online);
-
+	look_up(copy, index, target);
+	group_copy_await(copy);
+	if (online)
+	{
+		group_switch_add(copy, group_copy_prepare(copy), switch_move, kind);
+		return;
+	}
+	forget_lost_copies(copy->members, target);
+	(void) group_copy_fill(copy, false);
 	DEBUG_POINT("move-before-switch");
-	switch_placements(copy.members, target, kind);
-	if (kind == MOVE_PLACEMENT)
-		group_drop_source(&copy);
-	group_copy_settle(move);
+	switch_move(copy, kind);
 	move_progress_set(shard_id, MOVE_COMPLETED);
 }
 
@@ -259,10 +278,22 @@ void
 shard_group_move(int64 shard_id, const DistNode *source, const DistNode *target,
 				 MoveKind kind, TransferMode mode)
 {
+	MemoryContext old = MemoryContextSwitchTo(TopTransactionContext);
 	int index;
 	const DistTable *table = check_shard(shard_id, kind, &index);
 
-	move_tables(shard_group_tables(table), index, shard_id, source, target, kind, mode);
+	group_switch_enter();
+	PG_TRY();
+	{
+		move_tables(shard_group_tables(table), index, shard_id, source, target, kind,
+					mode);
+	}
+	PG_FINALLY();
+	{
+		group_switch_leave();
+	}
+	PG_END_TRY();
+	MemoryContextSwitchTo(old);
 }
 
 /* Gives the node a copy of each reference table that it has none of. */

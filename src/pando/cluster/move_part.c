@@ -60,9 +60,21 @@ move_rows_name(int64 shard_id)
 }
 
 char *
+move_all_rows_name(int64 shard_id)
+{
+	return psprintf("pg_temp.pando_all_rows_" INT64_FORMAT, shard_id);
+}
+
+char *
 move_places_name(int64 shard_id)
 {
 	return psprintf("pg_temp.pando_places_" INT64_FORMAT, shard_id);
+}
+
+char *
+move_blocks_name(int64 shard_id)
+{
+	return psprintf("pg_temp.pando_blocks_" INT64_FORMAT, shard_id);
 }
 
 /* ------------------------------------------------------------------------------------
@@ -230,29 +242,17 @@ move_create(PG_FUNCTION_ARGS)
 	PG_RETURN_VOID();
 }
 
-/*
- * pando.move_receive(regclass, bigint, columns): makes this session able to receive rows
- * of the shard: COPY to move_rows_name(), of the place on the source and the columns
- * (text as in a SELECT list), puts them into the shard and their places, there and here,
- * into move_places_name(). That has no index yet: the first copy of all rows needs none.
- */
-Datum
-move_receive(PG_FUNCTION_ARGS)
+/* A table that takes rows in for the relation; `places` says where they went. */
+static void
+make_receiver(Oid relation, const char *rows, const char *places, const char *columns)
 {
 	static const char *const moments[] = {"BEFORE", "BEFORE", "AFTER"};
 	static const char *const levels[] = {"STATEMENT", "ROW", "STATEMENT"};
-	int64 shard_id = PG_GETARG_INT64(1);
-	Oid relation = own_shard(PG_GETARG_OID(0), shard_id);
-	char *rows = move_rows_name(shard_id);
-	char *places = move_places_name(shard_id);
-	char *name = name_qualified(relation);
 	OwnerScope scope;
 
-	sql_run("CREATE TEMPORARY TABLE %s (place tid NOT NULL, here tid NOT NULL)",
-			places);
 	sql_run("CREATE TEMPORARY TABLE %s AS SELECT NULL::tid AS \"pando place\"%s "
 			"FROM ONLY %s LIMIT 0",
-			rows, text_to_cstring(PG_GETARG_TEXT_PP(2)), name);
+			rows, columns, name_qualified(relation));
 	owner_enter(&scope);
 	for (int i = 0; i < lengthof(moments); i++)
 		sql_run("CREATE TRIGGER pando_move_%d %s INSERT ON %s FOR EACH %s "
@@ -261,6 +261,30 @@ move_receive(PG_FUNCTION_ARGS)
 				RangeVarGetRelid(makeRangeVar("pg_temp", strchr(places, '.') + 1, -1),
 								 NoLock, false));
 	owner_leave(&scope);
+}
+
+/*
+ * pando.move_receive(regclass, bigint, columns): makes this session able to receive rows
+ * of the shard: COPY, of the place on the source and the columns (text as in a SELECT
+ * list), to move_all_rows_name() of all of them, to move_rows_name() of those that
+ * changed. It puts them into the shard and their places, there and here, into
+ * move_blocks_name() or move_places_name(). What the latter says of a place is newer.
+ */
+Datum
+move_receive(PG_FUNCTION_ARGS)
+{
+	int64 shard_id = PG_GETARG_INT64(1);
+	Oid relation = own_shard(PG_GETARG_OID(0), shard_id);
+	char *places = move_places_name(shard_id);
+	char *blocks = move_blocks_name(shard_id);
+	char *columns = text_to_cstring(PG_GETARG_TEXT_PP(2));
+
+	sql_run("CREATE TEMPORARY TABLE %s (place tid PRIMARY KEY, here tid)", places);
+	sql_run("CREATE TEMPORARY TABLE %s (block int8 NOT NULL, rows bytea NOT NULL)",
+			blocks);
+	sql_run("CREATE INDEX ON %s (block)", blocks);
+	make_receiver(relation, move_rows_name(shard_id), places, columns);
+	make_receiver(relation, move_all_rows_name(shard_id), blocks, columns);
 	PG_RETURN_VOID();
 }
 

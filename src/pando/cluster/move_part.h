@@ -7,9 +7,14 @@
 
 #include "pando/compat/compat.h"
 
-/* Temporary tables of the session that receives the shard's rows: one takes them in, one
- * says where each went. Names, qualified and quoted. */
+/*
+ * Temporary tables of the session that receives the shard's rows: two take them in, all
+ * of them or those that changed, and two say where each went: by block, and by place.
+ * Names, qualified and quoted.
+ */
+extern char *move_all_rows_name(int64 shard_id);
 extern char *move_rows_name(int64 shard_id);
+extern char *move_blocks_name(int64 shard_id);
 extern char *move_places_name(int64 shard_id);
 
 #endif

@@ -3,7 +3,7 @@
  *
  * A fixed table in shared memory, one entry per shard group to move, guarded by one lock.
  * A backend frees its entries when its transaction or it itself ends. Moves beyond the
- * size of the table are not shown.
+ * size of the table are not shown. What is counted of rows is told from time to time.
  */
 #include "pando/compat/compat.h"
 
@@ -13,6 +13,8 @@
 #include "storage/ipc.h"
 #include "storage/lwlock.h"
 #include "utils/builtins.h"
+#include "utils/pg_lsn.h"
+#include "utils/timestamp.h"
 #include "utils/tuplestore.h"
 
 #include "pando/base/int_map.h"
@@ -24,7 +26,11 @@
 
 #define MAX_ENTRIES 1024
 
+/* So many bytes are counted before others are told. */
+#define TELL_BYTES (256 * 1024)
+
 PG_FUNCTION_INFO_V1(get_rebalance_progress);
+PG_FUNCTION_INFO_V1(move_progress);
 
 typedef struct Entry
 {
@@ -35,6 +41,12 @@ typedef struct Entry
 	int32 target;
 	MoveKind kind;
 	MoveStep step;
+	int64 rows; /* that have come to the targets, and their bytes as COPY has them */
+	int64 bytes;
+	TimestampTz started;
+	TimestampTz first_rows; /* 0: none yet */
+	TimestampTz last_rows;
+	XLogRecPtr lsn; /* of the source, which the targets are at; 0: none yet */
 } Entry;
 
 typedef struct ProgressTable
@@ -62,6 +74,11 @@ static ProgressTable *table = NULL;
 static LWLock *table_lock = NULL;
 static bool have_entries = false;
 
+/* What this backend has counted since it told, for its entry that is under way. */
+static Entry *current = NULL;
+static int64 untold_rows = 0;
+static int64 untold_bytes = 0;
+
 static void
 progress_attach(void *memory, LWLock *lock, bool fresh)
 {
@@ -75,6 +92,8 @@ forget_own(void)
 	if (!have_entries)
 		return;
 	have_entries = false;
+	current = NULL;
+	untold_rows = untold_bytes = 0;
 	LWLockAcquire(table_lock, LW_EXCLUSIVE);
 	for (int i = 0; i < MAX_ENTRIES; i++)
 	{
@@ -162,6 +181,45 @@ move_progress_forget(int64 shard_id)
 	entry = entry_find(shard_id, false);
 	if (entry != NULL)
 		entry->pid = 0;
+	if (entry == current)
+		current = NULL;
+	LWLockRelease(table_lock);
+}
+
+/* The lock is held. */
+static void
+tell_rows(void)
+{
+	if (current != NULL && untold_rows > 0)
+	{
+		current->rows += untold_rows;
+		current->bytes += untold_bytes;
+		current->last_rows = GetCurrentTimestamp();
+	}
+	untold_rows = untold_bytes = 0;
+}
+
+void
+move_progress_row(int bytes)
+{
+	if (current == NULL)
+		return;
+	untold_rows++;
+	untold_bytes += bytes;
+	if (untold_bytes < TELL_BYTES)
+		return;
+	LWLockAcquire(table_lock, LW_EXCLUSIVE);
+	tell_rows();
+	LWLockRelease(table_lock);
+}
+
+void
+move_progress_caught_up(XLogRecPtr lsn)
+{
+	LWLockAcquire(table_lock, LW_EXCLUSIVE);
+	tell_rows();
+	if (current != NULL)
+		current->lsn = lsn;
 	LWLockRelease(table_lock);
 }
 
@@ -171,9 +229,17 @@ move_progress_set(int64 shard_id, MoveStep step)
 	Entry *entry;
 
 	LWLockAcquire(table_lock, LW_EXCLUSIVE);
+	tell_rows();
 	entry = entry_find(shard_id, false);
+	current = entry;
 	if (entry != NULL)
+	{
 		entry->step = step;
+		if (entry->started == 0)
+			entry->started = GetCurrentTimestamp();
+		if (step == MOVE_COPYING_DATA && entry->first_rows == 0)
+			entry->first_rows = entry->last_rows = GetCurrentTimestamp();
+	}
 	LWLockRelease(table_lock);
 }
 
@@ -189,8 +255,9 @@ typedef struct ProgressRow
 	int64 shard_id;
 	const DistNode *source;
 	const DistNode *target;
-	char *source_size; /* NULL: not known now, as the next one */
+	char *source_size; /* NULL: not known now, as the next ones */
 	char *target_size;
+	char *source_lsn;
 } ProgressRow;
 
 /* A node's sizes of shards: the question, and where the answers go. */
@@ -199,6 +266,7 @@ typedef struct SizeQuestion
 	const DistNode *node;
 	StringInfoData names;
 	List *answers; /* char ** */
+	char *lsn;	   /* how far its WAL is; NULL: not known */
 } SizeQuestion;
 
 /* One row per shard of the group that the entry is about. */
@@ -247,11 +315,14 @@ add_question(List *questions, IntMap *by_group, const DistNode *node,
 	return questions;
 }
 
-/* "12,-,13" of a node; NULL: it can't be asked now. */
+/* "12,-,13;0/1" of a node; NULL: it can't be asked now. */
 static void
-take_answers(const SizeQuestion *question, char *sizes)
+take_answers(SizeQuestion *question, char *answer_text)
 {
+	char *sizes = answer_text == NULL ? NULL : strsep(&answer_text, ";");
 	ListCell *cell;
+
+	question->lsn = answer_text;
 
 	foreach (cell, question->answers)
 	{
@@ -285,11 +356,15 @@ ask_sizes(List *rows)
 	{
 		nodes = lappend(nodes, unconstify(DistNode *, question->node));
 		commands =
-			lappend(commands, psprintf("SELECT pando.sizes_unless_locked(ARRAY[%s])",
+			lappend(commands, psprintf("SELECT pando.sizes_unless_locked(ARRAY[%s]) || "
+									   "';' || pg_catalog.pg_current_wal_insert_lsn()",
 									   question->names.data));
 	}
 	forboth(answer, xact_values_for_plan(nodes, commands), cell, questions)
 		take_answers(lfirst(cell), lfirst(answer));
+	foreach_ptr (ProgressRow, row, rows)
+		row->source_lsn =
+			((SizeQuestion *) *int_map_at(by_group, row->source->group))->lsn;
 }
 
 static void
@@ -314,36 +389,87 @@ put_row(ReturnSetInfo *result, const ProgressRow *row)
 	if (row->target_size != NULL)
 		values[10] = Int64GetDatum(pg_strtoint64(row->target_size));
 	values[11] = CStringGetTextDatum(operations[entry->kind]);
-	nulls[12] = nulls[13] = true;
+	/* Once there is something to compare it with. */
+	nulls[12] = row->source_lsn == NULL || entry->lsn == InvalidXLogRecPtr;
+	if (!nulls[12])
+		values[12] = DirectFunctionCall1(pg_lsn_in, CStringGetDatum(row->source_lsn));
+	nulls[13] = entry->lsn == InvalidXLogRecPtr;
+	values[13] = LSNGetDatum(entry->lsn);
 	values[14] = CStringGetTextDatum(steps[entry->step].status);
 	tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
+}
+
+/* A copy of the table; what is of this database and not free counts. */
+static Entry *
+look_at_entries(void)
+{
+	Entry *entries = palloc(sizeof(Entry) * MAX_ENTRIES);
+
+	LWLockAcquire(table_lock, LW_SHARED);
+	memcpy(entries, table->entries, sizeof(Entry) * MAX_ENTRIES);
+	LWLockRelease(table_lock);
+	for (int i = 0; i < MAX_ENTRIES; i++)
+	{
+		if (entries[i].database != MyDatabaseId)
+			entries[i].pid = 0;
+	}
+	return entries;
 }
 
 /*
  * Sizes are those on disk at the moment; NULL where they can't be had without waiting.
  * The target's tables of a move that blocks writers belong to an open transaction: their
- * size is 0 until it ends.
+ * size is 0 until it ends. An online move's target is as of target_lsn of the source.
  */
 Datum
 get_rebalance_progress(PG_FUNCTION_ARGS)
 {
 	ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
-	Entry *entries = palloc(sizeof(Entry) * MAX_ENTRIES);
+	Entry *entries = look_at_entries();
 	List *rows = NIL;
 
 	InitMaterializedSRF(fcinfo, 0);
-	LWLockAcquire(table_lock, LW_SHARED);
-	memcpy(entries, table->entries, sizeof(Entry) * MAX_ENTRIES);
-	LWLockRelease(table_lock);
-
 	for (int i = 0; i < MAX_ENTRIES; i++)
 	{
-		if (entries[i].pid != 0 && entries[i].database == MyDatabaseId)
+		if (entries[i].pid != 0)
 			rows = add_rows(rows, &entries[i]);
 	}
 	if (rows != NIL)
 		ask_sizes(rows);
 	foreach_ptr (ProgressRow, row, rows)
 		put_row(result, row);
+	return (Datum) 0;
+}
+
+/*
+ * pando.move_progress(): per shard group that moves, the rows that have come to its
+ * targets, in all tables, and how fast they came while there were any.
+ */
+Datum
+move_progress(PG_FUNCTION_ARGS)
+{
+	ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
+	Entry *entries = look_at_entries();
+
+	InitMaterializedSRF(fcinfo, 0);
+	for (int i = 0; i < MAX_ENTRIES; i++)
+	{
+		const Entry *entry = &entries[i];
+		double seconds = (entry->last_rows - entry->first_rows) / 1000000.0;
+		bool nulls[6] = {0};
+		Datum values[6];
+
+		if (entry->pid == 0)
+			continue;
+		values[0] = Int32GetDatum(entry->pid);
+		values[1] = Int64GetDatum(entry->shard_id);
+		values[2] = Int64GetDatum(entry->rows);
+		values[3] = Int64GetDatum(entry->bytes);
+		nulls[4] = seconds <= 0;
+		values[4] = Int64GetDatum(nulls[4] ? 0 : (int64) (entry->bytes / seconds));
+		nulls[5] = entry->started == 0;
+		values[5] = TimestampTzGetDatum(entry->started);
+		tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
+	}
 	return (Datum) 0;
 }

@@ -7,6 +7,7 @@
 #define PANDO_CLUSTER_MOVE_PROGRESS_H
 
 #include "pando/compat/compat.h"
+#include "access/xlogdefs.h"
 
 #include "pando/cluster/move.h"
 #include "pando/metadata/node.h"
@@ -31,6 +32,11 @@ extern void move_progress_forget(int64 shard_id);
 
 /* Tells how far the announced move has come. Ends with the transaction. */
 extern void move_progress_set(int64 shard_id, MoveStep step);
+
+/* The same of the move that was last told of: a row of so many bytes has come to a
+ * target; the targets are as of that place in the source's WAL. */
+extern void move_progress_row(int bytes);
+extern void move_progress_caught_up(XLogRecPtr lsn);
 
 /* Requests shared memory; called from cluster_init only. */
 extern void move_progress_init(void);

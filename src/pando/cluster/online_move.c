@@ -2,7 +2,7 @@
  * online_move.c: filling the copies of an online move while the shards are written to.
  *
  * Sessions outside of the caller's transaction, one to the source and one to each node
- * that has targets (any may be this node), do the work:
+ * that has targets (any may be this node), do the work, for all moves of the transaction:
  *
  *   1. The records of what will be made (cleanup.c), then the targets' bare tables.
  *   2. On the source, triggers that note the places of rows that change (move_part.c).
@@ -26,6 +26,8 @@
 #include "miscadmin.h"
 #include "pgstat.h"
 #include "utils/builtins.h"
+#include "utils/memutils.h"
+#include "utils/pg_lsn.h"
 #include "utils/timestamp.h"
 #include "utils/wait_event.h"
 
@@ -56,6 +58,17 @@
 #define MAX_ROUNDS 50
 #define MAX_LAST_ROUND_MS 2000
 
+/* A session outside of the transaction, for all of its moves. */
+typedef struct MoveSession
+{
+	Session *session;
+	int32 group;
+	Oid user;
+	bool receives;
+} MoveSession;
+
+static List *move_sessions = NIL; /* in the transaction's memory */
+
 struct OnlineMove
 {
 	const GroupCopy *copy;
@@ -85,6 +98,59 @@ run(Session *session, const char *sql)
 
 	if (result != NULL)
 		session_result_free(result);
+}
+
+/* One that is there, or a new one, with what it needs at first. */
+static Session *
+claim(const DistNode *node, bool receives)
+{
+	MemoryContext old;
+	MoveSession *added;
+
+	foreach_ptr (MoveSession, known, move_sessions)
+	{
+		if (known->group == node->group && known->user == GetUserId() &&
+			known->receives == receives && known->session->state == SESSION_IDLE)
+			return known->session;
+	}
+	old = MemoryContextSwitchTo(TopTransactionContext);
+	added = palloc0(sizeof(MoveSession));
+	added->session = online_move_session(node);
+	added->group = node->group;
+	added->user = GetUserId();
+	added->receives = receives;
+	move_sessions = lappend(move_sessions, added);
+	MemoryContextSwitchTo(old);
+	run(added->session,
+		receives
+			? "SET temp_buffers = '64MB'; SET lock_timeout = 0; SET row_security = off"
+			: "SET row_security = off");
+	return added->session;
+}
+
+void
+online_move_close_broken(void)
+{
+	ListCell *cell;
+
+	foreach (cell, move_sessions)
+	{
+		Session *session = ((MoveSession *) lfirst(cell))->session;
+
+		if (session->state != SESSION_IDLE ||
+			PQtransactionStatus(session->conn) != PQTRANS_IDLE)
+			session_abandon(session, "The move failed.");
+	}
+}
+
+void
+online_move_close_sessions(void)
+{
+	List *sessions = move_sessions;
+
+	move_sessions = NIL;
+	foreach_ptr (MoveSession, known, sessions)
+		session_close(known->session);
 }
 
 /* pando.<function>(shell, shard <more>) of a member. */
@@ -232,15 +298,20 @@ capture(OnlineMove *move)
 	run(move->source, "SET lock_timeout = 0");
 }
 
-/* Returns the snapshot, as text of a pg_snapshot. */
+/* Returns the snapshot, as text of a pg_snapshot. *lsn: it sees what was committed by
+ * then. */
 static char *
-begin_snapshot(OnlineMove *move)
+begin_snapshot(OnlineMove *move, XLogRecPtr *lsn)
 {
 	PGresult *result;
 	char *snapshot;
 
-	run(move->source, "BEGIN ISOLATION LEVEL REPEATABLE READ");
-	result = session_run(move->source, "SELECT pg_catalog.pg_current_snapshot()");
+	result = session_run(move->source, "SELECT pg_catalog.pg_current_wal_insert_lsn()");
+	*lsn = DatumGetLSN(
+		DirectFunctionCall1(pg_lsn_in, CStringGetDatum(session_value(result, 0, 0))));
+	session_result_free(result);
+	result = session_run(move->source, "BEGIN ISOLATION LEVEL REPEATABLE READ; "
+									   "SELECT pg_catalog.pg_current_snapshot()");
 	snapshot = MemoryContextStrdup(move->context, session_value(result, 0, 0));
 	session_result_free(result);
 	return snapshot;
@@ -345,22 +416,20 @@ void
 online_move_fill(OnlineMove *move)
 {
 	const GroupCopy *copy = move->copy;
+	XLogRecPtr lsn;
 
 	DEBUG_POINT("online-after-record");
 	move_progress_set(copy->shard_id, MOVE_SETTING_UP);
-	move->source = online_move_session(copy->source);
+	move->source = claim(copy->source, false);
 	foreach_ptr (DistNode, node, move->nodes)
-		move->sessions = lappend(move->sessions, online_move_session(node));
-	run(move->source, "SET row_security = off");
-	run_on_targets(
-		move, "SET temp_buffers = '64MB'; SET lock_timeout = 0; SET row_security = off");
+		move->sessions = lappend(move->sessions, claim(node, true));
 	create_targets(move, SHARD_STAGE_TABLE);
 	DEBUG_POINT("online-after-create");
 	capture(move);
 	DEBUG_POINT("online-after-capture");
 
 	move_progress_set(copy->shard_id, MOVE_COPYING_DATA);
-	move->seen = begin_snapshot(move);
+	move->seen = begin_snapshot(move, &lsn);
 	for (int i = 0; i < list_length(copy->members); i++)
 	{
 		if (!((GroupMember *) list_nth(copy->members, i))->has_rows)
@@ -369,6 +438,7 @@ online_move_fill(OnlineMove *move)
 			transfer(move, target, i, NULL);
 	}
 	run(move->source, "COMMIT");
+	move_progress_caught_up(lsn);
 	DEBUG_POINT("online-after-copy");
 
 	move_progress_set(copy->shard_id, MOVE_CREATING_CONSTRAINTS);
@@ -385,7 +455,8 @@ static void
 copy_changes(OnlineMove *move)
 {
 	char *since = quote_literal_cstr(move->seen);
-	char *snapshot = begin_snapshot(move);
+	XLogRecPtr lsn;
+	char *snapshot = begin_snapshot(move, &lsn);
 	List *members = move->copy->members;
 
 	run_on_targets(move, "BEGIN");
@@ -408,6 +479,7 @@ copy_changes(OnlineMove *move)
 	}
 	run_on_targets(move, "COMMIT");
 	run(move->source, "COMMIT");
+	move_progress_caught_up(lsn);
 	pfree(move->seen);
 	move->seen = snapshot;
 }
@@ -436,20 +508,22 @@ raise_not_caught_up(OnlineMove *move, long took)
 }
 
 void
-online_move_catch_up(OnlineMove *move)
+online_move_catch_up(List *moves)
 {
-	move_progress_set(move->copy->shard_id, MOVE_CATCHING_UP);
+	foreach_ptr (OnlineMove, move, moves)
+		move_progress_set(move->copy->shard_id, MOVE_CATCHING_UP);
 	for (int round = 1;; round++)
 	{
 		TimestampTz start = GetCurrentTimestamp();
 		long took;
 
-		copy_changes(move);
+		foreach_ptr (OnlineMove, move, moves)
+			copy_changes(move);
 		took = TimestampDifferenceMilliseconds(start, GetCurrentTimestamp());
 		if (took < (round < MAX_ROUNDS ? LAST_ROUND_MS : MAX_LAST_ROUND_MS))
 			break;
 		if (round >= 2 * MAX_ROUNDS)
-			raise_not_caught_up(move, took);
+			raise_not_caught_up(linitial(moves), took);
 	}
 	DEBUG_POINT("online-after-rounds");
 }
@@ -459,17 +533,6 @@ online_move_finish(OnlineMove *move)
 {
 	copy_changes(move);
 	DEBUG_POINT("online-after-last-round");
-}
-
-void
-online_move_close(OnlineMove *move)
-{
-	if (move->source != NULL)
-		session_close(move->source);
-	foreach_ptr (Session, session, move->sessions)
-		session_close(session);
-	move->source = NULL;
-	move->sessions = NIL;
 }
 
 void

@@ -25,14 +25,19 @@ extern OnlineMove *online_move_begin(const GroupCopy *copy);
 /* Copies as of one moment, with all but foreign keys; later changes are noted. */
 extern void online_move_fill(OnlineMove *move);
 
-/* Copies changes until few come while that is done; raises if that is never so. */
-extern void online_move_catch_up(OnlineMove *move);
+/* Copies changes of all of the moves until few come while that is done; raises if that is
+ * never so. */
+extern void online_move_catch_up(List *moves);
 
 /* The last changes: writers are locked out. The copies are complete then. */
 extern void online_move_finish(OnlineMove *move);
 
-/* Closes the sessions; after an error, too. Never raises. */
-extern void online_move_close(OnlineMove *move);
+/*
+ * Moves of one transaction share sessions, which last as long as it does. After an error
+ * those that are in the middle of something are closed. Neither raises.
+ */
+extern void online_move_close_broken(void);
+extern void online_move_close_sessions(void);
 
 /* Joins what was made to the transaction: its commit lets it stay. */
 extern void online_move_settle(OnlineMove *move);

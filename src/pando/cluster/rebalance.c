@@ -4,9 +4,9 @@
  * rebalance_table_shards() as a statement of its own has each move of a plan made by a
  * session beside this one, online and with a commit of its own: what has moved stays when
  * a later move fails. Where it is part of a transaction block, or of a function, or holds
- * locks that a move would wait for, all moves are part of that transaction, and block
- * writers. One rebalance or change of strategies runs at a time: each takes a lock on
- * pg_dist_rebalance_strategy that conflicts with itself.
+ * locks that a move would wait for, all moves are part of that transaction, and their
+ * switches come together (group_switch.c). One rebalance or change of strategies runs at
+ * a time: each takes a lock on pg_dist_rebalance_strategy that conflicts with itself.
  */
 #include "pando/compat/compat.h"
 
@@ -22,6 +22,7 @@
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
+#include "utils/inval.h"
 #include "utils/lsyscache.h"
 #include "utils/tuplestore.h"
 
@@ -29,6 +30,7 @@
 #include "pando/base/int_map.h"
 #include "pando/base/name.h"
 #include "pando/base/sql.h"
+#include "pando/cluster/group_switch.h"
 #include "pando/cluster/move.h"
 #include "pando/cluster/move_progress.h"
 #include "pando/cluster/rebalance_plan.h"
@@ -41,6 +43,7 @@
 PG_FUNCTION_INFO_V1(rebalance_table_shards);
 PG_FUNCTION_INFO_V1(get_rebalance_table_shards_plan);
 PG_FUNCTION_INFO_V1(replicate_table_shards);
+PG_FUNCTION_INFO_V1(citus_drain_node);
 
 /* ------------------------------------------------------------------------------------
  * Plans.
@@ -257,13 +260,49 @@ move_apart(List *moves, Oid mode)
 	session_close(session);
 }
 
+/* As parts of this transaction. Their switches wait for each other, so that all can be
+ * online. */
+static void
+move_here(List *moves, TransferMode mode)
+{
+	group_switch_enter();
+	PG_TRY();
+	{
+		foreach_ptr (RebalanceMove, move, moves)
+		{
+			say_move(move);
+			shard_group_move(move->shard_id, move->source, move->target, MOVE_PLACEMENT,
+							 mode);
+		}
+	}
+	PG_FINALLY();
+	{
+		group_switch_leave();
+	}
+	PG_END_TRY();
+}
+
+static void
+rebalance(const RebalanceRequest *request, Oid mode)
+{
+	List *moves = rebalance_plan(request);
+
+	if (moves == NIL)
+		return;
+	foreach_ptr (RebalanceMove, move, moves)
+		move_progress_add(move->shard_id, move->source, move->target, MOVE_PLACEMENT);
+	if (may_move_apart(moves))
+		move_apart(moves, mode);
+	else
+		move_here(moves, transfer_mode(mode));
+}
+
 /* rebalance_table_shards(relation, threshold, max_shard_moves, excluded_shard_list,
  * shard_transfer_mode, drain_only, rebalance_strategy) */
 Datum
 rebalance_table_shards(PG_FUNCTION_ARGS)
 {
 	RebalanceRequest request;
-	List *moves;
 
 	node_require_coordinator();
 	require_argument(fcinfo, 4, "shard_transfer_mode");
@@ -274,24 +313,53 @@ rebalance_table_shards(PG_FUNCTION_ARGS)
 	request.strategy = rebalance_strategy_find(optional_name(fcinfo, 6), !PG_ARGISNULL(1),
 											   optional_real(fcinfo, 1), false, 0);
 
-	moves = rebalance_plan(&request);
-	if (moves == NIL)
-		PG_RETURN_VOID();
-	foreach_ptr (RebalanceMove, move, moves)
-		move_progress_add(move->shard_id, move->source, move->target, MOVE_PLACEMENT);
-	if (may_move_apart(moves))
-		move_apart(moves, PG_GETARG_OID(4));
-	else
-	{
-		TransferMode mode = transfer_mode_of_many(PG_GETARG_OID(4));
+	rebalance(&request, PG_GETARG_OID(4));
+	PG_RETURN_VOID();
+}
 
-		foreach_ptr (RebalanceMove, move, moves)
-		{
-			say_move(move);
-			shard_group_move(move->shard_id, move->source, move->target, MOVE_PLACEMENT,
-							 mode);
-		}
+/*
+ * citus_drain_node(host, port, shard_transfer_mode, rebalance_strategy): no shards come
+ * to the node any more, and those that it has leave it. As a statement of its own the
+ * first of it stays when a move fails.
+ */
+Datum
+citus_drain_node(PG_FUNCTION_ARGS)
+{
+	RebalanceRequest request = {.max_moves = INT_MAX, .drain_only = true};
+	char *sql;
+
+	for (int i = 0; i < 3; i++)
+	{
+		if (PG_ARGISNULL(i))
+			ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+							errmsg("argument %d must not be null", i + 1)));
 	}
+	node_require_coordinator();
+	sql = psprintf("SELECT pg_catalog.citus_set_node_property(%s, %d, "
+				   "'shouldhaveshards', false)",
+				   quote_literal_cstr(text_to_cstring(PG_GETARG_TEXT_PP(0))),
+				   PG_GETARG_INT32(1));
+	if (!xact_must_join() && node_local() != NULL)
+	{
+		Session *session = session_beside();
+
+		PG_TRY();
+		{
+			session_result_free(session_run(session, sql));
+		}
+		PG_FINALLY();
+		{
+			session_close(session);
+		}
+		PG_END_TRY();
+		AcceptInvalidationMessages();
+	}
+	else
+		sql_run("%s", sql);
+	rebalance_lock();
+	request.strategy =
+		rebalance_strategy_find(optional_name(fcinfo, 3), false, 0, false, 0);
+	rebalance(&request, PG_GETARG_OID(2));
 	PG_RETURN_VOID();
 }
 

@@ -30,6 +30,7 @@
 #include "pando/base/int_map.h"
 #include "pando/cluster/move.h"
 #include "pando/cluster/rebalance_plan.h"
+#include "pando/cluster/shard_size.h"
 #include "pando/metadata/table.h"
 
 typedef struct Item Item;
@@ -598,6 +599,10 @@ rebalance_plan(const RebalanceRequest *request)
 	fmgr_info(request->strategy.shard_allowed, &planner.shard_allowed);
 	loads_make(&planner);
 	excluded_make(&planner);
+	if (planner.shard_cost.fn_addr == citus_shard_cost_by_disk_size)
+		shard_sizes_ask(OidIsValid(request->relid)
+							? shard_group_tables(dist_table_require(request->relid))
+							: NIL);
 
 	foreach (cell, OidIsValid(request->relid) ? list_make1_oid(request->relid)
 											  : dist_table_oids())

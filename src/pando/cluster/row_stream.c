@@ -21,6 +21,7 @@
 #include "utils/snapmgr.h"
 
 #include "pando/base/literal.h"
+#include "pando/cluster/move_progress.h"
 #include "pando/cluster/row_stream.h"
 #include "pando/executor/decode.h"
 #include "pando/metadata/shard_relation.h"
@@ -209,6 +210,7 @@ row_stream_to_node(Oid relid, int64 shard_id, const HashRange *range,
 		else
 			append_as_text(&line, sent, values, nulls);
 		session_copy_put(session, line.data, line.len);
+		move_progress_row(line.len);
 		MemoryContextSwitchTo(old);
 		MemoryContextReset(row_context);
 	}

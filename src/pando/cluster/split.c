@@ -6,7 +6,10 @@
  * group, a new shard, whose id the metadata learn at the switch; until then it is made
  * and filled like the copy of a move (group_copy.c), but with the rows of its range only.
  * At the switch all nodes forget the old shards and learn the new ones, in the caller's
- * transaction, and the source drops its tables.
+ * transaction, and who had the old ones drops them.
+ *
+ * Pieces have as many placements as the shard has: on the node that was asked for, and on
+ * those that have the shard, in the order of its placements. All are filled from one.
  */
 #include "pando/compat/compat.h"
 
@@ -23,6 +26,7 @@
 #include "pando/catalog/shard.h"
 #include "pando/cluster/group_copy.h"
 #include "pando/cluster/group_lock.h"
+#include "pando/cluster/group_switch.h"
 #include "pando/cluster/move_progress.h"
 #include "pando/cluster/node_row.h"
 #include "pando/cluster/settings.h"
@@ -76,6 +80,30 @@ check_kind(const DistTable *table)
 						errhint("Only shards of hash-distributed tables can be split.")));
 }
 
+/* All shards of the group are on the same nodes, which have all that was written. */
+static void
+check_placements(List *tables, const Shard *shard)
+{
+	ListCell *cell;
+
+	foreach (cell, tables)
+	{
+		const Shard *member = &dist_table_require(lfirst_oid(cell))->shards[shard->index];
+		bool alike = member->nplacements == shard->nplacements && shard->nplacements > 0;
+
+		for (int i = 0; alike && i < shard->nplacements; i++)
+			alike = placement_on(member, shard->placements[i].group) != NULL;
+		if (!alike ||
+			list_length(catalog_placement_by_shard(member->id)) != member->nplacements)
+			ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+							errmsg("shard " INT64_FORMAT " can't be split", shard->id),
+							errdetail("Shard " INT64_FORMAT
+									  " has a copy that is marked as lost, or none.",
+									  member->id),
+							errhint("Repair it with citus_copy_shard_placement().")));
+	}
+}
+
 /* The shard as it is now. Rights first, so that others learn nothing. */
 static const Shard *
 check_shard(int64 shard_id, const DistTable **table)
@@ -84,15 +112,7 @@ check_shard(int64 shard_id, const DistTable **table)
 
 	check_kind(*table);
 	group_check_owner(shard_group_tables(*table));
-	if ((*table)->repmodel == REPMODEL_COPIES || shard->nplacements != 1)
-		ereport(
-			ERROR,
-			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-			 errmsg("shards of table %s can't be split", name_qualified((*table)->relid)),
-			 errdetail("Shards with more than one placement, or none that is active, "
-					   "can't."),
-			 errhint("Only shards of tables with one placement per shard can be "
-					 "split.")));
+	check_placements(shard_group_tables(*table), shard);
 	return shard;
 }
 
@@ -109,53 +129,69 @@ check_can_be_cut(const Shard *shard)
  * The split.
  */
 
-/* The node of the shard's only placement. */
+/* The node of one of the shard's placements. */
 static const DistNode *
-node_of(const Shard *shard)
+node_of(const Shard *shard, int placement)
 {
-	const DistNode *node = node_by_group(shard->placements[0].group);
+	const DistNode *node = node_by_group(shard->placements[placement].group);
 
 	if (node == NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("the node of shard " INT64_FORMAT " is not active", shard->id)));
+				 errmsg("a node of shard " INT64_FORMAT " is not active", shard->id)));
 	return node;
 }
 
-/* The members of the shard's group and the pieces' shards, which get their ids. */
+/* Adds a target for each placement of the piece; its shards get their ids. */
+static void
+add_targets(GroupCopy *copy, const Shard *shard, const Piece *piece)
+{
+	List *nodes = list_make1((void *) piece->node);
+	List *ids = NIL;
+
+	for (int i = 0; list_length(nodes) < shard->nplacements; i++)
+		nodes = list_append_unique_ptr(nodes, (void *) node_of(shard, i));
+	for (int i = 0; i < list_length(copy->members); i++)
+	{
+		int64 *id = palloc(sizeof(int64));
+
+		*id = catalog_shard_next_id();
+		ids = lappend(ids, id);
+	}
+	foreach_ptr (const DistNode, node, nodes)
+	{
+		CopyTarget *target = palloc0(sizeof(CopyTarget));
+
+		target->node = node;
+		target->range = &piece->range;
+		target->shards = ids;
+		copy->targets = lappend(copy->targets, target);
+	}
+}
+
+/* The members of the shard's group and the pieces' shards. */
 static void
 look_up(GroupCopy *copy, const Shard *shard, List *pieces)
 {
-	int32 group = shard->placements[0].group;
 	ListCell *cell;
 
 	copy->members = NIL;
-	copy->source = node_of(shard);
+	copy->source = node_of(shard, 0);
+	copy->others = NIL;
+	for (int i = 1; i < shard->nplacements; i++)
+		copy->others = lappend(copy->others, (void *) node_of(shard, i));
 	foreach (cell, copy->tables)
 	{
 		const DistTable *table = dist_table_require(lfirst_oid(cell));
 
-		copy->members =
-			lappend(copy->members,
-					group_member_of(table, shard->index,
-									placement_on(&table->shards[shard->index], group)));
+		copy->members = lappend(copy->members,
+								group_member_of(table, shard->index,
+												placement_on(&table->shards[shard->index],
+															 copy->source->group)));
 	}
 	copy->targets = NIL;
 	foreach_ptr (Piece, piece, pieces)
-	{
-		CopyTarget *target = palloc0(sizeof(CopyTarget));
-
-		target->node = piece->node;
-		target->range = &piece->range;
-		for (int i = 0; i < list_length(copy->members); i++)
-		{
-			int64 *id = palloc(sizeof(int64));
-
-			*id = catalog_shard_next_id();
-			target->shards = lappend(target->shards, id);
-		}
-		copy->targets = lappend(copy->targets, target);
-	}
+		add_targets(copy, shard, piece);
 }
 
 /* Calls of shards_register() for a member's new shards. */
@@ -164,12 +200,17 @@ append_new_shards(StringInfo sql, const GroupCopy *copy, int member_index)
 {
 	StringInfoData ids, mins, maxs;
 	const char *separator = "";
+	const HashRange *last = NULL;
 
 	initStringInfo(&ids);
 	initStringInfo(&mins);
 	initStringInfo(&maxs);
 	foreach_ptr (CopyTarget, target, copy->targets)
 	{
+		/* One more placement of the same piece. */
+		if (target->range == last)
+			continue;
+		last = target->range;
 		appendStringInfo(&ids, "%s" INT64_FORMAT, separator,
 						 *(int64 *) list_nth(target->shards, member_index));
 		appendStringInfo(&mins, "%s%d", separator, target->range->min);
@@ -243,6 +284,7 @@ split(int64 shard_id, List *pieces, TransferMode mode)
 		ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
 						errmsg("table %s would have more than %d shards",
 							   name_qualified(table->relid), MAX_SHARD_COUNT)));
+	group_switch_all();
 	copy->tables = shard_group_tables(table);
 	copy->shard_id = shard_id;
 	look_up(copy, shard, NIL);
@@ -402,12 +444,12 @@ piece(int64 min, int64 max, const DistNode *node)
 	return made;
 }
 
-/* Three pieces, or two where the hash is the shard's first or last, on the shard's node;
+/* Three pieces, or two where the hash is the shard's first or last, on the shard's nodes;
  * *own: which has the hash alone. */
 static List *
 pieces_around(const Shard *shard, int32 hash, int *own)
 {
-	const DistNode *node = node_of(shard);
+	const DistNode *node = node_of(shard, 0);
 	List *pieces = NIL;
 
 	if (hash > shard->min_hash)
@@ -429,6 +471,8 @@ isolate_tenant_to_new_shard(PG_FUNCTION_ARGS)
 	const DistTable *table;
 	const Shard *shard;
 	GroupCopy *copy;
+	const CopyTarget *isolated;
+	List *pieces;
 	Datum value;
 	int own;
 
@@ -451,14 +495,14 @@ isolate_tenant_to_new_shard(PG_FUNCTION_ARGS)
 						errdetail("Their shards have to be split as well."),
 						errhint("Use cascade_option => 'CASCADE'.")));
 	check_can_be_cut(shard);
-	copy =
-		split(shard->id, pieces_around(shard, dist_table_hash(table, value, false), &own),
-			  transfer_mode(PG_GETARG_OID(3)));
+	pieces = pieces_around(shard, dist_table_hash(table, value, false), &own);
+	copy = split(shard->id, pieces, transfer_mode(PG_GETARG_OID(3)));
+	isolated =
+		list_nth(copy->targets, own * (list_length(copy->targets) / list_length(pieces)));
 	for (int i = 0; i < list_length(copy->members); i++)
 	{
 		if (((GroupMember *) list_nth(copy->members, i))->relid == PG_GETARG_OID(0))
-			PG_RETURN_INT64(*(int64 *) list_nth(
-				((CopyTarget *) list_nth(copy->targets, own))->shards, i));
+			PG_RETURN_INT64(*(int64 *) list_nth(isolated->shards, i));
 	}
 	elog(ERROR, "the table has no shard in its own group");
 }

@@ -29,6 +29,7 @@
 #include "pando/base/type.h"
 #include "pando/base/name.h"
 #include "pando/cluster/move_part.h"
+#include "pando/cluster/move_progress.h"
 #include "pando/cluster/row_stream.h"
 #include "pando/cluster/transfer.h"
 #include "pando/copy/row_format.h"
@@ -191,7 +192,10 @@ next_bytes(Session *session, const char **data, int *length)
 		CHECK_FOR_INTERRUPTS();
 		*length = session_copy_get(session, data);
 		if (*length > 0)
+		{
+			move_progress_row(*length);
 			return true;
+		}
 		if (*length < 0)
 			return false;
 		if (session->state == SESSION_DEAD)
@@ -350,32 +354,65 @@ shard_transfer_prepare(const TransferPart *part, Session *to)
 			part->to_shard, quote_literal_cstr(column_list(&transfer, ", ")))));
 }
 
+/*
+ * What was received from these places (a tid[]) is deleted. A place that is not among the
+ * newer ones is looked up by its block.
+ */
+static void
+delete_received(const Transfer *transfer, int64 shard_id, const char *changed,
+				Session *to)
+{
+	session_result_free(session_run(
+		to,
+		psprintf(
+			"WITH newer AS (DELETE FROM %s WHERE place = ANY (%s) RETURNING place, here),"
+			" older AS (SELECT pando.move_place(b.rows, s.place) AS here "
+			"FROM pg_catalog.unnest(%s) AS s (place) JOIN %s b ON "
+			"b.block = pando.move_block(s.place) "
+			"WHERE s.place NOT IN (SELECT n.place FROM newer n)) "
+			"DELETE FROM ONLY %s WHERE ctid = ANY (ARRAY("
+			"SELECT here FROM newer UNION ALL SELECT here FROM older))",
+			move_places_name(shard_id), changed, changed, move_blocks_name(shard_id),
+			transfer->to)));
+}
+
+/* What is not there any more must not be found by its block. */
+static void
+note_gone(int64 shard_id, const char *changed, Session *to)
+{
+	session_result_free(session_run(
+		to,
+		psprintf("INSERT INTO %s SELECT s.place FROM pg_catalog.unnest(%s) AS s (place) "
+				 "JOIN %s b ON b.block = pando.move_block(s.place) "
+				 "WHERE pando.move_place(b.rows, s.place) IS NOT NULL "
+				 "ON CONFLICT DO NOTHING",
+				 move_places_name(shard_id), changed, move_blocks_name(shard_id))));
+}
+
 void
 shard_transfer_placed(const TransferPart *part, Session *from, Session *to,
 					  const char *places)
 {
 	Transfer transfer = transfer_describe(part);
-	const char *received = move_places_name(part->to_shard);
 	const char *where = transfer.where;
+	char *changed = NULL;
+	char *rows;
 
 	if (places != NULL)
 	{
-		char *changed = psprintf("ANY (%s::tid[])", quote_literal_cstr(places));
-
-		session_result_free(session_run(
-			to, psprintf("WITH gone AS (DELETE FROM %s WHERE place = %s RETURNING here) "
-						 "DELETE FROM ONLY %s WHERE ctid = "
-						 "ANY (ARRAY(SELECT here FROM gone))",
-						 received, changed, transfer.to)));
+		changed = psprintf("%s::tid[]", quote_literal_cstr(places));
+		delete_received(&transfer, part->to_shard, changed, to);
 		where =
-			psprintf("%s ctid = %s",
+			psprintf("%s ctid = ANY (%s)",
 					 where[0] == '\0' ? " WHERE" : psprintf("%s AND", where), changed);
 	}
-	pump(&transfer, from,
-		 psprintf("(SELECT ctid%s FROM ONLY %s%s)", column_list(&transfer, ", "),
-				  transfer.from, where),
-		 to, move_rows_name(part->to_shard));
+	rows = psprintf("(SELECT ctid%s FROM ONLY %s%s)", column_list(&transfer, ", "),
+					transfer.from, where);
 	if (places == NULL)
-		session_result_free(session_run(
-			to, psprintf("ALTER TABLE %s ADD PRIMARY KEY (place)", received)));
+		pump(&transfer, from, rows, to, move_all_rows_name(part->to_shard));
+	else
+	{
+		pump(&transfer, from, rows, to, move_rows_name(part->to_shard));
+		note_gone(part->to_shard, changed, to);
+	}
 }

@@ -668,6 +668,18 @@ xact_wrote_on(int32 group)
 		   (wrote_locally || TransactionIdIsValid(GetTopTransactionIdIfAny()));
 }
 
+bool
+xact_keeps_snapshot(void)
+{
+	foreach_ptr (Member, member, members)
+	{
+		if (member->session->in_xact && member->one_snapshot &&
+			!IsolationUsesXactSnapshot())
+			return true;
+	}
+	return false;
+}
+
 void
 xact_wrote_locally(void)
 {

@@ -145,6 +145,10 @@ extern void xact_serve_utility(const Node *statement);
 /* Has the current transaction written to that node (group)? */
 extern bool xact_wrote_on(int32 group);
 
+/* Does the transaction keep one snapshot on a node, though it is READ COMMITTED: does a
+ * statement read there that is all of it? */
+extern bool xact_keeps_snapshot(void);
+
 /* Tells that local shards or metadata were changed in this backend (counts as a writer).
  */
 extern void xact_wrote_locally(void);

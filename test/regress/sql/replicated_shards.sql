@@ -108,6 +108,27 @@ END $$;
 SELECT shardstate, count(*) FROM pg_dist_placement JOIN pg_dist_shard USING (shardid) WHERE logicalrelid IN ('d'::regclass, 'e'::regclass) GROUP BY 1 ORDER BY 1;
 SELECT each_way('UPDATE {d} SET v = v - 1000');
 SELECT each_way('UPDATE {e} SET w = w + 1');
+-- Splits: pieces have two copies, too, on the node that was asked for and those that have the shard.
+SELECT nodeid AS n0 FROM pg_dist_node WHERE groupid = 0 \gset
+SELECT nodeid AS n1 FROM pg_dist_node WHERE groupid = 1 \gset
+SELECT nodeid AS n2 FROM pg_dist_node WHERE groupid = 2 \gset
+SELECT citus_split_shard_by_split_points(1760000, ARRAY['-1500000000'], ARRAY[:n1, :n0], 'force_logical');
+SELECT each_way('UPDATE {d} SET v = v + 3');
+SELECT citus_split_shard_by_split_points(1760001, ARRAY['-500000000'], ARRAY[:n0, :n2], 'block_writes');
+SELECT each_way('UPDATE {d} SET v = v + 4');
+SELECT isolate_tenant_to_new_shard('e', 7, 'CASCADE') > 0 AS done;
+SELECT each_way('UPDATE {e} SET w = w + 5');
+SELECT each_way('DELETE FROM {e} WHERE k < 8');
+SELECT logicalrelid, shardminvalue::int, shardmaxvalue::int, string_agg(groupid::text, ' ' ORDER BY groupid) AS groups
+FROM pg_dist_shard JOIN pg_dist_placement USING (shardid) WHERE logicalrelid IN ('d'::regclass, 'e'::regclass)
+GROUP BY 1, 2, 3 ORDER BY 1, 2;
+SELECT result FROM run_command_on_all_nodes($$SELECT count(*) FROM pg_class WHERE relname ~ '^[de]_1760(000|001|004|005)$'$$);
+-- Not while a copy is lost.
+SELECT success, result FROM run_command_on_all_nodes('UPDATE pg_dist_placement SET shardstate = 3 WHERE shardid = 1760006 AND groupid = 2');
+SELECT citus_split_shard_by_split_points(1760002, ARRAY['1000000000'], ARRAY[:n1, :n2]);
+SELECT success, result FROM run_command_on_all_nodes('UPDATE pg_dist_placement SET shardstate = 1 WHERE shardid = 1760006 AND groupid = 2');
+SELECT each_way('UPDATE {e} SET w = w + 1');
+
 -- Nobody but who may write marks copies.
 CREATE ROLE replicated_reader;
 GRANT USAGE ON SCHEMA replicated TO replicated_reader;
@@ -116,7 +137,7 @@ SET ROLE replicated_reader;
 SELECT pando.copies_lost('{1760000}', '{2}', '{2}');
 RESET ROLE;
 -- Nor is the last one marked.
-SELECT pando.copies_lost('{1760000}', '{1, 2}', '{}');
+SELECT pando.copies_lost('{1760002}', '{1, 2}', '{}');
 
 DROP SCHEMA replicated CASCADE;
 DROP ROLE replicated_reader;
