@@ -6,7 +6,9 @@ CREATE OR REPLACE FUNCTION pando.object_probe(class oid, obj oid) RETURNS text
 	LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
 	SELECT CASE class
 	WHEN 'pg_namespace'::regclass THEN format('to_regnamespace(%L)', obj::regnamespace)
-	WHEN 'pg_type'::regclass THEN format('to_regtype(%L)', obj::regtype)
+	-- An array type that is in the way gets another name from PostgreSQL.
+	WHEN 'pg_type'::regclass THEN format('(SELECT t.oid FROM pg_catalog.pg_type t WHERE t.oid = to_regtype(%L) '
+		'AND NOT EXISTS (SELECT FROM pg_catalog.pg_type e WHERE e.typarray = t.oid))', obj::regtype)
 	WHEN 'pg_proc'::regclass THEN format('to_regprocedure(%L)', obj::regprocedure)
 	WHEN 'pg_class'::regclass THEN format('to_regclass(%L)', obj::regclass)
 	WHEN 'pg_authid'::regclass THEN format('to_regrole(%L)', obj::regrole)

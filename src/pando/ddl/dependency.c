@@ -573,7 +573,7 @@ run_commands(ArrayType *array)
 /*
  * SQL: runs the commands that make an object; where an expression says that it is there
  * already, those that change it instead (none, maybe). With the rights of the current
- * user.
+ * user. What is to be said of it was said where it was made first.
  */
 Datum
 object_create(PG_FUNCTION_ARGS)
@@ -585,9 +585,8 @@ object_create(PG_FUNCTION_ARGS)
 					  GUC_ACTION_SAVE, true, 0, false);
 	set_config_option("check_function_bodies", "off", PGC_USERSET, PGC_S_SESSION,
 					  GUC_ACTION_SAVE, true, 0, false);
-	if (client_min_messages < WARNING)
-		set_config_option("client_min_messages", "warning", PGC_USERSET, PGC_S_SESSION,
-						  GUC_ACTION_SAVE, true, 0, false);
+	set_config_option("client_min_messages", "error", PGC_USERSET, PGC_S_SESSION,
+					  GUC_ACTION_SAVE, true, 0, false);
 	if (sql_value("SELECT %s", probe) == NULL)
 		run_commands(PG_GETARG_ARRAYTYPE_P(1));
 	else

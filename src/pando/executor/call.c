@@ -105,7 +105,7 @@ call_place(const DistTable *anchor, int index)
 static void
 take_rows(const PGresult *result, TupleDesc desc, Tuplestorestate *store)
 {
-	RowDecoder *decoder = decoder_create(desc, false);
+	RowDecoder *decoder = decoder_create(desc, false, false);
 	MemoryContext context =
 		AllocSetContextCreate(CurrentMemoryContext, "call row", ALLOCSET_DEFAULT_SIZES);
 	MemoryContext old = MemoryContextSwitchTo(context);

@@ -74,7 +74,7 @@ columns_travel_binary(TupleDesc desc)
  */
 
 RowDecoder *
-decoder_create(TupleDesc desc, bool binary)
+decoder_create(TupleDesc desc, bool binary, bool checked)
 {
 	RowDecoder *decoder = palloc(sizeof(RowDecoder));
 	int n = desc->natts;
@@ -88,14 +88,15 @@ decoder_create(TupleDesc desc, bool binary)
 	for (int i = 0; i < n; i++)
 	{
 		Form_pg_attribute attribute = TupleDescAttr(desc, i);
+		Oid type = checked ? attribute->atttypid : getBaseType(attribute->atttypid);
 		Oid function;
 
-		decoder->types[i] = attribute->atttypid;
+		decoder->types[i] = type;
 		decoder->typmods[i] = attribute->atttypmod;
 		if (binary)
-			getTypeBinaryInputInfo(attribute->atttypid, &function, &decoder->ioparams[i]);
+			getTypeBinaryInputInfo(type, &function, &decoder->ioparams[i]);
 		else
-			getTypeInputInfo(attribute->atttypid, &function, &decoder->ioparams[i]);
+			getTypeInputInfo(type, &function, &decoder->ioparams[i]);
 		fmgr_info(function, &decoder->functions[i]);
 	}
 	return decoder;

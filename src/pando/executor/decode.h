@@ -18,8 +18,12 @@ typedef struct RowEncoder RowEncoder;
  */
 extern bool columns_travel_binary(TupleDesc desc);
 
-/* Makes a decoder for rows of the descriptor, in the current memory context. */
-extern RowDecoder *decoder_create(TupleDesc desc, bool binary);
+/*
+ * Makes a decoder for rows of the descriptor, in the current memory context. `checked`:
+ * domains' constraints are, as bytes need it that somebody may have made by hand. What a
+ * node read from a table may be older than a constraint that is NOT VALID.
+ */
+extern RowDecoder *decoder_create(TupleDesc desc, bool binary, bool checked);
 
 /* Row of a result in the decoder's format; returns the bytes of its values.
  * Pass-by-reference values are in the current memory context. */

@@ -87,7 +87,7 @@ exchange_rows(PG_FUNCTION_ARGS)
 
 	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
 	argument = parse_argument(text_to_cstring(PG_GETARG_TEXT_PP(0)));
-	decoder = decoder_create(rsinfo->setDesc, argument.binary);
+	decoder = decoder_create(rsinfo->setDesc, argument.binary, true);
 	row_context = AllocSetContextCreate(CurrentMemoryContext, "exchanged row",
 										ALLOCSET_DEFAULT_SIZES);
 	while ((readers = next_readers(&argument)) != NIL)

@@ -588,7 +588,7 @@ read_result(const char *name, ReturnSetInfo *rsinfo)
 						errmsg("result \"%s\" does not exist", name)));
 	reader_need(&reader, 19);
 	reader.start += decode_copy_header(reader.data, reader.end, &text_fields);
-	decoder = decoder_create(desc, !text_fields);
+	decoder = decoder_create(desc, !text_fields, true);
 	while ((length = next_row_length(&reader)) > 0)
 	{
 		MemoryContext old = MemoryContextSwitchTo(row_context);

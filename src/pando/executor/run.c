@@ -250,7 +250,7 @@ run_launch(FragmentRun *run)
 
 	counter_add(list_length(run->tasks) > 1 ? COUNTER_QUERY_MULTI : COUNTER_QUERY_SINGLE);
 	if (run->desc != NULL)
-		run->decoder = decoder_create(run->desc, run->binary);
+		run->decoder = decoder_create(run->desc, run->binary, false);
 	order_choose(run);
 	if (run->fragment->command == CMD_SELECT)
 		reads_assign(run, run->tasks);

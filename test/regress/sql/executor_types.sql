@@ -38,4 +38,15 @@ SELECT k, iv, f, ts, ma, c FROM ty WHERE k = 10;
 SELECT k, (k, 'x'::text, array[1]) FROM ty WHERE k < 3 ORDER BY k;
 SELECT row(k, row(1, 'a'::text)) FROM ty WHERE k = 1;
 
+-- Values that are older than a constraint of their domain.
+INSERT INTO ty (k, d) VALUES (20, 500);
+ALTER DOMAIN positive ADD CHECK (value < 100) NOT VALID;
+SELECT k, d FROM ty WHERE k = 20;
+SELECT d FROM ty WHERE d > 5;
+SET citus.enable_binary_protocol = off;
+SELECT ty FROM ty WHERE k = 20;
+RESET citus.enable_binary_protocol;
+UPDATE ty SET d = d WHERE k = 20;
+UPDATE ty SET k = 21, d = 6 WHERE k = 20 RETURNING k, d;
+
 DROP SCHEMA kinds CASCADE;

@@ -22,6 +22,18 @@ SELECT pg_temp.there($$INSERT INTO way.moods VALUES ('sad')$$);
 CREATE TYPE mood AS ENUM ('happy', 'sad');
 SELECT pg_temp.see($$SELECT concat(pg_typeof(m), ' ', m, ' ', enum_range(NULL::way.mood)) FROM way.moods$$);
 
+-- An array type gives way by itself, as in PostgreSQL.
+CREATE TYPE shape AS (a int);
+CREATE TYPE _shape AS ENUM ('round');
+SELECT pg_temp.see($$SELECT string_agg(typname, ' ' ORDER BY typname COLLATE "C") FROM pg_type WHERE typnamespace = 'way'::regnamespace AND typname ~ 'shape'$$);
+
+-- What there is to say of an object is said once.
+CREATE DOMAIN whole AS int;
+CREATE FUNCTION text_of(int) RETURNS text LANGUAGE sql AS 'SELECT $1::text';
+CREATE CAST (whole AS text) WITH FUNCTION text_of(int);
+DROP CAST (whole AS text);
+DROP FUNCTION text_of(int);
+
 SELECT pg_temp.there($$CREATE DOMAIN way.low AS int CHECK (VALUE < 3)$$);
 CREATE DOMAIN low AS int CHECK (VALUE < 4);
 SELECT pg_temp.there($$CREATE TYPE way.pair AS (a int)$$);
