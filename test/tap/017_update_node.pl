@@ -12,6 +12,18 @@ my $cluster = PandoCluster->new('update_node', workers => 2, archive => 1);
 my @nodes = $cluster->nodes;
 $cluster->make_tables(0);
 
+# Paused by force, from a worker: who uses the node's tables has so long to end, and is ended then.
+{
+	my $user = $cluster->start($nodes[0], "BEGIN; SELECT count(*) FROM t; SELECT pg_sleep(600);\n");
+	$nodes[0]->poll_query_until('postgres', q{SELECT count(*) = 1 FROM pg_stat_activity WHERE wait_event = 'PgSleep'});
+	is($nodes[2]->safe_psql('postgres', q{BEGIN; SELECT citus_pause_node_within_txn(nodeid, true, 100) FROM pg_dist_node WHERE groupid = 1;
+		SELECT result FROM run_command_on_workers('SELECT count(*) FROM pg_locks WHERE relation = ''t''::regclass AND mode = ''AccessExclusiveLock'' AND granted') ORDER BY 1; COMMIT}),
+		"\n1\n1", 'a node is paused by force, on all nodes');
+	eval { $user->{handle}->finish };
+	like($user->{err}, qr/terminating connection due to administrator command/, 'who used its tables is ended');
+	is($cluster->sql('SELECT count(*) > 0 FROM t'), 't', 'afterwards they are used as before');
+}
+
 sub update_node
 {
 	my ($i, $server, $more) = @_;

@@ -13,6 +13,7 @@
  */
 #include "pando/compat/compat.h"
 
+#include "access/xact.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_inherits.h"
 #include "fmgr.h"
@@ -22,6 +23,7 @@
 #include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/guc.h"
+#include "utils/memutils.h"
 #include "utils/tuplestore.h"
 
 #include "pando/base/name.h"
@@ -29,6 +31,7 @@
 #include "pando/ddl/detach.h"
 #include "pando/ddl/lead.h"
 #include "pando/ddl/local_lead.h"
+#include "pando/ddl/outside.h"
 #include "pando/ddl/utility.h"
 #include "pando/metadata/node.h"
 #include "pando/metadata/table.h"
@@ -201,6 +204,16 @@ is_concurrent(const DdlJob *job)
 		   (IsA(stmt, AlterTableStmt) && detach_is_in_steps(job->stmt));
 }
 
+/* As PostgreSQL calls it. */
+static char *
+concurrent_name(const Node *stmt)
+{
+	if (IsA(stmt, AlterTableStmt))
+		return "ALTER TABLE ... DETACH CONCURRENTLY";
+	return psprintf("%s%s", GetCommandTagName(CreateCommandTag(unconstify(Node *, stmt))),
+					IsA(stmt, IndexStmt) || IsA(stmt, DropStmt) ? " CONCURRENTLY" : "");
+}
+
 static void
 refuse(Oid relid, const char *detail, const char *hint)
 {
@@ -210,52 +223,98 @@ refuse(Oid relid, const char *detail, const char *hint)
 					errdetail("%s", detail), errhint("%s", hint)));
 }
 
-/* The managed local tables that the statement is about, if it has to be run there. */
-static List *
-tables_of(const DdlJob *job)
+/* How the coordinator gets the statement. */
+typedef enum LeadWay
 {
-	List *managed = NIL;
+	LEAD_NOT,	  /* it goes the usual way */
+	LEAD_RELAYED, /* in this transaction */
+	LEAD_SERVED	  /* it is all of its transaction: as if the client had sent it there */
+} LeadWay;
+
+/* `local`: tables of this node alone that it names. The managed local tables that it is
+ * about. */
+static LeadWay
+way_of(const DdlJob *job, List *local, List **managed)
+{
+	bool concurrent = is_concurrent(job);
+	bool alone = job->call->context == PROCESS_UTILITY_TOPLEVEL && !xact_must_join();
 	bool others = false;
 
-	if (job->applying || node_is_coordinator() || IsA(job->stmt, VacuumStmt))
-		return NIL;
+	*managed = NIL;
 	foreach_oid(relid, list_concat_copy(job->tables, named_tables(job->stmt)))
 	{
 		const DistTable *table = OidIsValid(relid) ? dist_table(relid) : NULL;
 
 		if (table != NULL && table->managed_local)
-			managed = list_append_unique_oid(managed, relid);
-		else
-			others |= OidIsValid(relid);
+			*managed = list_append_unique_oid(*managed, relid);
+		else if (table != NULL)
+			others = true;
+		else if (OidIsValid(relid))
+			local = lappend_oid(local, relid);
 	}
 	/* Privileges are the same on each node. */
-	if (managed == NIL || (others && IsA(job->stmt, GrantStmt)))
-		return NIL;
-	if (others)
-		refuse(linitial_oid(managed),
-			   "It names other tables beside this local table of the coordinator.",
-			   "Name each in a statement of its own, or run it on the coordinator.");
-	if (is_concurrent(job))
-		refuse(linitial_oid(managed), "It is made of several transactions.",
-			   "Run it on the coordinator, or without CONCURRENTLY.");
-	return managed;
+	if (*managed == NIL || ((others || local != NIL) && IsA(job->stmt, GrantStmt)))
+		return LEAD_NOT;
+	if (local != NIL)
+		refuse(linitial_oid(*managed),
+			   psprintf("It names %s, which is a table of this node.",
+						name_qualified(linitial_oid(local))),
+			   "Name them in statements of their own.");
+	if (concurrent)
+		PreventInTransactionBlock(job->call->context == PROCESS_UTILITY_TOPLEVEL,
+								  concurrent_name(job->stmt));
+	if (!concurrent && !others)
+		return LEAD_RELAYED;
+	if (!alone)
+		refuse(linitial_oid(*managed),
+			   "It names distributed tables beside this local one of the coordinator.",
+			   "Name them in statements of their own, or run it on the coordinator.");
+	return LEAD_SERVED;
+}
+
+static LeadWay
+lead_way(const DdlJob *job, List *local, List **managed)
+{
+	if (job->applying || node_is_coordinator() || IsA(job->stmt, VacuumStmt))
+		return LEAD_NOT;
+	return way_of(job, local, managed);
 }
 
 bool
-local_lead_is_for(const DdlJob *job)
+local_lead_is_for(const DdlJob *job, List *local)
 {
-	return tables_of(job) != NIL;
+	List *managed;
+
+	return lead_way(job, local, &managed) != LEAD_NOT;
+}
+
+/* What others wait for must not be here meanwhile: no snapshot, no locks. */
+static void
+serve_there(const DdlJob *job)
+{
+	MemoryContext old = MemoryContextSwitchTo(PortalContext);
+	char *text = job_text(job);
+
+	MemoryContextSwitchTo(old);
+	outside_commit();
+	xact_serve_statement(node_by_group(COORDINATOR_GROUP), text);
 }
 
 bool
-local_lead_run(DdlJob *job)
+local_lead_run(DdlJob *job, List *local)
 {
-	List *relids = tables_of(job);
 	bool drops = drops_tables(job->stmt);
+	List *relids;
+	LeadWay way = lead_way(job, local, &relids);
 
-	if (relids == NIL)
+	if (way == LEAD_NOT)
 		return false;
 	xact_settle_past();
+	if (way == LEAD_SERVED)
+	{
+		serve_there(job);
+		return true;
+	}
 	if (job->handler->managed_local || drops || IsA(job->stmt, CreateStmt))
 		lock_shells(relids,
 					IsA(job->stmt, IndexStmt) ? ExclusiveLock : AccessExclusiveLock);

@@ -10,12 +10,12 @@
 
 #include "pando/ddl/handler.h"
 
-/* Is the prepared statement one of this node's client on such tables? Raises if it can't
- * be run from here. */
-extern bool local_lead_is_for(const DdlJob *job);
+/* Is the prepared statement one of this node's client on such tables? `local`: tables of
+ * this node alone that it names as well. Raises if it can't be run from here. */
+extern bool local_lead_is_for(const DdlJob *job, List *local);
 
 /* Runs it then, on all nodes; false: it is none. */
-extern bool local_lead_run(DdlJob *job);
+extern bool local_lead_run(DdlJob *job, List *local);
 
 /*
  * Has the coordinator run a statement for this node's client, in his transaction, with

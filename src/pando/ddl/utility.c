@@ -126,7 +126,7 @@ utility_is_internal(void)
 
 	return application_name != NULL &&
 		   strncmp(application_name, prefix, sizeof(prefix) - 1) == 0 &&
-		   !xact_serves_call() && !xact_is_relaying();
+		   !xact_serves_call() && !xact_is_relaying() && !xact_serves_statement();
 }
 
 bool
@@ -618,7 +618,7 @@ take_up(DdlJob *job, DdlCall *call)
 		/* VACUUM has its own way with those (vacuum.c). */
 		if (!IsA(job->stmt, VacuumStmt) && any_is_gone(local))
 			continue;
-		if (local_lead_is_for(job) || !lead_statement(job, again, &taken))
+		if (local_lead_is_for(job, local) || !lead_statement(job, again, &taken))
 			break;
 		again = true;
 	}
@@ -633,7 +633,7 @@ utility_run(DdlCall *call)
 	List *local =
 		utility_is_ours(call) && !RecoveryInProgress() ? take_up(&job, call) : NIL;
 
-	if (job.handler != NULL && local_lead_run(&job))
+	if (job.handler != NULL && local_lead_run(&job, local))
 		return;
 	if (!job.concerned)
 	{

@@ -32,8 +32,10 @@
 #include "pando/transaction/member.h"
 #include "tcop/pquery.h"
 #include "tcop/tcopprot.h"
+#include "utils/guc.h"
 
 static int serving = 0;
+static bool serve_statement = false;
 
 /* Of the outermost call that is served. */
 typedef struct Confinement
@@ -95,6 +97,29 @@ xact_session_to_serve(const DistNode *node, bool settings)
 	member->alone = true;
 	session->served = true;
 	return session;
+}
+
+void
+xact_serve_statement(const DistNode *node, const char *sql)
+{
+	Session *session = xact_session_to_serve(node, true);
+
+	if (session == NULL)
+		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+						errmsg("the statement cannot be sent to node %s:%d by way of a "
+							   "pooler",
+							   node->host, node->port),
+						errhint("Run it there.")));
+	/* Whatever comes of it: who uses the session next takes that back first. */
+	member_settings_doubt(session);
+	session_result_free(session_run(session, "SET pando.serve_statement TO on"));
+	session_result_free(session_run(session, sql));
+}
+
+bool
+xact_serves_statement(void)
+{
+	return serve_statement;
 }
 
 /* A temporary table is known to this backend alone, and so is a cursor that outlives its
@@ -289,4 +314,14 @@ bool
 xact_serves_call(void)
 {
 	return serving > 0;
+}
+
+void
+call_serve_init(void)
+{
+	DefineCustomBoolVariable(
+		"pando.serve_statement",
+		"Statements of this node's session are its client's; set by Pando.", NULL,
+		&serve_statement, false, PGC_USERSET,
+		GUC_NO_SHOW_ALL | GUC_NOT_IN_SAMPLE | GUC_DISALLOW_IN_FILE, NULL, NULL, NULL);
 }

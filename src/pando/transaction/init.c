@@ -11,6 +11,7 @@ transaction_init(void)
 {
 	identity_init();
 	session_register_guard(call_guard);
+	call_serve_init();
 	client_limit_init();
 	attention_init();
 	nesting_init();

@@ -219,6 +219,7 @@ extern bool nesting_reads_only(void);
 
 /* call.c: raises if a call that is served here must keep to this node. */
 extern void call_guard(void);
+extern void call_serve_init(void);
 
 /* A statement that is running, and the one that it runs for. */
 typedef struct NestingFrame

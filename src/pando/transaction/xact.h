@@ -123,6 +123,13 @@ extern bool xact_plans_for_client(const char *source);
 /* Raises that a call with force_delegation does what it must not. */
 extern void xact_raise_forced(const char *detail) pg_attribute_noreturn();
 
+/*
+ * Has the node run a utility statement, all of its transaction, as if the client had sent
+ * it there; and is this backend about to do so?
+ */
+extern void xact_serve_statement(const DistNode *node, const char *sql);
+extern bool xact_serves_statement(void);
+
 /* Is this backend another node's session? Anybody may make it look like one. */
 extern bool xact_is_for_node(void);
 

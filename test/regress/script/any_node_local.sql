@@ -87,6 +87,27 @@ CLUSTER item USING item_pkey;
 REINDEX TABLE item;
 REINDEX INDEX item_number;
 SELECT count(*) FROM item;
+-- Of several transactions.
+CREATE INDEX CONCURRENTLY item_r ON item (r);
+CREATE INDEX CONCURRENTLY ON item (y, r);
+CREATE UNIQUE INDEX CONCURRENTLY item_v ON item (v);
+CREATE INDEX CONCURRENTLY item_r ON item (r);
+SELECT everywhere($$SELECT string_agg(indexrelid::regclass || ' ' || indisvalid, ', ' ORDER BY indexrelid::regclass::text) FROM pg_index WHERE indrelid = 'any_node.item'::regclass$$);
+DROP INDEX CONCURRENTLY item_r;
+DROP INDEX item_v;
+REINDEX INDEX CONCURRENTLY item_number;
+REINDEX TABLE CONCURRENTLY item;
+BEGIN;
+DROP INDEX CONCURRENTLY item_number;
+ROLLBACK;
+SELECT everywhere($$SELECT string_agg(indexrelid::regclass || ' ' || indisvalid, ', ' ORDER BY indexrelid::regclass::text) FROM pg_index WHERE indrelid = 'any_node.item'::regclass$$);
+CREATE TABLE with_item (k int PRIMARY KEY);
+SELECT create_distributed_table('with_item', 'k');
+INSERT INTO with_item SELECT generate_series(1, 9);
+TRUNCATE item, with_item;
+SELECT count(*), (SELECT count(*) FROM item) FROM with_item;
+DROP TABLE with_item;
+INSERT INTO item (r) VALUES (1), (2), (2);
 -- In the client's transaction.
 BEGIN;
 INSERT INTO item (r) VALUES (7);
@@ -135,7 +156,9 @@ ALTER TABLE many ATTACH PARTITION many_1 FOR VALUES FROM (0) TO (10);
 TRUNCATE many_1;
 SELECT count(*) FROM many;
 SELECT everywhere($$SELECT string_agg(concat_ws(' ', relname, pg_get_expr(relpartbound, c.oid)), '; ' ORDER BY relname) FROM pg_class c JOIN pg_inherits ON inhrelid = c.oid WHERE relname ~ '^many_.$'$$);
-DROP TABLE many_2;
+ALTER TABLE many DETACH PARTITION many_1 CONCURRENTLY;
+SELECT everywhere($$SELECT string_agg(relname, ' ' ORDER BY relname) FROM pg_class c JOIN pg_inherits ON inhrelid = c.oid WHERE relname ~ '^many_.$'$$);
+DROP TABLE many_1, many_2;
 SELECT table_name FROM public.citus_tables WHERE table_name::text ~ 'many' ORDER BY table_name::text;
 DROP TABLE many;
 -- Another kind of table.

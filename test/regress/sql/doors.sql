@@ -181,6 +181,7 @@ SET pando.read_nodes TO '1:1';
 SET pando.restored_groups TO 'x';
 SET pando.session_proof TO '';
 SET pando.shells_only TO on;
+SET pando.serve_statement TO on;
 SET pando.statement TO 1;
 RESET ALL;
 RESET SESSION AUTHORIZATION;

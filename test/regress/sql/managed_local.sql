@@ -92,12 +92,18 @@ INSERT INTO part (item) VALUES (555);
 DELETE FROM ref WHERE id = 2;
 UPDATE item SET id = 1 WHERE id = 3;
 SELECT nothing FROM item;
--- Schema changes are run on the coordinator (any_node_local), but for those that name other tables as well.
+-- Schema changes are run on the coordinator (any_node_local), but for those that name tables of this node, and within a transaction others as well.
+BEGIN;
 TRUNCATE item, dist;
+ROLLBACK;
+BEGIN;
 CREATE INDEX CONCURRENTLY ON item (r);
+ROLLBACK;
 CREATE TABLE of_worker (a int);
 SELECT citus_add_local_table_to_metadata('of_worker');
 DROP TABLE of_worker, item;
+TRUNCATE of_worker, item;
+ALTER TABLE item ADD FOREIGN KEY (r) REFERENCES of_worker;
 DROP TABLE of_worker;
 SELECT citus_add_local_table_to_metadata('item');
 
@@ -286,7 +292,6 @@ CREATE TABLE many_6 PARTITION OF many FOR VALUES FROM (50) TO (60);
 DROP TABLE many_6;
 ALTER TABLE many DETACH PARTITION many_6;
 DROP TABLE many_6;
-ALTER TABLE many DETACH PARTITION many_4 CONCURRENTLY;
 CREATE TABLE many_6 (LIKE many);
 ALTER TABLE many ATTACH PARTITION many_6 FOR VALUES FROM (50) TO (60);
 DROP TABLE many_6;
