@@ -3,9 +3,8 @@
  *
  * All places are made with the table; a chained hash finds the place of a key. A value
  * that exists is updated under the table's shared lock and the place's spinlock; only who
- * adds or forgets keys takes the lock alone. When all places are taken the keys of the
- * least weight, a twentieth of all, make room at once, and the weights of the others are
- * halved, so that what was important once does not stay for ever.
+ * adds or forgets keys takes the lock alone. When all places are taken the keys that are
+ * worth the least, a twentieth of all, make room at once.
  */
 #include "pando/compat/compat.h"
 
@@ -23,8 +22,7 @@ typedef struct Place
 	slock_t mutex;
 	bool used;
 	int next; /* with the same bucket, or free; or NONE */
-	uint64 weight;
-	/* the key, then the value */
+			  /* the key, then the value */
 } Place;
 
 struct TallyTable
@@ -152,7 +150,7 @@ remove_place(Tally *tally, int number)
 }
 
 static int
-compare_weights(const void *a, const void *b)
+compare_worths(const void *a, const void *b)
 {
 	uint64 left = *(const uint64 *) a;
 	uint64 right = *(const uint64 *) b;
@@ -163,27 +161,26 @@ compare_weights(const void *a, const void *b)
 static void
 make_room(Tally *tally)
 {
-	uint64 *weights = palloc(sizeof(uint64) * tally->capacity);
+	Size size = sizeof(uint64) * tally->capacity;
+	uint64 *worths = palloc(size);
+	uint64 *sorted = palloc(size);
 	int wanted = Max(tally->capacity / PART_TO_FREE, 1);
 	uint64 limit;
 
 	for (int i = 0; i < tally->capacity; i++)
-		weights[i] = place_at(tally, i)->weight;
-	qsort(weights, tally->capacity, sizeof(uint64), compare_weights);
-	limit = weights[wanted - 1];
-	pfree(weights);
-	for (int i = 0; i < tally->capacity; i++)
+		worths[i] = tally->worth(value_of(tally, place_at(tally, i)));
+	memcpy(sorted, worths, size);
+	qsort(sorted, tally->capacity, sizeof(uint64), compare_worths);
+	limit = sorted[wanted - 1];
+	for (int i = 0; i < tally->capacity && wanted > 0; i++)
 	{
-		Place *place = place_at(tally, i);
-
-		if (place->weight <= limit && wanted > 0)
-		{
-			remove_place(tally, i);
-			wanted--;
-		}
-		else
-			place->weight /= 2;
+		if (worths[i] > limit)
+			continue;
+		remove_place(tally, i);
+		wanted--;
 	}
+	pfree(sorted);
+	pfree(worths);
 }
 
 static Place *
@@ -200,7 +197,6 @@ add(Tally *tally, const void *key)
 	tally->table->free = place->next;
 	memcpy(key_of(place), key, tally->key_size);
 	memset(value_of(tally, place), 0, tally->value_size);
-	place->weight = 0;
 	place->used = true;
 	link = bucket_of(tally, key);
 	place->next = *link;
@@ -224,7 +220,7 @@ tally_update(Tally *tally, const void *key, TallyUpdate update, void *arg)
 			place = add(tally, key);
 	}
 	SpinLockAcquire(&place->mutex);
-	update(value_of(tally, place), &place->weight, arg);
+	update(value_of(tally, place), arg);
 	SpinLockRelease(&place->mutex);
 	LWLockRelease(tally->lock);
 }

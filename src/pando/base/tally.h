@@ -16,13 +16,14 @@ typedef struct Tally
 	int capacity;
 	Size key_size;
 	Size value_size;
+	/* How much a value is worth to be kept, when room is made. May age it. */
+	uint64 (*worth)(void *value);
 	TallyTable *table; /* these two: tally_attach()'s */
 	LWLock *lock;
 } Tally;
 
-/* Changes a value, which is zero when it is new, and how much it is worth to be kept. Is
- * called under a spinlock. */
-typedef void (*TallyUpdate)(void *value, uint64 *weight, void *arg);
+/* Changes a value, which is zero when it is new. Is called under a spinlock. */
+typedef void (*TallyUpdate)(void *value, void *arg);
 
 /* Shared memory that the table takes. */
 extern Size tally_size(const Tally *tally);
@@ -34,7 +35,7 @@ extern bool tally_has(const Tally *tally, const void *key);
 
 /*
  * Updates the key's value; a key that is new takes a place, for which, when there is none
- * left, those of the least weight make room.
+ * left, those that are worth the least make room.
  */
 extern void tally_update(Tally *tally, const void *key, TallyUpdate update, void *arg);
 

@@ -42,10 +42,33 @@ typedef struct StatementKey
 	char key[PLAN_KEY_LENGTH + 3];
 } StatementKey;
 
+/* A call is worth as much, less each time that room is made. */
+#define WORTH_OF_CALL 1000
+#define PART_TO_LOSE 50
+
+typedef struct StatementCounts
+{
+	uint64 calls;
+	uint64 worth;
+} StatementCounts;
+
 int statement_stats_track = TRACK_NONE;
 
 static int max_statements = 50000;
-static Tally tally = {.key_size = sizeof(StatementKey), .value_size = sizeof(uint64)};
+
+static uint64
+worth(void *value)
+{
+	StatementCounts *counts = value;
+	uint64 now = counts->worth;
+
+	counts->worth -= now / PART_TO_LOSE;
+	return now;
+}
+
+static Tally tally = {.key_size = sizeof(StatementKey),
+					  .value_size = sizeof(StatementCounts),
+					  .worth = worth};
 
 static void
 attach(void *memory, LWLock *lock, bool fresh)
@@ -54,10 +77,12 @@ attach(void *memory, LWLock *lock, bool fresh)
 }
 
 static void
-count_one(void *value, uint64 *weight, void *arg)
+count_one(void *value, void *arg)
 {
-	(*(uint64 *) value)++;
-	(*weight)++;
+	StatementCounts *counts = value;
+
+	counts->calls++;
+	counts->worth += WORTH_OF_CALL;
 }
 
 void
@@ -98,7 +123,7 @@ show(const void *key, const void *value, void *arg)
 	values[3] = CStringGetTextDatum(executor_names[statement->executor]);
 	nulls[4] = !statement->has_key;
 	values[4] = nulls[4] ? (Datum) 0 : CStringGetTextDatum(statement->key);
-	values[5] = Int64GetDatum((int64) * (const uint64 *) value);
+	values[5] = Int64GetDatum((int64) ((const StatementCounts *) value)->calls);
 	tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
 }
 

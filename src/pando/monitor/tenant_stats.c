@@ -67,7 +67,10 @@ static int limit = 100;
 static int period_seconds = 60;
 static int log_level = 0;
 static double sample_rate = 1;
-static Tally tally = {.key_size = sizeof(TenantKey), .value_size = sizeof(TenantCounts)};
+
+static uint64 worth(void *value);
+static Tally tally = {
+	.key_size = sizeof(TenantKey), .value_size = sizeof(TenantCounts), .worth = worth};
 
 /* The statement that is being measured. */
 static const QueryDesc *measured = NULL;
@@ -116,6 +119,15 @@ advance(TenantCounts *counts, int64 period)
 	counts->period = period;
 }
 
+static uint64
+worth(void *value)
+{
+	TenantCounts now = *(const TenantCounts *) value;
+
+	advance(&now, present_period());
+	return (uint64) now.score;
+}
+
 /* ------------------------------------------------------------------------------------
  * Counting.
  */
@@ -129,7 +141,7 @@ typedef struct Statement
 } Statement;
 
 static void
-count_statement(void *value, uint64 *weight, void *arg)
+count_statement(void *value, void *arg)
 {
 	TenantCounts *counts = value;
 	Statement *statement = arg;
@@ -140,7 +152,6 @@ count_statement(void *value, uint64 *weight, void *arg)
 	counts->now.statements++;
 	counts->now.seconds += statement->seconds;
 	counts->score += SCORE_OF_STATEMENT;
-	*weight = (uint64) counts->score;
 }
 
 /* A tenant that is not known yet is taken note of by chance. */
