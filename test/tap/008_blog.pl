@@ -56,6 +56,20 @@ sub benchmark
 	return;
 }
 
+# The same while the step's commands run.
+sub beside_benchmark
+{
+	my ($name, $script) = @_;
+	my $before = value('SELECT count(*) FROM pgbench_history');
+	my ($out, $err) = step($name, "pgbench -n -c 8 -j 3 -T 12 pgbench & sleep 1; $script\nwait");
+	like($out, qr/number of failed transactions: 0 /, "$name: no failed transaction");
+	my ($count) = $out =~ /transactions actually processed: (\d+)/;
+	is(value('SELECT count(*) FROM pgbench_history') - $before, $count, "$name: each left its trace");
+	is(value('SELECT (SELECT sum(abalance) FROM pgbench_accounts) = (SELECT sum(bbalance) FROM pgbench_branches),
+			(SELECT sum(abalance) FROM pgbench_accounts) = (SELECT sum(tbalance) FROM pgbench_tellers)'), 't|t', "$name: balances agree");
+	return ($out, $err);
+}
+
 # How many shards each worker has, over all tables.
 sub placements
 {
@@ -137,7 +151,7 @@ like($out, qr/^adding REPLICA IDENTITY \(no PK present\)$/m, '\qecho speaks');
 benchmark('one worker');
 
 # Two workers.
-($out, $err) = step('two workers', <<'END');
+($out, $err) = beside_benchmark('two workers', <<'END');
 psql pgbench <<_eof1_
         --
         -- it's understood that database pgbench already exists on citus2
@@ -158,7 +172,7 @@ is(placements(), "64\n64", 'both have half of the shards');
 benchmark('two workers');
 
 # Three workers.
-($out, $err) = step('three workers', <<'END');
+($out, $err) = beside_benchmark('three workers', <<'END');
 psql pgbench <<_eof1_
        \qecho adding node citus3 ...
         select citus_add_node('citus3', 5432);

@@ -8,7 +8,7 @@ use lib '.';
 use PandoMoves;
 use PandoWire;
 
-my $cluster = moves_cluster('online_move');
+my $cluster = moves_cluster('online_move', network => 1);
 my $coordinator = $cluster->coordinator;
 my $shard = $cluster->sql("SELECT shardid FROM pg_dist_shard WHERE logicalrelid = 'bare'::regclass ORDER BY 1 LIMIT 1");
 
@@ -172,6 +172,17 @@ is($mover->query('COMMIT')->{error}, undef, 'several moves: they succeed');
 is($cluster->sql($places), '0 0', 'several moves: both shards are there');
 same('several moves');
 clean('several moves');
+# COMMIT lets those go first that it would have to wait for.
+$reader->query($_) foreach 'BEGIN', 'SELECT count(*) FROM bare';
+$mover->query($_) foreach 'BEGIN', one_move(0, 1);
+$mover->send('COMMIT');
+$coordinator->poll_query_until('postgres', "SELECT count(*) > 0 FROM pg_locks WHERE relation = 'bare'::regclass AND NOT granted") or die;
+$coordinator->poll_query_until('postgres', "SELECT count(*) = 0 FROM pg_locks WHERE relation = 'bare'::regclass AND NOT granted") or die;
+is(change(), '', 'several moves: at COMMIT others write while a reader is in the way');
+$reader->query('COMMIT');
+is($mover->answer->{error}, undef, 'several moves: it succeeds when the reader is gone');
+is($cluster->sql($places), '1 0', 'several moves: with what it moved');
+$mover->query(one_move(0, 0));
 $mover->query($_) foreach 'BEGIN', one_move(0, 1), 'SAVEPOINT s', one_move(1, 2), 'ROLLBACK TO s', 'COMMIT';
 is($cluster->sql($places), '1 0', 'a move that is rolled back has not happened, the one before it has');
 same('a savepoint');
@@ -231,6 +242,18 @@ foreach my $point (qw(online-after-capture online-after-copy online-after-last-r
 			$cluster->sql('SELECT pando.debug_point_clear()');
 		});
 	}
+}
+foreach my $i (1, 2)
+{
+	interrupt('online-after-copy', 'the network to the ' . ($i == 1 ? 'source' : 'target') . ' is cut', sub {
+		my ($run) = @_;
+		$cluster->network->cut($i, 'drop');
+		$cluster->sql('SELECT pando.debug_point_clear()');
+		sleep 0.5;
+		$cluster->network->cut($i, 'reset');
+		eval { $run->{handle}->finish };
+		$cluster->network->heal($i);
+	});
 }
 $cluster->sql(move_to(2));
 same('after all of them');

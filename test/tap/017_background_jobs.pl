@@ -79,7 +79,8 @@ my @points = qw(task-before-command online-after-copy online-before-lock task-be
 my $g = 0;
 foreach my $point (@points)
 {
-	foreach my $how ('the coordinator crashes', 'the executor is ended', 'the executor is interrupted', 'the maintenance worker is ended')
+	foreach my $how ('the coordinator crashes', 'the executor is ended', 'the executor is interrupted', 'the maintenance worker is ended',
+		$point eq 'online-after-copy' ? ('the source crashes', 'the target crashes') : ())
 	{
 		my $what = "$point, $how";
 		my $from = 1 + $g++ % 4;
@@ -90,6 +91,13 @@ foreach my $point (@points)
 		{
 			$cluster->kill_server(0);
 			$coordinator->start;
+		}
+		elsif ($how =~ /(source|target)/)
+		{
+			my $port = $cluster->sql("SELECT $1port FROM get_rebalance_progress() WHERE status = 'Copying Data' LIMIT 1");
+			my ($i) = grep { ($cluster->nodes)[$_]->port == $port } 1 .. 4;
+			$cluster->kill_server($i);
+			$cluster->worker($i)->start;
 		}
 		elsif ($how =~ /maintenance/)
 		{

@@ -18,11 +18,11 @@ our @EXPORT = qw(moves_cluster change_sql change same leftovers clean beside_wri
 my @tables = qw(bare parent child parts);
 my ($cluster, $coordinator);
 
-# A coordinator and two workers that tidy up soon, with the group. local: bare and parts are not distributed yet.
+# A coordinator and two workers that tidy up soon, with the group. local: bare and parts are not distributed yet; network: one that can be cut.
 sub moves_cluster
 {
 	my ($name, %options) = @_;
-	$cluster = PandoCluster->new($name, workers => 2, conf => <<'END');
+	$cluster = PandoCluster->new($name, workers => 2, network => $options{network}, conf => <<'END');
 citus.defer_shard_delete_interval = '200ms'
 citus.recover_2pc_interval = '500ms'
 END

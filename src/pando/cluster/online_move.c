@@ -121,10 +121,11 @@ claim(const DistNode *node, bool receives)
 	added->receives = receives;
 	move_sessions = lappend(move_sessions, added);
 	MemoryContextSwitchTo(old);
-	run(added->session,
-		receives
-			? "SET temp_buffers = '64MB'; SET lock_timeout = 0; SET row_security = off"
-			: "SET row_security = off");
+	run(added->session, "SET row_security = off");
+	/* Its temporary tables are in memory, or near it. */
+	if (receives)
+		run(added->session, "SET temp_buffers = '64MB'; SET random_page_cost = 1; "
+							"SET lock_timeout = 0");
 	return added->session;
 }
 

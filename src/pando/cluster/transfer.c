@@ -369,7 +369,7 @@ delete_received(const Transfer *transfer, int64 shard_id, const char *changed,
 			" older AS (SELECT pando.move_place(b.rows, s.place) AS here "
 			"FROM pg_catalog.unnest(%s) AS s (place) JOIN %s b ON "
 			"b.block = pando.move_block(s.place) "
-			"WHERE s.place NOT IN (SELECT n.place FROM newer n)) "
+			"WHERE NOT EXISTS (SELECT FROM newer n WHERE n.place = s.place)) "
 			"DELETE FROM ONLY %s WHERE ctid = ANY (ARRAY("
 			"SELECT here FROM newer UNION ALL SELECT here FROM older))",
 			move_places_name(shard_id), changed, changed, move_blocks_name(shard_id),

@@ -8,7 +8,9 @@
  *
  * The nodes are asked one after the other in time, so a cycle may be a mirage. It is
  * believed when a second look finds each of its waits again, the same since its start:
- * then all of them held at the moment between the two looks.
+ * then all of them held at the moment between the two looks. And each must have lasted
+ * for a while: who gives up soon what he can't have (the switch of a move does, in
+ * cluster/group_lock.c) ends the cycle by himself, and nobody else need be ended.
  *
  * The coordinator looks. While it is away, the first node does that can be reached and
  * where somebody waits.
@@ -33,6 +35,7 @@
 #include "executor/spi.h"
 #include "fmgr.h"
 #include "miscadmin.h"
+#include "pando/base/nap.h"
 #include "pando/base/sql.h"
 #include "pando/transaction/maintenance.h"
 #include "pando/transaction/member.h"
@@ -64,6 +67,7 @@
 	"pg_catalog.pg_locks l WHERE l.pid = a.pid AND NOT l.granted AND "                   \
 	"l.waitstart < long_ago))"
 #define MAX_ROUNDS 64
+#define LASTING_MS 900 /* longer than an attempt of group_lock.c */
 #define GPID_NODE_FACTOR UINT64CONST(10000000000)
 
 typedef struct WaitEdge
@@ -238,7 +242,16 @@ is_among(const WaitEdge *wait, List *edges)
 	return false;
 }
 
-/* Waits that were there at both looks. */
+/* For how long, in ms; the nodes' clocks agree more or less. */
+static long
+age(const WaitEdge *edge)
+{
+	int64 epoch = (POSTGRES_EPOCH_JDATE - UNIX_EPOCH_JDATE) * USECS_PER_DAY;
+
+	return (long) ((GetCurrentTimestamp() + epoch - edge->wait_start) / 1000);
+}
+
+/* Waits that were there at both looks, and have lasted. */
 static List *
 lasting_edges(List *first, List *second)
 {
@@ -246,10 +259,24 @@ lasting_edges(List *first, List *second)
 
 	foreach_ptr (WaitEdge, edge, first)
 	{
-		if (is_among(edge, second))
+		if (age(edge) >= LASTING_MS && is_among(edge, second))
 			lasting = lappend(lasting, edge);
 	}
 	return lasting;
+}
+
+/* Until the cycle's waits have lasted, or are over. */
+static void
+await_lasting(List *cycle)
+{
+	long left = 0;
+	TimestampTz end;
+
+	foreach_ptr (WaitEdge, edge, cycle)
+		left = Max(left, LASTING_MS - age(edge));
+	end = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), Min(left, LASTING_MS));
+	while ((left = TimestampDifferenceMilliseconds(GetCurrentTimestamp(), end)) > 0)
+		nap(left);
 }
 
 /* When the transaction of a client's backend began, in microseconds; 0: not known. */
@@ -447,6 +474,7 @@ detect(void)
 							 cycle != NIL ? "maybe a deadlock" : "no deadlock")));
 	if (cycle == NIL)
 		return false;
+	await_lasting(cycle);
 	edges = lasting_edges(edges, collect_edges());
 	for (int i = 0; i < MAX_ROUNDS && (cycle = any_cycle(edges)) != NIL; i++)
 	{
