@@ -313,6 +313,32 @@ BEGIN;
 SELECT count(*), sum(sum_of.total) > 0 AS some FROM (SELECT id FROM account ORDER BY id LIMIT 3) a, LATERAL sum_of(a.id);
 ROLLBACK;
 
+CREATE FUNCTION notes(k int) RETURNS int LANGUAGE plpgsql AS $$
+BEGIN
+	INSERT INTO dist_function.log VALUES (k, 'row');
+	RETURN k;
+END $$;
+SELECT create_distributed_function('notes(int)', 'k', 'account');
+CREATE FUNCTION by_row(k int) RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE
+	noted int;
+	sum bigint;
+BEGIN
+	SELECT n INTO noted FROM dist_function.notes(k) n;
+	SELECT total INTO sum FROM dist_function.sum_of(noted);
+	RETURN sum;
+END $$;
+BEGIN;
+UPDATE account SET balance = 1000 + id WHERE id <= 5;
+SELECT sum(by_row(id)) FROM account WHERE id <= 5;
+SELECT sum(by_row(i)) FROM generate_series(1, 5) i;
+SELECT count(*) FROM account WHERE by_row(id) = balance;
+UPDATE account SET balance = by_row(id) + 1 WHERE id <= 5;
+SELECT sum(balance) FROM account WHERE id <= 5;
+SELECT count(*) FROM log WHERE note = 'row';
+ROLLBACK;
+SELECT count(*) FROM log WHERE note = 'row';
+
 -- What needs more than its node runs here, as if nothing had been, whatever it catches.
 CREATE PROCEDURE transfer(a int, b int, INOUT place text) LANGUAGE plpgsql AS $$
 BEGIN
