@@ -1,5 +1,9 @@
 -- What this node knows of tables, shards and nodes.
 
+-- True; an error on another node.
+CREATE OR REPLACE FUNCTION pando.require_coordinator() RETURNS boolean
+	LANGUAGE c STABLE AS 'MODULE_PATHNAME', 'require_coordinator';
+
 CREATE OR REPLACE FUNCTION pg_catalog.worker_hash(value "any") RETURNS int4
 	LANGUAGE c STABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'worker_hash';
 CREATE OR REPLACE FUNCTION pg_catalog.get_shard_id_for_distribution_column(table_name regclass,

@@ -99,6 +99,7 @@ CREATE OR REPLACE FUNCTION pg_catalog.citus_add_rebalance_strategy(name name,
 		minimum_threshold real DEFAULT 0, improvement_threshold real DEFAULT 0) RETURNS void
 	LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
+	PERFORM pando.require_coordinator();
 	IF EXISTS (SELECT FROM pg_catalog.pg_dist_rebalance_strategy s WHERE s.name = $1) THEN
 		RAISE EXCEPTION 'strategy "%" exists already', $1 USING ERRCODE = 'unique_violation';
 	END IF;
@@ -112,6 +113,7 @@ CREATE OR REPLACE FUNCTION pg_catalog.citus_set_default_rebalance_strategy(name 
 	RETURNS void
 	LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
+	PERFORM pando.require_coordinator();
 	LOCK TABLE pg_catalog.pg_dist_rebalance_strategy IN SHARE ROW EXCLUSIVE MODE;
 	IF NOT EXISTS (SELECT FROM pg_catalog.pg_dist_rebalance_strategy s WHERE s.name = $1) THEN
 		RAISE EXCEPTION 'strategy with specified name does not exist'

@@ -5,7 +5,7 @@ CREATE OR REPLACE FUNCTION pg_catalog.citus_job_list()
 		started_at timestamptz, finished_at timestamptz)
 	LANGUAGE sql STABLE BEGIN ATOMIC
 	SELECT j.job_id, j.state, j.job_type, j.description, j.started_at, j.finished_at
-	FROM pg_catalog.pg_dist_background_job j ORDER BY j.job_id;
+	FROM pg_catalog.pg_dist_background_job j WHERE pando.require_coordinator() ORDER BY j.job_id;
 END;
 
 -- Tasks that run, wait to be tried again or failed, with how far their moves are; and how many there are of each status.
@@ -37,7 +37,7 @@ CREATE OR REPLACE FUNCTION pg_catalog.citus_job_status(job_id bigint, raw boolea
 		started_at timestamptz, finished_at timestamptz, details jsonb)
 	LANGUAGE sql STRICT STABLE BEGIN ATOMIC
 	SELECT j.job_id, j.state, j.job_type, j.description, j.started_at, j.finished_at, pando.job_details(j.job_id, $2)
-	FROM pg_catalog.pg_dist_background_job j WHERE j.job_id = $1;
+	FROM pg_catalog.pg_dist_background_job j WHERE pando.require_coordinator() AND j.job_id = $1;
 END;
 
 CREATE OR REPLACE FUNCTION pg_catalog.citus_job_wait(jobid bigint,
@@ -62,13 +62,15 @@ CREATE OR REPLACE FUNCTION pg_catalog.citus_rebalance_status(raw boolean DEFAULT
 		started_at timestamptz, finished_at timestamptz, details jsonb)
 	LANGUAGE sql STRICT STABLE BEGIN ATOMIC
 	SELECT s.job_id, s.state, s.job_type, s.description, s.started_at, s.finished_at, s.details
-	FROM (SELECT j.job_id FROM pg_catalog.pg_dist_background_job j WHERE j.job_type = 'rebalance' ORDER BY j.job_id DESC LIMIT 1) l
+	FROM (SELECT j.job_id FROM pg_catalog.pg_dist_background_job j WHERE pando.require_coordinator() AND j.job_type = 'rebalance'
+		ORDER BY j.job_id DESC LIMIT 1) l
 		CROSS JOIN LATERAL pg_catalog.citus_job_status(l.job_id, $1) s;
 END;
 
 CREATE OR REPLACE FUNCTION pando.rebalance_job(OUT job_id bigint)
 	LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
+	PERFORM pando.require_coordinator();
 	SELECT j.job_id INTO rebalance_job.job_id FROM pg_catalog.pg_dist_background_job j
 	WHERE j.job_type = 'rebalance' AND j.state IN ('scheduled', 'running', 'cancelling', 'failing');
 	IF NOT FOUND THEN

@@ -78,7 +78,8 @@ refuses('a node that is down', "SELECT citus_add_node('127.0.0.1', 1)", '08\w{3}
 refuses('a host that is not there', "SELECT citus_add_node('nowhere.invalid', 5432)", '08\w{3}', qr/nowhere\.invalid/);
 refuses('this server as a worker', "SELECT citus_add_node('127.0.0.1', " . $coordinator->port . ", groupid => 7)", '\w{5}', qr/127|node|coordinator/);
 refuses('removing an unknown node', "SELECT citus_remove_node('127.0.0.1', 1)", '\w{5}', qr/127\.0\.0\.1:1/);
-refuses('a move through a worker', "SELECT citus_move_shard_placement(1, '127.0.0.1', 1, '127.0.0.1', 2)", '0A000', qr/not allowed on this node/, $cluster->worker(1));
+refuses('a move through a worker', "SELECT citus_move_shard_placement(1, '127.0.0.1', 1, '127.0.0.1', 2)", '42704', qr/does not exist/, $cluster->worker(1));
+refuses('rebalancing within a transaction of a worker', 'BEGIN; SELECT rebalance_table_shards()', '0A000', qr/not allowed on this node/, $cluster->worker(1));
 refuses('distributing through a worker', "SELECT create_distributed_table('plain_w', 'a')", '0A000|55000|42P01', qr/not allowed on this node|plain_w/, $cluster->worker(1));
 refuses('moving an unknown shard', "SELECT citus_move_shard_placement(1, '127.0.0.1', 1, '127.0.0.1', 2)", '\w{5}', qr/shard 1|1/);
 is(state_of_cluster(), $before, 'nothing of it left a trace');

@@ -17,6 +17,7 @@
 #include "pando/background/job_state.h"
 #include "pando/base/nap.h"
 #include "pando/base/sql.h"
+#include "pando/metadata/node.h"
 #include "pando/transaction/maintenance.h"
 
 PG_FUNCTION_INFO_V1(citus_job_wait);
@@ -28,8 +29,10 @@ PG_FUNCTION_INFO_V1(citus_job_cancel);
 static JobRow *
 require_job(int64 job_id)
 {
-	JobRow *job = catalog_job_find(job_id);
+	JobRow *job;
 
+	node_require_coordinator();
+	job = catalog_job_find(job_id);
 	if (job == NULL)
 		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_OBJECT),
 						errmsg("could not find job " INT64_FORMAT, job_id)));
@@ -104,8 +107,10 @@ citus_job_wait(PG_FUNCTION_ARGS)
 static TaskRow *
 require_task(int64 task_id)
 {
-	TaskRow *task = catalog_task_find(task_id);
+	TaskRow *task;
 
+	node_require_coordinator();
+	task = catalog_task_find(task_id);
 	if (task == NULL)
 		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_OBJECT),
 						errmsg("could not find task " INT64_FORMAT, task_id)));

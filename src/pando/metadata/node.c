@@ -8,6 +8,7 @@
 #include "pando/compat/compat.h"
 
 #include "catalog/pg_namespace.h"
+#include "fmgr.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 
@@ -293,6 +294,16 @@ node_require_coordinator(void)
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("operation is not allowed on this node"),
 				 errhint("Run it as a statement of its own, or on the coordinator.")));
+}
+
+PG_FUNCTION_INFO_V1(require_coordinator);
+
+/* pando.require_coordinator(): true */
+Datum
+require_coordinator(PG_FUNCTION_ARGS)
+{
+	node_require_coordinator();
+	PG_RETURN_BOOL(true);
 }
 
 void

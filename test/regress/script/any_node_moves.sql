@@ -90,6 +90,7 @@ SELECT count(*) FROM pg_dist_placement JOIN pg_dist_shard USING (shardid) WHERE 
 SELECT citus_set_node_property(nodename, nodeport, 'shouldhaveshards', true) FROM pg_dist_node WHERE groupid = 2;
 SELECT citus_rebalance_stop();
 SELECT count(*) > 0 FROM citus_job_list();
+SELECT count(*) > 0 FROM citus_job_status(:job);
 -- Nodes.
 SELECT citus_add_inactive_node('127.0.0.1', 1) > 0;
 SELECT everywhere('SELECT count(*) FROM pg_dist_node WHERE nodeport = 1');

@@ -154,6 +154,9 @@ SELECT status, message FROM pg_dist_background_task WHERE job_id = :job;
 
 -- On the coordinator alone.
 SELECT DISTINCT result FROM run_command_on_workers('SELECT citus_rebalance_start()');
+SELECT DISTINCT result FROM run_command_on_workers('SELECT citus_job_wait(1)');
+SELECT DISTINCT result FROM run_command_on_workers('BEGIN; SELECT * FROM citus_job_list(); COMMIT');
+SELECT DISTINCT result FROM run_command_on_workers($$SELECT citus_set_default_rebalance_strategy('by_disk_size')$$);
 DELETE FROM pg_dist_background_job;
 SELECT (SELECT count(*) FROM pg_dist_background_task), (SELECT count(*) FROM pg_dist_background_task_depend);
 DROP SCHEMA jobs CASCADE;
