@@ -50,7 +50,9 @@ SELECT citus_remove_node('127.0.0.1', 1);
 SELECT citus_update_node(2, '127.0.0.1', 1);
 SELECT citus_set_node_property('127.0.0.1', 1, 'shouldhaveshards', false);
 SELECT citus_set_coordinator_host('127.0.0.1', 1);
+\set SHOW_CONTEXT never
 SELECT citus_drain_node('127.0.0.1', 1);
+\set SHOW_CONTEXT errors
 SELECT start_metadata_sync_to_node('127.0.0.1', 1);
 SELECT start_metadata_sync_to_all_nodes();
 SELECT stop_metadata_sync_to_node('127.0.0.1', 1);
