@@ -179,6 +179,18 @@ foreach my $how ('cancel', 'go on')
 }
 $cluster->sql("SELECT $back");
 
+# Of different groups and nodes they go side by side.
+await(start()) if $cluster->sql('SELECT count(*) FROM get_rebalance_table_shards_plan()') > 0;
+$cluster->sql("SELECT should(g, false) FROM unnest('{1,2}'::int[]) g; SELECT pando.debug_point_arm('online-before-lock', 'wait')");
+my $side = $cluster->start($coordinator, $rebalance);
+ok($coordinator->poll_query_until('postgres', "SELECT count(*) = 2 FROM pg_stat_activity WHERE wait_event = 'PgSleep'"), 'moves of different groups and nodes go side by side');
+$cluster->sql('SELECT pando.debug_point_clear()');
+$side->{handle}->finish;
+unlike($side->{err}, qr/ERROR/, 'and succeed');
+unlike($cluster->sql($places), qr/[12]/, 'all of them');
+clean('side by side');
+$cluster->sql("SELECT should(g, true) FROM unnest('{1,2}'::int[]) g");
+
 # A task's executor can't begin: its owner may not connect. It can later.
 $cluster->sql(<<'END');
 CREATE ROLE mover LOGIN;

@@ -3,7 +3,8 @@
  *
  * rebalance_table_shards() as a statement of its own has each move of a plan made by a
  * session beside this one, online and with a commit of its own: what has moved stays when
- * a later move fails. Where it is part of a transaction block, or of a function, or holds
+ * a later move fails. Moves of different colocation groups between different nodes go
+ * side by side. Where it is part of a transaction block, or of a function, or holds
  * locks that a move would wait for, all moves are part of that transaction, and their
  * switches come together (group_switch.c). One rebalance or change of strategies runs at
  * a time: each takes a lock on pg_dist_rebalance_strategy that conflicts with itself.
@@ -227,37 +228,152 @@ say_move(const RebalanceMove *move)
 							move->source->port, move->target->host, move->target->port)));
 }
 
-/* One after the other, each committed when it is done. */
+/* One of the moves that are made apart. */
+typedef struct ApartMove
+{
+	const RebalanceMove *move;
+	int32 group; /* colocation group; 0: none but the table's own */
+	Oid table;
+	Session *session; /* NULL: it has not begun */
+} ApartMove;
+
+static List *
+apart_moves(List *moves)
+{
+	List *apart = NIL;
+
+	foreach_ptr (RebalanceMove, move, moves)
+	{
+		ApartMove *one = palloc0(sizeof(ApartMove));
+		const DistTable *table;
+
+		(void) shard_by_id(move->shard_id, &table);
+		one->move = move;
+		one->group = table->colocation;
+		one->table = table->relid;
+		apart = lappend(apart, one);
+	}
+	return apart;
+}
+
+/* Moves of one colocation group would wait for each other's locks, and two of one node
+ * share its disk and its network. */
+static bool
+go_together(const ApartMove *a, const ApartMove *b)
+{
+	bool same_group = a->group != 0 ? a->group == b->group : a->table == b->table;
+
+	return !same_group && a->move->source->id != b->move->source->id &&
+		   a->move->source->id != b->move->target->id &&
+		   a->move->target->id != b->move->source->id &&
+		   a->move->target->id != b->move->target->id;
+}
+
+static bool
+may_begin(const ApartMove *one, List *running)
+{
+	foreach_ptr (ApartMove, other, running)
+	{
+		if (!go_together(one, other))
+			return false;
+	}
+	return true;
+}
+
+static void
+begin_move(ApartMove *one, const char *mode)
+{
+	const RebalanceMove *move = one->move;
+
+	say_move(move);
+	move_progress_forget(move->shard_id);
+	one->session = session_beside();
+	session_send_simple(
+		one->session,
+		psprintf("SELECT pg_catalog.citus_move_shard_placement(" INT64_FORMAT
+				 ", %d, %d, '%s')",
+				 move->shard_id, move->source->id, move->target->id, mode));
+}
+
+/* Takes what the session has; raises if the move failed. Is it over? */
+static bool
+is_done(Session *session)
+{
+	PGresult *result;
+
+	while ((result = session_result(session)) != NULL)
+	{
+		if (PQresultStatus(result) == PGRES_FATAL_ERROR)
+			session_raise(session, result, ERROR);
+		session_result_free(result);
+	}
+	if (session->state == SESSION_DEAD)
+		session_raise_lost(session, ERROR);
+	return session->state == SESSION_IDLE;
+}
+
+/* Waits until one of those under way is done. */
+static ApartMove *
+await_move(List *running)
+{
+	List *sessions = NIL;
+
+	foreach_ptr (ApartMove, one, running)
+		sessions = lappend(sessions, one->session);
+	for (;;)
+	{
+		foreach_ptr (ApartMove, one, running)
+		{
+			if (is_done(one->session))
+				return one;
+		}
+		(void) session_wait_any(sessions, -1);
+	}
+}
+
+/* Each is committed when it is done; those of different groups and nodes go side by
+ * side. */
 static void
 move_apart(List *moves, Oid mode)
 {
 	const char *label =
 		DatumGetCString(OidFunctionCall1(F_ENUM_OUT, ObjectIdGetDatum(mode)));
-	Session *session = session_beside();
+	List *waiting = apart_moves(moves);
+	List *volatile running = NIL;
 
 	PG_TRY();
 	{
-		foreach_ptr (RebalanceMove, move, moves)
+		while (waiting != NIL || running != NIL)
 		{
-			say_move(move);
-			move_progress_forget(move->shard_id);
-			session_result_free(session_run(
-				session,
-				psprintf("SELECT pg_catalog.citus_move_shard_placement(" INT64_FORMAT
-						 ", %d, %d, '%s')",
-						 move->shard_id, move->source->id, move->target->id, label)));
+			ApartMove *done;
+			ListCell *cell;
+
+			foreach (cell, waiting)
+			{
+				CHECK_FOR_INTERRUPTS();
+				if (!may_begin(lfirst(cell), running))
+					continue;
+				begin_move(lfirst(cell), label);
+				running = lappend(running, lfirst(cell));
+				waiting = foreach_delete_current(waiting, cell);
+			}
+			done = await_move(running);
+			running = list_delete_ptr(running, done);
+			session_close(done->session);
 			DEBUG_POINT("rebalance-after-move");
 		}
 	}
 	PG_CATCH();
 	{
-		/* A move that is not over is undone. */
-		session_cancel(session);
-		session_close(session);
+		/* Moves that are not over are undone. */
+		foreach_ptr (ApartMove, one, running)
+		{
+			session_cancel(one->session);
+			session_close(one->session);
+		}
 		PG_RE_THROW();
 	}
 	PG_END_TRY();
-	session_close(session);
 }
 
 /* As parts of this transaction. Their switches wait for each other, so that all can be
