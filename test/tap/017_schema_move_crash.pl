@@ -74,6 +74,17 @@ sub check
 	return;
 }
 
+# Who waits on a node for the switch goes to the target next: it has committed before that node has.
+{
+	$cluster->sql(move('block_writes')) if groups() eq '2';
+	my $run = $cluster->start_at($coordinator, 'commit-during-second-phase', move('block_writes'));
+	ok($cluster->worker(2)->poll_query_until('postgres', 'SELECT count(*) = 0 FROM pg_prepared_xacts'), 'the target commits');
+	is($cluster->worker(1)->safe_psql('postgres', 'SELECT count(*) FROM pg_prepared_xacts'), '1', 'before the others');
+	$cluster->sql('SELECT pando.debug_point_clear()');
+	$run->{handle}->finish;
+	check('the target first', '2');
+}
+
 my %ways = (
 	'a cancel' => sub { $cluster->sql("SELECT pg_cancel_backend($_[0]{pid})"); $_[0]{handle}->finish; $cluster->sql('SELECT pando.debug_point_clear()'); },
 	'the coordinator crashes' => sub { $cluster->kill_server(0); $coordinator->start; },

@@ -355,6 +355,13 @@ group_copy_nodes(const GroupCopy *copy)
 	return nodes;
 }
 
+void
+group_copy_commits_first(const GroupCopy *copy)
+{
+	foreach_ptr (DistNode, node, group_copy_nodes(copy))
+		xact_commit_first(node);
+}
+
 /* Rows that come to a shard are no changes of the table. */
 static void
 pause_capture(const GroupCopy *copy, bool pause)

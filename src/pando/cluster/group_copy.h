@@ -59,6 +59,9 @@ typedef struct GroupCopy
 /* The nodes of the targets, each once (List of const DistNode *). */
 extern List *group_copy_nodes(const GroupCopy *copy);
 
+/* Who waits on a node for the switch goes to the targets then: they commit before it. */
+extern void group_copy_commits_first(const GroupCopy *copy);
+
 typedef struct OnlineMove OnlineMove; /* online_move.h */
 
 typedef struct OnlineCopy

@@ -230,6 +230,7 @@ switch_move(const GroupCopy *copy, int kind)
 	const CopyTarget *target = linitial(copy->targets);
 
 	switch_placements(copy->members, target->node, kind);
+	group_copy_commits_first(copy);
 	if (kind == MOVE_PLACEMENT)
 		group_drop_source(copy);
 }

@@ -304,6 +304,7 @@ split(int64 shard_id, List *pieces, TransferMode mode)
 
 	DEBUG_POINT("move-before-switch");
 	switch_shards(copy);
+	group_copy_commits_first(copy);
 	group_drop_source(copy);
 	group_copy_settle(move);
 	move_progress_set(shard_id, MOVE_COMPLETED);

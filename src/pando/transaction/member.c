@@ -656,6 +656,15 @@ xact_must_join(void)
 		   something_written();
 }
 
+void
+xact_commit_first(const DistNode *node)
+{
+	Member *member = member_by_group(node->group);
+
+	if (member != NULL)
+		member->first = true;
+}
+
 bool
 xact_wrote_on(int32 group)
 {

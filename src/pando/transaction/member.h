@@ -22,6 +22,7 @@ typedef struct Member
 	int32 group;
 	bool owner;		  /* handed out by xact_session() */
 	bool alone;		  /* runs statements that are their own transaction */
+	bool first;		  /* the others are to commit after it */
 	bool did_more;	  /* than read: it was used otherwise than with XACT_ONLY_READ */
 	bool locked;	  /* holds row locks, to be kept until all others have committed */
 	int joined_level; /* where it was first used; what is above it knows nothing of it */

@@ -204,18 +204,17 @@ count_records(int count)
 	maintenance_want(WISH_RECOVERY);
 }
 
-/* Second phase, after the local commit: must not raise, and needs nothing that could. */
-void
-two_phase_commit(void)
+/* On the nodes that come first, or on the others; returns all sessions so far. */
+static List *
+commit_on(bool first, List *sessions)
 {
-	List *sessions = NIL;
 	char sql[256];
 
 	foreach_ptr (Member, member, members)
 	{
 		Session *session = member->session;
 
-		if (session->gid == NULL)
+		if (session->gid == NULL || member->first != first)
 			continue;
 		if (session->state == SESSION_IDLE)
 		{
@@ -225,6 +224,18 @@ two_phase_commit(void)
 		}
 		sessions = lappend(sessions, session);
 	}
+	return sessions;
+}
+
+/* Second phase, after the local commit: must not raise, and needs nothing that could. */
+void
+two_phase_commit(void)
+{
+	List *sessions = commit_on(true, NIL);
+
+	if (sessions != NIL)
+		(void) settle(sessions, SECOND_PHASE_MS, WARNING);
+	sessions = commit_on(false, sessions);
 	(void) settle(sessions, SECOND_PHASE_MS, WARNING);
 	leave_to_recovery(sessions);
 	count_records(list_length(sessions));

@@ -149,6 +149,9 @@ extern bool xact_serves_call(void);
 /* Raises where a served call can't do such a statement. */
 extern void xact_serve_utility(const Node *statement);
 
+/* The node, which the transaction has written to, is to commit before the others do. */
+extern void xact_commit_first(const DistNode *node);
+
 /* Has the current transaction written to that node (group)? */
 extern bool xact_wrote_on(int32 group);
 
