@@ -37,6 +37,8 @@ CREATE OR REPLACE FUNCTION pando.relay(statement text, path text)
 CREATE OR REPLACE FUNCTION pando.object_create(probe text, commands text[], changes text[])
 	RETURNS void
 	LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'object_create';
+CREATE OR REPLACE FUNCTION pando.run_as(owner text, command text) RETURNS void
+	LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'run_as';
 CREATE OR REPLACE FUNCTION pando.publication_add(command text) RETURNS void
 	LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'publication_add';
 CREATE OR REPLACE FUNCTION pando.tables_drop(names text) RETURNS void

@@ -36,6 +36,8 @@
 #include "commands/extension.h"
 #include "fmgr.h"
 #include "lib/stringinfo.h"
+#include "miscadmin.h"
+#include "utils/acl.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/guc.h"
@@ -56,6 +58,7 @@
 #include "pando/transaction/xact.h"
 
 PG_FUNCTION_INFO_V1(object_create);
+PG_FUNCTION_INFO_V1(run_as);
 
 /* An object that the walk has come to. */
 typedef struct Seen
@@ -361,6 +364,21 @@ object_is_replaceable(const ObjectAddress *object)
 }
 
 /*
+ * Somebody else's object is made, with his rights, when something needs it that the user
+ * makes, or it stands on that. Roles and extensions are for those who may make some.
+ */
+static char *
+create_command(const ObjectAddress *object, const char *sql)
+{
+	char *command = NULL;
+
+	if (object->classId != AuthIdRelationId && object->classId != ExtensionRelationId &&
+		is_objectclass_supported(object->classId))
+		command = dependency_run_as(object_facts(object).owner, sql);
+	return command != NULL ? command : pstrdup(sql);
+}
+
+/*
  * Makes it unless it's there, and records it; NULL when we don't know how to make it.
  * Another one of that name is renamed aside. With `replace` one that is there is made the
  * same, if that can be done.
@@ -369,6 +387,7 @@ static char *
 object_make_command(const ObjectAddress *object, bool replace)
 {
 	StringInfoData sql;
+	StringInfoData create;
 	ObjectRow *row = catalog_object_new(object);
 	List *commands = object_commands(object, false);
 	char *probe =
@@ -376,19 +395,21 @@ object_make_command(const ObjectAddress *object, bool replace)
 
 	if (commands == NIL || probe == NULL)
 		return NULL;
+	initStringInfo(&create);
+	appendStringInfo(&create, "SELECT pando.object_create(%s, ",
+					 quote_literal_cstr(probe));
+	sql_append_text_array(&create, commands);
+	appendStringInfoString(&create, ", ");
+	sql_append_text_array(&create, replace && object_is_replaceable(object)
+									   ? object_commands(object, true)
+									   : NIL);
+	appendStringInfoString(&create, ")");
 	initStringInfo(&sql);
 	appendStringInfo(&sql, "SELECT pando.object_aside(%u, %s, ", object->classId,
 					 quote_literal_cstr(probe));
 	sql_append_text_array(&sql, commands);
-	appendStringInfo(&sql, "); SELECT pando.object_create(%s, ",
-					 quote_literal_cstr(probe));
-	sql_append_text_array(&sql, commands);
-	appendStringInfoString(&sql, ", ");
-	sql_append_text_array(&sql, replace && object_is_replaceable(object)
-									? object_commands(object, true)
-									: NIL);
-	appendStringInfo(&sql, "); SELECT pando.object_register(%s, ",
-					 quote_literal_cstr(row->type));
+	appendStringInfo(&sql, "); %s; SELECT pando.object_register(%s, ",
+					 create_command(object, create.data), quote_literal_cstr(row->type));
 	sql_append_text_array(&sql, row->object_names);
 	appendStringInfoString(&sql, ", ");
 	sql_append_text_array(&sql, row->object_args);
@@ -585,6 +606,7 @@ object_create(PG_FUNCTION_ARGS)
 					  GUC_ACTION_SAVE, true, 0, false);
 	set_config_option("check_function_bodies", "off", PGC_USERSET, PGC_S_SESSION,
 					  GUC_ACTION_SAVE, true, 0, false);
+	/* The node that leads has said all that there is to say. */
 	set_config_option("client_min_messages", "error", PGC_USERSET, PGC_S_SESSION,
 					  GUC_ACTION_SAVE, true, 0, false);
 	if (sql_value("SELECT %s", probe) == NULL)
@@ -593,4 +615,35 @@ object_create(PG_FUNCTION_ARGS)
 		run_commands(PG_GETARG_ARRAYTYPE_P(2));
 	AtEOXact_GUC(true, guc_level);
 	PG_RETURN_VOID();
+}
+
+/*
+ * SQL: runs a command that a node has made, with the rights of a role and in no way that
+ * lasts. What users' code it comes to run is deeper than an order of nodes reaches.
+ */
+Datum
+run_as(PG_FUNCTION_ARGS)
+{
+	Oid role;
+	Oid userid;
+	int context;
+
+	xact_require_node("pando.run_as()");
+	role = get_role_oid(text_to_cstring(PG_GETARG_TEXT_PP(0)), false);
+	GetUserIdAndSecContext(&userid, &context);
+	SetUserIdAndSecContext(role, context | SECURITY_LOCAL_USERID_CHANGE |
+									 SECURITY_RESTRICTED_OPERATION);
+	(void) sql_run_as_is(text_to_cstring(PG_GETARG_TEXT_PP(1)));
+	SetUserIdAndSecContext(userid, context);
+	PG_RETURN_VOID();
+}
+
+char *
+dependency_run_as(Oid owner, const char *sql)
+{
+	if (!OidIsValid(owner) || has_privs_of_role(GetUserId(), owner))
+		return NULL;
+	return psprintf("SELECT pando.run_as(%s, %s)",
+					quote_literal_cstr(GetUserNameFromId(owner, false)),
+					quote_literal_cstr(sql));
 }

@@ -40,6 +40,10 @@ extern void dependency_unpublish(const ObjectAddress *object, const char *reason
  */
 extern char *dependency_publish(const ObjectAddress *object);
 
+/* A command for other nodes, to be told, that runs another one with the rights of a role
+ * which the user has not; NULL if he has. */
+extern char *dependency_run_as(Oid owner, const char *sql);
+
 /*
  * Commands (List of char *) that create all recorded objects on a fresh node, in order;
  * includes those which record them there, and all roles. First those that need no

@@ -39,6 +39,7 @@
 #include "pando/base/sql.h"
 #include "pando/ddl/kind.h"
 #include "pando/ddl/lock_list.h"
+#include "pando/ddl/object.h"
 #include "pando/ddl/partition.h"
 #include "pando/metadata/table.h"
 
@@ -216,42 +217,6 @@ query_relations(Node *node, List **locks)
 /* ------------------------------------------------------------------------------------
  * Objects
  */
-
-typedef struct ObjectFacts
-{
-	char *schema; /* NULL: it is in none */
-	char *name;	  /* NULL: it has none */
-	Oid owner;
-} ObjectFacts;
-
-/* Of an object of this server; all empty when it is gone. */
-static ObjectFacts
-object_facts(const ObjectAddress *object)
-{
-	ObjectFacts facts = {0};
-	Relation catalog = table_open(object->classId, AccessShareLock);
-	HeapTuple tuple = get_catalog_object_by_oid(
-		catalog, get_object_attnum_oid(object->classId), object->objectId);
-	AttrNumber columns[] = {get_object_attnum_namespace(object->classId),
-							get_object_attnum_name(object->classId),
-							get_object_attnum_owner(object->classId)};
-	Datum values[lengthof(columns)] = {0};
-	bool nulls[lengthof(columns)];
-
-	for (int i = 0; i < lengthof(columns) && HeapTupleIsValid(tuple); i++)
-	{
-		if (columns[i] != InvalidAttrNumber)
-			values[i] =
-				heap_getattr(tuple, columns[i], RelationGetDescr(catalog), &nulls[i]);
-	}
-	if (values[0] != 0)
-		facts.schema = get_namespace_name(DatumGetObjectId(values[0]));
-	if (values[1] != 0)
-		facts.name = pstrdup(NameStr(*DatumGetName(values[1])));
-	facts.owner = DatumGetObjectId(values[2]);
-	table_close(catalog, AccessShareLock);
-	return facts;
-}
 
 /* One name, and the schema that it is in. */
 static List *

@@ -9,7 +9,9 @@
  */
 #include "pando/compat/compat.h"
 
+#include "access/htup_details.h"
 #include "access/relation.h"
+#include "access/table.h"
 #include "access/xact.h"
 #include "catalog/namespace.h"
 #include "catalog/objectaddress.h"
@@ -28,6 +30,7 @@
 #include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
+#include "utils/rel.h"
 
 #include "pando/base/sql.h"
 #include "pando/catalog/object.h"
@@ -121,6 +124,34 @@ object_ensure_roles(List *roles)
 			!object_role_is_everywhere(address.objectId))
 			dependency_ensure(&address);
 	}
+}
+
+ObjectFacts
+object_facts(const ObjectAddress *object)
+{
+	ObjectFacts facts = {0};
+	Relation catalog = table_open(object->classId, AccessShareLock);
+	HeapTuple tuple = get_catalog_object_by_oid(
+		catalog, get_object_attnum_oid(object->classId), object->objectId);
+	AttrNumber columns[] = {get_object_attnum_namespace(object->classId),
+							get_object_attnum_name(object->classId),
+							get_object_attnum_owner(object->classId)};
+	Datum values[lengthof(columns)] = {0};
+	bool nulls[lengthof(columns)];
+
+	for (int i = 0; i < lengthof(columns) && HeapTupleIsValid(tuple); i++)
+	{
+		if (columns[i] != InvalidAttrNumber)
+			values[i] =
+				heap_getattr(tuple, columns[i], RelationGetDescr(catalog), &nulls[i]);
+	}
+	if (values[0] != 0)
+		facts.schema = get_namespace_name(DatumGetObjectId(values[0]));
+	if (values[1] != 0)
+		facts.name = pstrdup(NameStr(*DatumGetName(values[1])));
+	facts.owner = DatumGetObjectId(values[2]);
+	table_close(catalog, AccessShareLock);
+	return facts;
 }
 
 /* ------------------------------------------------------------------------------------
@@ -487,11 +518,13 @@ publish_members(const char *role, List *options, bool take_away)
 			const char *name = quote_identifier(
 				GetUserNameFromId(get_rolespec_oid(member, false), false));
 
-			xact_run_on_nodes(
-				nodes, take_away
-						   ? psprintf("REVOKE %s FROM %s", quote_identifier(role), name)
-						   : psprintf("GRANT %s TO %s%s", quote_identifier(role), name,
-									  admin ? " WITH ADMIN OPTION" : ""));
+			char *command =
+				take_away ? psprintf("REVOKE %s FROM %s", quote_identifier(role), name)
+						  : psprintf("GRANT %s TO %s%s", quote_identifier(role), name,
+									 admin ? " WITH ADMIN OPTION" : "");
+
+			xact_run_on_nodes(nodes, psprintf("SELECT pando.ddl_apply(%s, '{}', '')",
+											  quote_literal_cstr(command)));
 		}
 	}
 }

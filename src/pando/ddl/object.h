@@ -5,9 +5,20 @@
 #define PANDO_DDL_OBJECT_H
 
 #include "pando/compat/compat.h"
+#include "catalog/objectaddress.h"
 #include "nodes/pg_list.h"
 
 #include "pando/catalog/object.h"
+
+typedef struct ObjectFacts
+{
+	char *schema; /* NULL: it is in none */
+	char *name;	  /* NULL: it has none */
+	Oid owner;
+} ObjectFacts;
+
+/* Of an object of this server; all empty when it is gone. */
+extern ObjectFacts object_facts(const ObjectAddress *object);
 
 /* Built-in objects are everywhere, too. */
 extern bool object_schema_is_everywhere(const char *name);

@@ -40,6 +40,7 @@
 #include "pando/catalog/object.h"
 #include "pando/ddl/dependency.h"
 #include "pando/ddl/kind.h"
+#include "pando/ddl/object.h"
 #include "pando/ddl/statements.h"
 #include "pando/ddl/truncate_triggers.h"
 #include "pando/ddl/view.h"
@@ -192,16 +193,26 @@ view_rows_each(Oid relid, void (*run)(const char *sql, void *arg), void *arg)
 static void
 run_on_others(const char *sql, void *arg)
 {
-	xact_run_on_nodes(arg, sql);
+	const Oid *owner = arg;
+	char *command = dependency_run_as(*owner, sql);
+
+	if (command != NULL)
+		xact_tell_nodes(node_list(NODES_OTHER), command);
+	else
+		xact_run_on_nodes(node_list(NODES_OTHER), sql);
 }
 
 void
 view_rows_send(Oid relid)
 {
-	List *nodes = node_list(NODES_OTHER);
+	ObjectAddress view;
+	Oid owner;
 
-	if (nodes != NIL)
-		view_rows_each(relid, run_on_others, nodes);
+	if (node_list(NODES_OTHER) == NIL)
+		return;
+	ObjectAddressSet(view, RelationRelationId, relid);
+	owner = object_facts(&view).owner;
+	view_rows_each(relid, run_on_others, &owner);
 }
 
 /* Appends rows, given as text, without a care for indexes. */
