@@ -444,7 +444,10 @@ add_root(StringInfo roots, Oid class_id, Oid object_id)
 						 roots->len > 0 ? ", " : "", class_id, object_id);
 }
 
-/* Tables and views of which something is dropped, in the order of their names. */
+/*
+ * Tables and views of which something is dropped, a foreign key's triggers included, in
+ * the order of their names.
+ */
 static List *
 drop_locks(const DdlJob *job, List *locks)
 {
@@ -474,8 +477,8 @@ drop_locks(const DdlJob *job, List *locks)
 				   "ON d.refclassid = gone.classid AND d.refobjid = gone.objid "
 				   "WHERE d.deptype IN ('n', 'a', 'i', 'P', 'S')), "
 				   "relation (oid) AS (SELECT objid FROM gone WHERE classid = %u "
-				   "UNION SELECT conrelid FROM pg_catalog.pg_constraint c JOIN gone ON "
-				   "objid = c.oid "
+				   "UNION SELECT pg_catalog.unnest(ARRAY[conrelid, confrelid]) FROM "
+				   "pg_catalog.pg_constraint c JOIN gone ON objid = c.oid "
 				   "WHERE classid = 'pg_catalog.pg_constraint'::pg_catalog.regclass "
 				   "UNION SELECT adrelid FROM pg_catalog.pg_attrdef a JOIN gone ON objid "
 				   "= a.oid "
