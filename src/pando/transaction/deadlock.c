@@ -242,7 +242,7 @@ is_among(const WaitEdge *wait, List *edges)
 	return false;
 }
 
-/* For how long, in ms; the nodes' clocks agree more or less. */
+/* For how long, in ms, if the node's clock is right. */
 static long
 age(const WaitEdge *edge)
 {
@@ -251,30 +251,34 @@ age(const WaitEdge *edge)
 	return (long) ((GetCurrentTimestamp() + epoch - edge->wait_start) / 1000);
 }
 
-/* Waits that were there at both looks, and have lasted. */
+/* Waits that were there at both looks, and have lasted; the first look was at `since`. */
 static List *
-lasting_edges(List *first, List *second)
+lasting_edges(List *first, List *second, TimestampTz since)
 {
+	bool all_lasted =
+		TimestampDifferenceMilliseconds(since, GetCurrentTimestamp()) >= LASTING_MS;
 	List *lasting = NIL;
 
 	foreach_ptr (WaitEdge, edge, first)
 	{
-		if (age(edge) >= LASTING_MS && is_among(edge, second))
+		if ((all_lasted || age(edge) >= LASTING_MS) && is_among(edge, second))
 			lasting = lappend(lasting, edge);
 	}
 	return lasting;
 }
 
-/* Until the cycle's waits have lasted, or are over. */
+/* Until the cycle's waits, seen at `since`, have lasted or are over: no longer than that
+ * takes by this node's clock. */
 static void
-await_lasting(List *cycle)
+await_lasting(List *cycle, TimestampTz since)
 {
 	long left = 0;
 	TimestampTz end;
 
 	foreach_ptr (WaitEdge, edge, cycle)
 		left = Max(left, LASTING_MS - age(edge));
-	end = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), Min(left, LASTING_MS));
+	end = Min(TimestampTzPlusMilliseconds(GetCurrentTimestamp(), left),
+			  TimestampTzPlusMilliseconds(since, LASTING_MS));
 	while ((left = TimestampDifferenceMilliseconds(GetCurrentTimestamp(), end)) > 0)
 		nap(left);
 }
@@ -461,12 +465,13 @@ without(List *edges, uint64 gpid)
 static bool
 detect(void)
 {
-	TimestampTz since = GetCurrentTimestamp();
+	TimestampTz start = GetCurrentTimestamp();
 	List *edges = collect_edges();
+	TimestampTz since = GetCurrentTimestamp();
 	List *cycle;
 	bool found = false;
 
-	judge_own(edges, since);
+	judge_own(edges, start);
 	cycle = any_cycle(edges);
 	if (log_detection && edges != NIL)
 		ereport(LOG, (errmsg("search for distributed deadlocks: %d waits, %s",
@@ -474,8 +479,8 @@ detect(void)
 							 cycle != NIL ? "maybe a deadlock" : "no deadlock")));
 	if (cycle == NIL)
 		return false;
-	await_lasting(cycle);
-	edges = lasting_edges(edges, collect_edges());
+	await_lasting(cycle, since);
+	edges = lasting_edges(edges, collect_edges(), since);
 	for (int i = 0; i < MAX_ROUNDS && (cycle = any_cycle(edges)) != NIL; i++)
 	{
 		const WaitEdge *victim = choose_victim(cycle);
