@@ -88,7 +88,7 @@ $$;
 
 -- "name=value" of pg_db_role_setting as SET wants it.
 CREATE OR REPLACE FUNCTION pando.setting_clause(c text) RETURNS text
-	LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
+	LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 	SELECT format('SET %I TO %s', split_part(c, '=', 1), CASE WHEN lower(split_part(c, '=', 1)) IN ('search_path',
 		'temp_tablespaces', 'session_preload_libraries', 'local_preload_libraries') THEN value ELSE quote_literal(value) END)
 	FROM substr(c, strpos(c, '=') + 1) value

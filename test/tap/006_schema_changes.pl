@@ -145,7 +145,7 @@ foreach (
 	[ 'CREATE UNIQUE INDEX ON another.sales (kind)', 'non-distribution' ],
 	[ 'ALTER TABLE app.lines ADD PRIMARY KEY (line)', 'non-distribution' ],
 	[ 'ALTER TABLE app.lines DROP COLUMN tenant', 'distribution column' ],
-	[ 'ALTER TABLE app.lines ALTER tenant TYPE bigint', 'distribution column' ],
+	[ 'ALTER TABLE app.lines ALTER tenant TYPE text', 'distribution column' ],
 	[ 'ALTER TABLE app.lines ADD FOREIGN KEY (line) REFERENCES another.sales (customer)', 'foreign key' ],
 	[ 'CREATE TABLE app.child () INHERITS (app.lines)', 'INHERITS' ],
 	[ 'ALTER TABLE another.sales ADD CHECK (kind > 1)', 'violated' ])
