@@ -96,10 +96,10 @@ clean('two splits');
 # Interrupted at each step.
 sub interrupt
 {
-	my ($point, $kind, $how, $mode) = @_;
+	my ($point, $kind, $how, $mode, $sql) = @_;
 	my $what = "$kind, $point";
 	my $before = shards();
-	my $run = $cluster->start_at($coordinator, $point, split_onto([ 1, 2 ], $mode, 1));
+	my $run = $cluster->start_at($coordinator, $point, $sql // split_onto([ 1, 2 ], $mode, 1));
 	is(change(), '', "$what: a writer before it") unless $point =~ /last-round|^move/;
 	$how->($run);
 	eval { $run->{handle}->finish };
@@ -139,6 +139,17 @@ foreach my $point (qw(online-after-capture online-after-copy online-after-last-r
 {
 	interrupt($point, $_ == 1 ? 'the source crashes' : 'a target crashes', crash($_)) foreach 1, 2;
 }
+# A tenant for whom a shard of its own is made, in the same ways.
+my ($shard) = largest(1);
+my $tenant = $cluster->sql("SELECT k FROM bare WHERE get_shard_id_for_distribution_column('bare', k) = $shard ORDER BY k LIMIT 1");
+my $isolate = "SELECT isolate_tenant_to_new_shard('bare', $tenant, 'CASCADE', shard_transfer_mode => 'force_logical')";
+interrupt($_, 'isolating, the coordinator crashes', crash(0), undef, $isolate) foreach qw(online-after-create online-after-copy move-before-switch);
+interrupt($_, 'isolating, its node crashes', crash(1), undef, $isolate) foreach qw(online-after-copy online-after-last-round);
+interrupt('online-after-indexes', 'isolating, a cancel', \&cancel, undef, $isolate);
+my $isolated = $cluster->sql($isolate);
+is($cluster->sql("SELECT shardminvalue = shardmaxvalue FROM pg_dist_shard WHERE shardid = $isolated"), 't', 'isolating goes through in the end');
+same('isolating');
+clean('isolating');
 foreach my $point (qw(move-after-create move-after-copy move-before-switch))
 {
 	interrupt($point, 'blocking, the coordinator crashes', crash(0), 'block_writes');
