@@ -26,7 +26,6 @@
 #include "utils/builtins.h"
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
-#include "utils/resowner.h"
 #include "utils/timestamp.h"
 #include "utils/wait_event.h"
 
@@ -34,6 +33,7 @@
 #include "pando/base/name.h"
 #include "pando/base/nap.h"
 #include "pando/base/sql.h"
+#include "pando/base/subtransaction.h"
 #include "pando/catalog/cleanup.h"
 #include "pando/cluster/cleanup.h"
 #include "pando/metadata/shard_relation.h"
@@ -330,43 +330,39 @@ node_of_group(int32 group)
 	return NULL;
 }
 
+typedef struct Undo
+{
+	const DistNode *node;
+	List *shards;
+} Undo;
+
+static void
+undo(void *arg)
+{
+	const Undo *what = arg;
+
+	xact_run_on_nodes(
+		list_make1((void *) what->node),
+		psprintf("SELECT pando.move_undo('%s')", shard_array(what->shards)));
+}
+
 /* The node takes away what is left there of the operations; false if it could not. */
 static bool
 undo_on(const DistNode *node, List *shards)
 {
-	MemoryContext context = CurrentMemoryContext;
-	ResourceOwner owner = CurrentResourceOwner;
-	volatile bool done = false;
+	Undo what = {node, shards};
+	ErrorData *error = subtransaction_try(undo, &what, true);
 
-	BeginInternalSubTransaction(NULL);
-	PG_TRY();
-	{
-		xact_run_on_nodes(list_make1((void *) node),
-						  psprintf("SELECT pando.move_undo('%s')", shard_array(shards)));
-		ReleaseCurrentSubTransaction();
-		done = true;
-	}
-	PG_CATCH();
-	{
-		ErrorData *error;
-
-		MemoryContextSwitchTo(context);
-		error = CopyErrorData();
-		FlushErrorState();
-		RollbackAndReleaseCurrentSubTransaction();
-		if (error->sqlerrcode == ERRCODE_QUERY_CANCELED ||
-			error->sqlerrcode == ERRCODE_ADMIN_SHUTDOWN)
-			ReThrowError(error);
-		ereport(WARNING, (errcode(error->sqlerrcode),
-						  errmsg("could not take away what an interrupted move left "
-								 "on %s:%d",
-								 node->host, node->port),
-						  errdetail("%s", error->message)));
-	}
-	PG_END_TRY();
-	MemoryContextSwitchTo(context);
-	CurrentResourceOwner = owner;
-	return done;
+	if (error == NULL)
+		return true;
+	if (error->sqlerrcode == ERRCODE_QUERY_CANCELED ||
+		error->sqlerrcode == ERRCODE_ADMIN_SHUTDOWN)
+		ReThrowError(error);
+	ereport(WARNING, (errcode(error->sqlerrcode),
+					  errmsg("could not take away what an interrupted move left on %s:%d",
+							 node->host, node->port),
+					  errdetail("%s", error->message)));
+	return false;
 }
 
 /* Ends all that interrupted moves have left; returns how many records that were. */

@@ -29,11 +29,11 @@
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
-#include "utils/resowner.h"
 
 #include "pando/base/debug_point.h"
 #include "pando/base/name.h"
 #include "pando/base/sql.h"
+#include "pando/base/subtransaction.h"
 #include "pando/catalog/shard.h"
 #include "pando/cluster/cleanup.h"
 #include "pando/cluster/colocation.h"
@@ -77,34 +77,30 @@ refuse(Oid relid, const char *detail, const char *hint)
 			 errdetail("%s", detail), errhint("%s", hint)));
 }
 
+typedef struct Choice
+{
+	TableSpec *spec;
+	const char *with;
+} Choice;
+
+static void
+choose(void *arg)
+{
+	const Choice *choice = arg;
+
+	lead_catalog("pg_dist_colocation", ShareRowExclusiveLock);
+	colocation_choose(choice->spec, choice->with);
+}
+
 /* Chooses a colocation group without keeping the locks. */
 static void
 choose_for_now(TableSpec *spec, const char *with)
 {
-	MemoryContext context = CurrentMemoryContext;
-	ResourceOwner owner = CurrentResourceOwner;
+	Choice choice = {spec, with};
+	ErrorData *error = subtransaction_try(choose, &choice, false);
 
-	BeginInternalSubTransaction(NULL);
-	MemoryContextSwitchTo(context);
-	PG_TRY();
-	{
-		lead_catalog("pg_dist_colocation", ShareRowExclusiveLock);
-		colocation_choose(spec, with);
-	}
-	PG_CATCH();
-	{
-		ErrorData *error;
-
-		MemoryContextSwitchTo(context);
-		error = CopyErrorData();
-		FlushErrorState();
-		RollbackAndReleaseCurrentSubTransaction();
+	if (error != NULL)
 		ReThrowError(error);
-	}
-	PG_END_TRY();
-	RollbackAndReleaseCurrentSubTransaction();
-	MemoryContextSwitchTo(context);
-	CurrentResourceOwner = owner;
 }
 
 static void

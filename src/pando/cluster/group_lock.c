@@ -17,12 +17,12 @@
 #include "utils/builtins.h"
 #include "utils/guc.h"
 #include "utils/inval.h"
-#include "utils/resowner.h"
 #include "utils/timestamp.h"
 #include "utils/wait_event.h"
 
 #include "pando/base/name.h"
 #include "pando/base/nap.h"
+#include "pando/base/subtransaction.h"
 #include "pando/catalog/catalog.h"
 #include "pando/cluster/group_lock.h"
 #include "pando/ddl/lead.h"
@@ -156,40 +156,19 @@ group_lock_on_node(const DistNode *node, List *names, const char *mode)
 bool
 group_lock_attempt(void (*step)(void *arg), void *arg)
 {
-	MemoryContext context = CurrentMemoryContext;
-	ResourceOwner owner = CurrentResourceOwner;
-	volatile bool done = false;
+	ErrorData *error;
 
-	BeginInternalSubTransaction(NULL);
-	MemoryContextSwitchTo(context);
 	attempt_ends = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), ATTEMPT_MS);
-	PG_TRY();
-	{
-		step(arg);
-		attempt_ends = 0;
-		ReleaseCurrentSubTransaction();
-		done = true;
-	}
-	PG_CATCH();
-	{
-		ErrorData *error;
-
-		attempt_ends = 0;
-		MemoryContextSwitchTo(context);
-		error = CopyErrorData();
-		FlushErrorState();
-		/* Whatever the error: nobody else would end the subtransaction. */
-		RollbackAndReleaseCurrentSubTransaction();
-		/* Who waits for one that waits for it gives way, too. */
-		if (error->sqlerrcode != ERRCODE_LOCK_NOT_AVAILABLE &&
-			error->sqlerrcode != ERRCODE_T_R_DEADLOCK_DETECTED)
-			ReThrowError(error);
-		FreeErrorData(error);
-	}
-	PG_END_TRY();
-	MemoryContextSwitchTo(context);
-	CurrentResourceOwner = owner;
-	return done;
+	error = subtransaction_try(step, arg, true);
+	attempt_ends = 0;
+	if (error == NULL)
+		return true;
+	/* Who waits for one that waits for it gives way, too. */
+	if (error->sqlerrcode != ERRCODE_LOCK_NOT_AVAILABLE &&
+		error->sqlerrcode != ERRCODE_T_R_DEADLOCK_DETECTED)
+		ReThrowError(error);
+	FreeErrorData(error);
+	return false;
 }
 
 static void

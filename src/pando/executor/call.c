@@ -22,11 +22,11 @@
 #include "tcop/pquery.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
-#include "utils/resowner.h"
 
 #include "pando/base/counter.h"
 #include "pando/base/hook.h"
 #include "pando/base/literal.h"
+#include "pando/base/subtransaction.h"
 #include "pando/executor/call.h"
 #include "pando/executor/decode.h"
 #include "pando/executor/kept_rows.h"
@@ -164,36 +164,34 @@ session_within(const DistNode *node)
 	return xact_session(node, XactReadOnly ? XACT_READ : XACT_WRITE);
 }
 
+typedef struct Trial
+{
+	const DistNode *node;
+	const RemoteCall *call;
+	TupleDesc desc;
+	Tuplestorestate *store;
+} Trial;
+
+static void
+trial(void *arg)
+{
+	const Trial *what = arg;
+
+	run_over(session_within(what->node), what->call, what->desc, what->store);
+}
+
 /* In a subtransaction, which is taken back if the call has to run here. */
 static bool
 try_there(const DistNode *node, const RemoteCall *call, TupleDesc desc,
 		  Tuplestorestate *store)
 {
-	MemoryContext context = CurrentMemoryContext;
-	ResourceOwner owner = CurrentResourceOwner;
+	Trial what = {node, call, desc, store};
 	bool wrote_before = xact_wrote_on(node->group);
-	volatile bool done = false;
+	ErrorData *error = subtransaction_try(trial, &what, true);
+	bool done = error == NULL;
 
-	BeginInternalSubTransaction(NULL);
-	MemoryContextSwitchTo(context);
-	PG_TRY();
+	if (!done)
 	{
-		run_over(session_within(node), call, desc, store);
-		ReleaseCurrentSubTransaction();
-		MemoryContextSwitchTo(context);
-		CurrentResourceOwner = owner;
-		done = true;
-	}
-	PG_CATCH();
-	{
-		ErrorData *error;
-
-		MemoryContextSwitchTo(context);
-		error = CopyErrorData();
-		FlushErrorState();
-		RollbackAndReleaseCurrentSubTransaction();
-		MemoryContextSwitchTo(context);
-		CurrentResourceOwner = owner;
 		xact_undelegate(node, wrote_before);
 		if (!is_of_the_node(error))
 			ReThrowError(error);
@@ -201,7 +199,6 @@ try_there(const DistNode *node, const RemoteCall *call, TupleDesc desc,
 										 error->message)));
 		FreeErrorData(error);
 	}
-	PG_END_TRY();
 	dist_function_tried(call->function->funcid, done);
 	return done;
 }
