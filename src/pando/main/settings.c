@@ -57,6 +57,8 @@ static const BoolSetting bool_settings[] = {
 	 "what a nested query may do follows from its transaction"},
 	{"citus.allow_unsafe_locks_from_workers", false,
 	 "locks of every node reach the coordinator first"},
+	{"citus.binary_worker_copy_format", true,
+	 "rows go between nodes in binary form where their types have one"},
 	{"citus.defer_drop_after_shard_move", true,
 	 "a shard that has moved is dropped when nothing reads it any more"},
 	{"citus.defer_drop_after_shard_split", true,
