@@ -28,6 +28,8 @@ CREATE OR REPLACE FUNCTION pando.lead_lock(relations text[], modes integer[], no
 	LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'lead_lock';
 CREATE OR REPLACE FUNCTION pando.lead_lock_objects(names text[], modes integer[]) RETURNS void
 	LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'lead_lock_objects';
+CREATE OR REPLACE FUNCTION pando.schema_lock(names text[], keep boolean) RETURNS void
+	LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'schema_lock';
 CREATE OR REPLACE FUNCTION pando.lead_next_id(sequence text) RETURNS bigint
 	LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'lead_next_id';
 -- Runs a statement for another node's client, and returns what that node has to tell the others.

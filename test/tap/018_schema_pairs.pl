@@ -211,9 +211,12 @@ foreach my $drop ('DROP SCHEMA s', 'DROP TYPE s.e')
 	}
 }
 
-# So does what looks at the rows of a domain's columns; and who waits for an object's name doesn't keep it from who has the name.
+# So does what looks at the rows of a domain's columns; who waits for an object's name doesn't keep it from who has the name; and who waits for a
+# schema, to drop it, holds its name from nobody.
 foreach my $pair ([ 'ALTER DOMAIN n.d ADD CHECK (VALUE > 0)', 'INSERT INTO n.t VALUES (%d, 1)', 'SELECT count(*) FROM n.t', 'done' ],
 	[ 'ALTER FUNCTION n.f() COST 7', 'ALTER FUNCTION n.f() COST 8', 'DROP FUNCTION n.f()', '42883' ],
+	[ 'DROP SCHEMA n CASCADE', 'CREATE TABLE n.u (k int)', 'SELECT create_distributed_table(\'n.u\', \'k\')', 'done' ],
+	[ 'DROP SCHEMA n', 'CREATE TABLE n.u (k int)', 'SELECT create_reference_table(\'n.u\')', '2BP01' ],
 	[ "COMMENT ON SCHEMA n IS 'n'", 'CREATE FUNCTION n.g() RETURNS int LANGUAGE sql AS \'SELECT 1\'', 'DROP SCHEMA n CASCADE', '3F000' ])
 {
 	my ($waits, $first, $second, $outcome) = @$pair;
@@ -234,6 +237,22 @@ foreach my $pair ([ 'ALTER DOMAIN n.d ADD CHECK (VALUE > 0)', 'INSERT INTO n.t V
 		undef $_ foreach $one, $two;
 		$cluster->sql('DROP SCHEMA IF EXISTS n CASCADE');
 	}
+}
+# What has committed where it began, and is still prepared here: who comes next waits for that.
+{
+	$_->safe_psql('postgres', 'ALTER SYSTEM SET citus.recover_2pc_interval = -1; SELECT pg_reload_conf()') foreach @nodes;
+	$cluster->sql("CREATE FUNCTION f() RETURNS int LANGUAGE sql AS 'SELECT 1'");
+	$nodes[1]->safe_psql('postgres', "SELECT pando.debug_point_arm('node-before-commit-prepared', 'error')");
+	my ($result, $out, $err) = $cluster->coordinator->psql('postgres', 'ALTER FUNCTION f() COST 7');
+	like($err, qr/WARNING: .*could not commit prepared transaction/, 'a function is changed from one node');
+	$nodes[1]->safe_psql('postgres', 'SELECT pando.debug_point_clear()');
+	my $second = PandoWire->connect($nodes[1]->port, timeout => 120);
+	$second->send('ALTER FUNCTION f() COST 8');
+	await_end_or_wait($second, @asking);
+	$cluster->sql('SELECT recover_prepared_transactions()');
+	is(state_of($second->answer), 'done', 'and from the one where that is prepared');
+	is($_->value("SELECT procost FROM pg_proc WHERE oid = 'f()'::regprocedure"), '8', 'the last change counts') foreach @asking;
+	$cluster->sql('DROP FUNCTION f');
 }
 is($cluster->prepared_count, 0, 'nothing stays prepared');
 $cluster->stop;

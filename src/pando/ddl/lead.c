@@ -41,6 +41,7 @@
 #include "pando/catalog/catalog.h"
 #include "pando/ddl/lead.h"
 #include "pando/ddl/lock_list.h"
+#include "pando/ddl/schema_lock.h"
 #include "pando/metadata/node.h"
 #include "pando/metadata/table.h"
 #include "pando/transaction/xact.h"
@@ -154,18 +155,6 @@ next_id(const char *sequence, int64 *id)
 	return true;
 }
 
-/* What has committed on the coordinator may be prepared here. */
-static void
-await_prepared(void)
-{
-	foreach_ptr (char, xid,
-				 sql_column("SELECT transaction FROM pg_catalog.pg_prepared_xacts "
-							"WHERE database = pg_catalog.current_database() AND "
-							"gid LIKE 'citus\\_%%'"))
-		XactLockTableWait((TransactionId) strtoul(xid, NULL, 10), NULL, NULL, XLTW_None);
-	AcceptInvalidationMessages();
-}
-
 /* A call of a function that takes names and modes. */
 typedef struct Call
 {
@@ -221,7 +210,7 @@ lock_there(List *locks, bool nowait)
 						psprintf("SELECT pando.lead_lock_objects(ARRAY[%s], ARRAY[%s])",
 								 objects.names.data, objects.modes.data));
 	call_relations(&relations, coordinator(), nowait);
-	await_prepared();
+	xact_await_prepared();
 }
 
 static void
@@ -312,11 +301,29 @@ let_go_of_objects(const DdlJob *job)
 	}
 }
 
+/* Of the locks, those on names. */
+static void
+lock_names(void *arg)
+{
+	List *names = NIL;
+
+	foreach_ptr (DdlLock, lock, (List *) arg)
+	{
+		if (!OidIsValid(lock->relid))
+			names = lappend(names, lock);
+	}
+	if (node_is_coordinator())
+		lock_here(names, false);
+	else
+		lock_there(names, false);
+}
+
 bool
 lead_statement(const DdlJob *job, bool again, List **taken)
 {
 	bool nowait = IsA(job->stmt, LockStmt) && ((LockStmt *) job->stmt)->nowait;
 	List *locks;
+	List *dropped;
 
 	if (node_list(NODES_OTHER) == NIL)
 		return false;
@@ -327,6 +334,9 @@ lead_statement(const DdlJob *job, bool again, List **taken)
 	let_go_of_objects(job);
 	xact_settle_past();
 	DEBUG_POINT("ddl-before-locks");
+	dropped = schema_lock_names(job);
+	if (dropped != NIL)
+		schema_lock_all(dropped, lock_names, locks);
 	if (!node_is_coordinator())
 		lock_there(locks, nowait);
 	lock_here(locks, nowait);
@@ -347,7 +357,7 @@ lead_change(Oid relid)
 	if (OidIsValid(relid) && dist_table(relid) != NULL)
 		call_add(&relations, name_qualified(relid), AccessExclusiveLock);
 	call_relations(&relations, coordinator(), false);
-	await_prepared();
+	xact_await_prepared();
 }
 
 void
@@ -359,7 +369,7 @@ lead_catalog(const char *name, LOCKMODE mode)
 		return;
 	call_add(&relations, psprintf("pg_catalog.%s", name), mode);
 	call_relations(&relations, coordinator(), false);
-	await_prepared();
+	xact_await_prepared();
 }
 
 void

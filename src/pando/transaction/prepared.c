@@ -9,7 +9,11 @@
 #include "access/xact.h"
 #include "nodes/parsenodes.h"
 #include "pando/base/debug_point.h"
+#include "pando/base/sql.h"
 #include "pando/transaction/member.h"
+#include "storage/lmgr.h"
+#include "utils/builtins.h"
+#include "utils/inval.h"
 
 #define GID_PREFIX "pando_"
 
@@ -49,6 +53,21 @@ prepared_after(const TransactionStmt *statement)
 		DEBUG_POINT("node-after-commit-prepared");
 	else if (statement->kind == TRANS_STMT_ROLLBACK_PREPARED)
 		DEBUG_POINT("node-after-rollback-prepared");
+}
+
+/*
+ * Waits for what other nodes have prepared here: it may have committed where it began.
+ */
+void
+xact_await_prepared(void)
+{
+	foreach_ptr (
+		char, xid,
+		sql_column("SELECT transaction FROM pg_catalog.pg_prepared_xacts WHERE database "
+				   "= pg_catalog.current_database() AND pg_catalog.starts_with(gid, %s)",
+				   quote_literal_cstr(GID_PREFIX)))
+		XactLockTableWait((TransactionId) strtoul(xid, NULL, 10), NULL, NULL, XLTW_None);
+	AcceptInvalidationMessages();
 }
 
 /* The transaction of this backend is prepared, and nothing may raise. */

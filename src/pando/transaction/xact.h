@@ -262,4 +262,10 @@ extern void xact_recover_joining(const DistNode *node);
  */
 extern void xact_settle_past(void);
 
+/*
+ * Waits for what other nodes have prepared on this one: where it began it may have
+ * committed, and let go of what this backend has just got there.
+ */
+extern void xact_await_prepared(void);
+
 #endif

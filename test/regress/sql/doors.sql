@@ -75,6 +75,7 @@ SELECT pando.placements_set_length(ARRAY[placementid], '{1}') FROM pg_dist_place
 SELECT pando.colocation_register(147, 1, 1, NULL, NULL);
 SELECT pando.lead_lock('{pg_catalog.pg_dist_node}', '{8}', false);
 SELECT pando.lead_lock_objects('{1255 public.f}', '{7}');
+SELECT pando.schema_lock('{public}', true);
 SELECT pando.lead_next_id('pg_dist_groupid_seq');
 SELECT pando.colocation_unregister(147);
 SELECT pando.move_undo('{1470000}');
