@@ -103,6 +103,15 @@ like($client->run("SELECT v FROM t WHERE k = $key1"), qr/^(08|57)/, 'killed afte
 is($client->run("ROLLBACK TO SAVEPOINT a; SELECT v FROM t WHERE k = $key2"), '0', 'other nodes can be used after ROLLBACK TO SAVEPOINT');
 is($client->run('ROLLBACK'), '', 'ROLLBACK works');
 
+# What was written after a subtransaction in which the node joined, and that was rolled back, is more than that subtransaction's.
+$client->run("BEGIN; DO \$\$ BEGIN BEGIN UPDATE t SET v = 3 WHERE k = $key1; RAISE 'no'; EXCEPTION WHEN raise_exception THEN NULL; END; END \$\$; "
+	  . "UPDATE t SET v = 2 WHERE k = $key1; SAVEPOINT a; SELECT v FROM t WHERE k = $key1");
+kill_sessions($worker1);
+like($client->run("SELECT v FROM t WHERE k = $key1"), qr/^(08|57)/, 'killed in a second subtransaction: an error');
+$client->run('ROLLBACK TO SAVEPOINT a');
+like($client->run('COMMIT'), qr/^(08|57|25)/, 'what was written before it is not given up: COMMIT fails');
+is($client->run("SELECT sum(v) FROM t"), '1', 'and nothing is committed');
+
 # A cancel that comes while nodes roll back to a savepoint does not cut that short.
 my $psql = $cluster->start_at($coordinator, 'savepoint-before-rollback',
 	"BEGIN; UPDATE t SET v = 1 WHERE k IN ($key1, $key2); SAVEPOINT a; UPDATE t SET v = 5 WHERE k IN ($key1, $key2);\nROLLBACK TO SAVEPOINT a;\n"

@@ -161,6 +161,8 @@ subxact_abort(int level)
 			(session->state != SESSION_IDLE ||
 			 PQtransactionStatus(session->conn) != PQTRANS_INTRANS))
 			member_forget(member);
+		else if (member->joined_level >= level)
+			member->joined_level = level - 1;
 	}
 	list_free(joined_here);
 	list_free(joined_before);
