@@ -134,5 +134,11 @@ beside_writers('while it is written', 8, sub {
 $cluster->sql(distribute('bare'));
 same('beside writers');
 
+# Nobody takes a shard for empty while nodes learn of it one after the other.
+$cluster->sql("SELECT undistribute_table('bare')");
+early_table(0);
+read_at_commit('the leading node has a shard', 0, leader_last(distribute('bare', ", colocate_with => 'early_0'")));
+same('read at the commit');
+
 $cluster->stop;
 done_testing();

@@ -334,5 +334,27 @@ foreach my $mode (qw(force_logical block_writes))
 	$wire->query('ROLLBACK');
 }
 
+# Nor while nodes learn one after the other that it has come.
+early_table($_) foreach 0, 2;
+foreach my $mode (qw(force_logical block_writes))
+{
+	$cluster->sql(move_to(2, 'block_writes')) if place() != 2;
+	read_at_commit("$mode, the leading node is the target", 0, leader_last(move_to(0, $mode)));
+}
+
+# The leading node is lost when it has committed, and the target is settled last.
+read_at_commit('the leading node crashes', 2, sub {
+	my $psql = $cluster->start_at($coordinator, 'commit-before-second-phase', move_to(2));
+	$cluster->worker(2)->safe_psql('postgres', "SELECT pando.debug_point_arm('node-before-commit-prepared', 'error'), pando.debug_point_arm('doubt-before-settle', 'wait')");
+	kill 'KILL', $psql->{pid};
+	eval { $psql->{handle}->finish };
+	ok($cluster->worker(1)->poll_query_until('postgres', 'SELECT count(*) = 0 FROM pg_prepared_xacts'), 'the reader\'s node is settled');
+	is($cluster->worker(2)->safe_psql('postgres', 'SELECT count(*) FROM pg_prepared_xacts'), '1', 'the target is not');
+	return sub {
+		$_->safe_psql('postgres', 'SELECT pando.debug_point_clear()') foreach $cluster->nodes;
+		ok($cluster->settled, 'the target is settled');
+	};
+});
+
 $cluster->stop;
 done_testing();

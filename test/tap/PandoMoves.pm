@@ -9,11 +9,12 @@ use warnings;
 use Exporter 'import';
 use IPC::Run;
 use PandoCluster;
+use PandoWire;
 use PostgreSQL::Test::Utils;
 use Test::More;
 use Time::HiRes qw(sleep);
 
-our @EXPORT = qw(moves_cluster change_sql change same leftovers clean beside_writers);
+our @EXPORT = qw(moves_cluster change_sql change same leftovers clean beside_writers early_table read_at_commit leader_last);
 
 my @tables = qw(bare parent child parts);
 my ($cluster, $coordinator);
@@ -131,6 +132,58 @@ sub clean
 	}
 	is($left, '0 000', "$what: nothing is left behind");
 	return;
+}
+
+# A table of one shard in that node group, for readers that shall have a snapshot there.
+sub early_table
+{
+	my ($group) = @_;
+	$cluster->sql(<<"END");
+CREATE TABLE early_$group (k int);
+SELECT create_distributed_table('early_$group', 'k', shard_count => 1, colocate_with => 'none');
+SELECT citus_move_shard_placement(shardid, s.nodename, s.nodeport, t.nodename, t.nodeport, 'block_writes')
+FROM pg_dist_shard JOIN pg_dist_placement p USING (shardid) JOIN pg_dist_node s USING (groupid), pg_dist_node t
+WHERE logicalrelid = 'early_$group'::regclass AND t.groupid = $group AND p.groupid <> $group;
+END
+	return;
+}
+
+# What the coordinator leads brings shards of bare to a node group. It has committed on the other nodes but not there yet, when a
+# transaction on worker 1, which has a snapshot there from before, comes to read them: it is told, and never takes them for empty.
+# until: reaches the commit with the target left behind, and returns what lets it go on.
+sub read_at_commit
+{
+	my ($what, $group, $until) = @_;
+	my $target = ($cluster->nodes)[$group];
+	my $wire = PandoWire->connect($cluster->worker(1)->port);
+	is($wire->query($_)->{error}, undef, "$what: a snapshot") foreach 'BEGIN ISOLATION LEVEL REPEATABLE READ', "SELECT count(*) FROM early_$group";
+	my $go_on = $until->();
+	$wire->send('SELECT count(*) FROM bare');
+	for (1 .. 300)
+	{
+		last if $wire->{select}->can_read(0.1);
+		last if $target->safe_psql('postgres', "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query ~ 'bare_[0-9]')") eq 't';
+	}
+	$go_on->();
+	my $answer = $wire->answer;
+	like($answer->{error} // 'rows: ' . $answer->{rows}[0][0], qr/^40001 /, "$what: shards that a snapshot lacks");
+	$wire->query('ROLLBACK');
+	is($wire->value('SELECT count(*) FROM bare'), $cluster->sql('SELECT count(*) FROM plain_bare'), "$what: all is there afterwards");
+	return;
+}
+
+# As `until` of read_at_commit(): the leading node's own backends are the last to know.
+sub leader_last
+{
+	my ($sql) = @_;
+	return sub {
+		my $psql = $cluster->start_at($coordinator, 'commit-after-second-phase', $sql);
+		return sub {
+			$cluster->sql('SELECT pando.debug_point_clear()');
+			$psql->{handle}->finish;
+			is($psql->{err}, '', 'it is done');
+		};
+	};
 }
 
 # Runs what moves shards (a function, over and over for `seconds`) beside pgbench, which changes both tables of two pairs.

@@ -323,6 +323,45 @@ lock_source(const GroupCopy *copy, const char *mode)
 		group_lock_on_node(node, names, mode);
 }
 
+/* Locks the copies, each node's in one command. */
+static void
+lock_targets(const GroupCopy *copy, const char *mode)
+{
+	foreach_ptr (const DistNode, node, group_copy_nodes(copy))
+	{
+		List *names = NIL;
+
+		foreach_ptr (CopyTarget, target, copy->targets)
+		{
+			ListCell *member_cell;
+			ListCell *shard_cell;
+
+			forboth(member_cell, copy->members, shard_cell, target->shards)
+			{
+				const GroupMember *member = lfirst(member_cell);
+
+				if (target->node == node && member->has_rows)
+					names =
+						lappend(names, name_shard_qualified(
+										   member->relid, *(int64 *) lfirst(shard_cell)));
+			}
+		}
+		group_lock_on_node(node, names, mode);
+	}
+}
+
+/*
+ * Nobody reads a copy before its node knows that it is a shard: who has a snapshot from
+ * before the last round would take it for a table like others (executor/arrived.c). Other
+ * nodes may know of the switch first, and the leading node's own backends learn of it
+ * only when all others do.
+ */
+static void
+keep_readers_out(const GroupCopy *copy)
+{
+	lock_targets(copy, "ACCESS EXCLUSIVE");
+}
+
 /*
  * Writers are locked out. A writer that could not reach the source before has gone on
  * with other copies, and the source's are what they were.
@@ -409,6 +448,7 @@ complete_local(const OnlineCopy *online)
 	group_lock_here(online->copy->tables, ExclusiveLock);
 	online_move_finish(online->move);
 	group_lock_here(online->copy->tables, AccessExclusiveLock);
+	keep_readers_out(online->copy);
 }
 
 /* The tables of all copies, in the order of locks. */
@@ -448,6 +488,7 @@ complete(void *arg)
 	{
 		online_move_finish(online->move);
 		create_targets(online->copy, "foreign_keys_held");
+		keep_readers_out(online->copy);
 	}
 }
 
@@ -477,8 +518,10 @@ group_copy_prepare(const GroupCopy *copy)
 		lock_source(copy, "ACCESS SHARE");
 		online_move_fill(move);
 		/* Nor be in VACUUM at the switch, which can't wait as long as that may take. Not
-		 * before changes are noted: making the trigger would wait for this lock. */
+		 * before changes are noted and indexes are there: making the trigger, or an index
+		 * of a copy, would wait for this lock. */
 		lock_source(copy, "SHARE UPDATE EXCLUSIVE");
+		lock_targets(copy, "SHARE UPDATE EXCLUSIVE");
 		online_move_catch_up(list_make1(move));
 	}
 	PG_CATCH();

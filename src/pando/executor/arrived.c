@@ -23,12 +23,12 @@
 #include "pando/metadata/shard_relation.h"
 
 static LocalTransactionId seen_by = InvalidLocalTransactionId;
-static List *seen = NIL; /* relations that are in the transaction's snapshot */
+static List *seen = NIL; /* relations that are found in the transaction's snapshot */
 
 /* Shards among the statement's relations that were not looked at before: their ids and
- * tables, as two functions that return them; NULL: there are none. */
+ * tables, as two functions that return them; NULL: there are none. found: the tables. */
 static char *
-new_shards(const PlannedStmt *stmt)
+new_shards(const PlannedStmt *stmt, List **found)
 {
 	StringInfoData ids;
 	StringInfoData relids;
@@ -40,7 +40,6 @@ new_shards(const PlannedStmt *stmt)
 		int64 shard_id;
 		const DistTable *table;
 		int index;
-		MemoryContext old;
 
 		/* One that the metadata don't have here yet is only being made. */
 		if (rte->rtekind != RTE_RELATION || list_member_oid(seen, rte->relid) ||
@@ -51,9 +50,7 @@ new_shards(const PlannedStmt *stmt)
 			continue;
 		appendStringInfo(&ids, "%s" INT64_FORMAT, ids.len == 0 ? "" : ",", shard_id);
 		appendStringInfo(&relids, "%s%u", relids.len == 0 ? "" : ",", rte->relid);
-		old = MemoryContextSwitchTo(TopTransactionContext);
-		seen = lappend_oid(seen, rte->relid);
-		MemoryContextSwitchTo(old);
+		*found = lappend_oid(*found, rte->relid);
 	}
 	return ids.len == 0 ? NULL
 						: psprintf("pg_catalog.unnest('{%s}'::pg_catalog.int8[]), "
@@ -64,6 +61,8 @@ new_shards(const PlannedStmt *stmt)
 static void
 require_seen(const PlannedStmt *stmt)
 {
+	List *found = NIL;
+	MemoryContext old;
 	char *shards;
 	char *missing;
 
@@ -72,7 +71,7 @@ require_seen(const PlannedStmt *stmt)
 		seen_by = MyProc->lxid;
 		seen = NIL;
 	}
-	shards = new_shards(stmt);
+	shards = new_shards(stmt, &found);
 	if (shards == NULL)
 		return;
 	missing = sql_value(
@@ -81,14 +80,16 @@ require_seen(const PlannedStmt *stmt)
 		"pg_catalog.pg_dist_local_group l USING (groupid) WHERE p.shardid = s.id) OR NOT "
 		"EXISTS (SELECT FROM pg_catalog.pg_class c WHERE c.oid = s.relid) LIMIT 1",
 		shards);
-	if (missing == NULL)
-		return;
-	seen_by = InvalidLocalTransactionId;
-	ereport(ERROR, (errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
-					errmsg("could not serialize access: shard %s has come to this node "
-						   "after the transaction's snapshot",
-						   missing),
-					errhint("The transaction might succeed if retried.")));
+	if (missing != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+				 errmsg("could not serialize access: shard %s has come to this node "
+						"after the transaction's snapshot",
+						missing),
+				 errhint("The transaction might succeed if retried.")));
+	old = MemoryContextSwitchTo(TopTransactionContext);
+	seen = list_concat_unique_oid(seen, found);
+	MemoryContextSwitchTo(old);
 }
 
 static void
