@@ -50,8 +50,25 @@ check_partition(ResultRelInfo *relinfo, EState *estate, TupleTableSlot *row)
 }
 
 /*
+ * A row that leaves its partition has been deleted there, and a trigger of the one where
+ * it would come has given it up. It is old, and there is no new one.
+ */
+static void
+given_up(TriggersScan *scan, EState *estate, ResultRelInfo *from)
+{
+	if (triggers_give_up_row(scan, from) == 0)
+		triggers_refuse_changed_row("deleted");
+	triggers_queue_delete(from, estate);
+	ItemPointerSetInvalid(&scan->old_tuple.t_self);
+	if (scan->capture != NULL && scan->capture->tcs_update_old_table)
+		ExecARUpdateTriggers(estate, from, NULL, NULL, NULL, &scan->old_tuple, NULL, NIL,
+							 scan->capture, false);
+}
+
+/*
  * The row goes to another partition: fires what comes before; returns the row as it comes
- * there. NULL: a trigger won't have it deleted.
+ * there. NULL: a trigger won't have it deleted, or it is deleted and a trigger won't have
+ * it there.
  */
 static TupleTableSlot *
 fire_before_move(TriggersScan *scan, EState *estate, ResultRelInfo *from,
@@ -68,11 +85,10 @@ fire_before_move(TriggersScan *scan, EState *estate, ResultRelInfo *from,
 		return NULL;
 	if (coming != NULL && coming->trig_insert_before_row &&
 		!ExecBRInsertTriggers(estate, to, row))
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("a trigger of partition \"%s\" that gives up a row which moves "
-						"there is not supported yet",
-						RelationGetRelationName(triggers_target(to)->shell))));
+	{
+		given_up(scan, estate, from);
+		return NULL;
+	}
 	if (constraints != NULL && constraints->has_generated_stored)
 		ExecComputeStoredGenerated(to, estate, row, CMD_INSERT);
 	check_partition(to, estate, row);

@@ -169,17 +169,18 @@ has_other_key(const TriggersScan *scan, TupleTableSlot *row)
 						   attr->attbyval, attr->attlen);
 }
 
+/* What few rows need is planned when the first one does. */
 static PlannedStmt *
-plan_of_move(TriggersScan *scan)
+plan_once(TriggersScan *scan, PlannedStmt **plan, Query *change)
 {
-	if (scan->move == NULL)
+	if (*plan == NULL)
 	{
 		MemoryContext old = MemoryContextSwitchTo(scan->css.ss.ps.state->es_query_cxt);
 
-		scan->move = triggered_change_planner(copyObject(scan->change.move));
+		*plan = triggered_change_planner(copyObject(change));
 		MemoryContextSwitchTo(old);
 	}
-	return scan->move;
+	return *plan;
 }
 
 uint64
@@ -188,6 +189,13 @@ triggers_update_row(TriggersScan *scan, ResultRelInfo *relinfo, TupleTableSlot *
 {
 	triggers_set_columns(scan->params, 0, of_table);
 	if (has_other_key(scan, of_table))
-		plan = plan_of_move(scan);
+		plan = plan_once(scan, &scan->move, scan->change.move);
 	return triggers_change_row(scan, relinfo, plan);
+}
+
+uint64
+triggers_give_up_row(TriggersScan *scan, ResultRelInfo *relinfo)
+{
+	return triggers_change_row(scan, relinfo,
+							   plan_once(scan, &scan->gone, scan->change.gone));
 }

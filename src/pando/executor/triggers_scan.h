@@ -60,6 +60,7 @@ struct TriggersScan
 	List *routed;  /* ResultRelInfo *, of partitions that were shown later */
 	AttrNumber key;
 	PlannedStmt *move; /* once a row has got another key */
+	PlannedStmt *gone; /* once one that moves has been given up */
 	ParamListInfo params;
 	TupleTableSlot *old;			/* the row before the change, as one of the table, */
 	HeapTupleData old_tuple;		/* and as one of the target */
@@ -105,6 +106,8 @@ extern void triggers_read_old_row(TriggersScan *scan, const TupleConversionMap *
 extern TupleTableSlot *triggers_as_of_table(const Target *target, TupleTableSlot *row);
 /* The old row, and which it is, from what ModifyTable reads. */
 extern void triggers_take_old_row(const Target *target, TupleTableSlot *input);
+/* Deletes the row that would have moved to another partition. */
+extern uint64 triggers_give_up_row(TriggersScan *scan, ResultRelInfo *relinfo);
 extern void triggers_refuse_changed_row(const char *done);
 /* Updates the row, by the plan or, if its distribution column has changed, by a move. */
 extern uint64 triggers_update_row(TriggersScan *scan, ResultRelInfo *relinfo,

@@ -379,7 +379,7 @@ triggered_change_pack(const TriggeredChange *change)
 		list_make4_int(change->ctid, change->place, change->leaf, change->found_ctid),
 		change->plan, change->find, change->update, change->conflict_columns);
 
-	return lappend(packed, change->move);
+	return lappend(lappend(packed, change->move), change->gone);
 }
 
 TriggeredChange
@@ -395,5 +395,6 @@ triggered_change_unpack(const List *packed)
 							 .find = lthird(packed),
 							 .update = lfourth(packed),
 							 .conflict_columns = list_nth(packed, 4),
-							 .move = list_nth(packed, 5)};
+							 .move = list_nth(packed, 5),
+							 .gone = list_nth(packed, 6)};
 }

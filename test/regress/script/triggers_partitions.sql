@@ -104,6 +104,33 @@ DELETE FROM p WHERE k = 40;
 SELECT what();
 SELECT k, d, v, w, dbl FROM p ORDER BY k, w, v;
 DROP TRIGGER keep ON p1;
+-- Nor is it anywhere when it has been deleted, and a trigger of the partition where it would come gives it up.
+CREATE TRIGGER keep BEFORE INSERT ON p2rest FOR EACH ROW EXECUTE FUNCTION keep();
+CREATE FUNCTION count_old() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+	INSERT INTO log (line) SELECT concat_ws(' ', 'old', count(*), sum(v), 'new', (SELECT count(*) FROM n), (SELECT sum(v) FROM n)) FROM o;
+	RETURN NULL;
+END $$;
+CREATE TRIGGER tables AFTER UPDATE ON p REFERENCING OLD TABLE AS o NEW TABLE AS n FOR EACH STATEMENT EXECUTE FUNCTION count_old();
+INSERT INTO p VALUES (60, 4, 1, 'x'), (61, 4, 2, 'x'), (62, 4, 3, 'x'), (63, 4, 4, 'a');
+UPDATE p SET d = 14, w = CASE k WHEN 62 THEN 'a' ELSE 'y' END WHERE k IN (60, 61, 62) RETURNING *;
+SELECT what();
+UPDATE p SET d = 14, k = 64 WHERE k = 63;
+UPDATE p SET d = 14, k = 65, w = 'y' WHERE k = 64;
+UPDATE p SET k = 66, w = 'y' WHERE k = 64 RETURNING k;
+SELECT what();
+DROP TRIGGER tables ON p;
+BEGIN;
+SAVEPOINT a;
+MERGE INTO p USING (VALUES (62), (63)) s (i) ON k = i WHEN MATCHED THEN UPDATE SET w = 'z' WHEN NOT MATCHED THEN INSERT VALUES (i, 14, 1, 'y');
+SELECT what();
+SELECT k, d, v, w, dbl FROM p WHERE k BETWEEN 60 AND 70 ORDER BY k, w, v;
+ROLLBACK TO a;
+SELECT k, d, v, w, dbl FROM p WHERE k BETWEEN 60 AND 70 ORDER BY k, w, v;
+COMMIT;
+DROP TRIGGER keep ON p2rest;
+DELETE FROM p WHERE k >= 60;
+SELECT what();
 -- Off and on again.
 ALTER TABLE p DISABLE TRIGGER USER;
 UPDATE p SET v = 1 WHERE k = 40;

@@ -97,14 +97,6 @@ DROP TABLE follows, emptied;
 -- What can't be.
 ALTER TRIGGER who ON owned DEPENDS ON EXTENSION pando;
 ALTER TRIGGER who ON owned DEPENDS ON EXTENSION plpgsql;
-CREATE TABLE part (k int, d int) PARTITION BY RANGE (d);
-CREATE TABLE part1 PARTITION OF part FOR VALUES FROM (0) TO (1);
-CREATE TABLE part2 PARTITION OF part FOR VALUES FROM (1) TO (2);
-SELECT create_distributed_table('part', 'k');
-CREATE FUNCTION nothing() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NULL; END $$;
-CREATE TRIGGER none BEFORE INSERT ON part2 FOR EACH ROW EXECUTE FUNCTION nothing();
-INSERT INTO part1 VALUES (1, 0);
-UPDATE part SET d = 1;
 CREATE TABLE child (k int PRIMARY KEY REFERENCES owned ON DELETE CASCADE, v int);
 CREATE TRIGGER note BEFORE UPDATE ON child FOR EACH ROW EXECUTE FUNCTION note();
 SELECT create_distributed_table('child', 'k', colocate_with => 'owned');

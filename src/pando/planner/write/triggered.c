@@ -377,9 +377,10 @@ conflict_of(const Query *query)
 	return conflict;
 }
 
-/* Of an UPDATE: does the row move to where another value of its key belongs? */
+/* command: the query's, or the CMD_DELETE of a row that it would have updated. Of an
+ * UPDATE: does the row move to where another value of its key belongs? */
 static Query *
-change_of_row(const Triggered *triggered, bool moves)
+change_of_row(const Triggered *triggered, CmdType command, bool moves)
 {
 	TupleDesc desc = RelationGetDescr(triggered->relation);
 	const Query *query = triggered->query;
@@ -387,12 +388,12 @@ change_of_row(const Triggered *triggered, bool moves)
 	Query *change = query_new();
 
 	rte->securityQuals = NIL;
-	change->commandType = query->commandType;
+	change->commandType = command;
 	change->resultRelation = 1;
 	change->rtable = list_make1(rte);
-	if (query->commandType != CMD_DELETE)
+	if (command != CMD_DELETE)
 		change->targetList = new_values(triggered, desc, moves);
-	if (query->commandType == CMD_INSERT)
+	if (command == CMD_INSERT)
 		change->onConflict = conflict_of(query);
 	else
 		change->jointree =
@@ -438,8 +439,9 @@ plan_conflict(Triggered *triggered)
 	find_rows_to_change(&change, copyObject(update));
 	triggered->change.find = plan_any_query(change.rows, 0, NULL);
 	triggered->change.found_ctid = change.change.ctid;
-	triggered->change.update = plan_change_of_row(change_of_row(&change, false));
-	triggered->change.move = change_of_row(&change, true);
+	triggered->change.update =
+		plan_change_of_row(change_of_row(&change, CMD_UPDATE, false));
+	triggered->change.move = change_of_row(&change, CMD_UPDATE, true);
 }
 
 /* ------------------------------------------------------------------------------------
@@ -669,10 +671,12 @@ plan_triggered(Query *given, Query *query, const DistTable *target, int cursor_o
 	reads = query->commandType != CMD_INSERT || query_dist_relations(triggered.rows).any;
 	stmt =
 		plan_any_query(triggered.rows, cursor_options & ~CURSOR_OPT_PARALLEL_OK, params);
-	triggered.change.plan = plan_change_of_row(change_of_row(&triggered, false));
+	triggered.change.plan =
+		plan_change_of_row(change_of_row(&triggered, query->commandType, false));
 	if (query->commandType == CMD_UPDATE)
 	{
-		triggered.change.move = change_of_row(&triggered, true);
+		triggered.change.gone = change_of_row(&triggered, CMD_DELETE, false);
+		triggered.change.move = change_of_row(&triggered, CMD_UPDATE, true);
 		triggered.change.move->withCheckOptions =
 			copyObject(policy_options(given->withCheckOptions));
 		ChangeVarNodes((Node *) triggered.change.move->withCheckOptions,
