@@ -286,8 +286,8 @@ def merge():
         plus = random.choice([0, 0, 1000])
         known = len(source[0][1]) > 2 or text.startswith('(VALUES')
         keys = [f'{source[0][0]}.{source[0][1][min(i, len(source[0][1]) - 1)]}' + (f' + {plus}' if plus else '') for i in range(len(first))]
-        # No NULL in a primary key.
-        keys = keys if known or not key else [f'coalesce({k}, 7)' for k in keys]
+        # No NULL in a primary key, nor the key of a row that is deleted before or after it.
+        keys = keys if known or not key else [f'coalesce({k}, 77)' for k in keys]
         actions.append(f'WHEN NOT MATCHED{cond} THEN ' + random.choice(
             [f'INSERT ({", ".join(first + rest)}) VALUES ({", ".join(keys + [value(c, source) for c in rest])})'] * 4 + ['DO NOTHING']))
         if not cond:
