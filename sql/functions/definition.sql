@@ -1,6 +1,7 @@
 -- Definitions of tables as commands, read from this node's catalogs. Everything comes out
 -- qualified (search_path is pg_catalog while these run), so that the commands mean the same
--- under any search_path.
+-- under any search_path. What makes single commands is in PL/pgSQL, which keeps its plans: a function in SQL would be parsed
+-- and planned anew in each statement that comes to it, which is most of the time where many objects are made.
 
 CREATE OR REPLACE FUNCTION pando.constraint_command(con oid) RETURNS text
 	LANGUAGE c STRICT STABLE AS 'MODULE_PATHNAME', 'constraint_command';
@@ -22,8 +23,10 @@ $$;
 -- Default privileges give others some when it is made: they are taken away first.
 CREATE OR REPLACE FUNCTION pando.grant_commands(target text, acl aclitem[], owner oid,
 		columns text DEFAULT '') RETURNS SETOF text
-	LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
-	WITH known AS (
+	LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+#variable_conflict use_column
+BEGIN
+	RETURN QUERY WITH known AS (
 		SELECT CASE WHEN acl IS NULL AND columns = '' AND EXISTS (SELECT FROM pg_default_acl)
 			THEN acldefault(CASE split_part(target, ' ', 1) WHEN 'TABLE' THEN 'r' WHEN 'SEQUENCE' THEN 's'
 				WHEN 'SCHEMA' THEN 'n' WHEN 'TYPE' THEN 'T' WHEN 'ROUTINE' THEN 'f' END::"char", owner)
@@ -43,14 +46,16 @@ CREATE OR REPLACE FUNCTION pando.grant_commands(target text, acl aclitem[], owne
 	SELECT format('GRANT %s%s ON %s TO %s%s', privilege_type, columns, target,
 			CASE grantee WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(grantee)) END,
 			CASE WHEN is_grantable THEN ' WITH GRANT OPTION' ELSE '' END)
-	FROM aclexplode(acl) WHERE columns <> ''
-$$;
+	FROM aclexplode(acl) WHERE columns <> '';
+END $$;
 
 -- Sequences that a table owns or uses in defaults. kind: 'i' identity, 'a' owned, 'd' only used.
 CREATE OR REPLACE FUNCTION pando.table_sequences(rel regclass)
 	RETURNS TABLE (seq oid, kind "char", attnum int2)
-	LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
-	SELECT DISTINCT ON (s.oid) s.oid, k.kind, k.attnum
+	LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+#variable_conflict use_column
+BEGIN
+	RETURN QUERY SELECT DISTINCT ON (s.oid) s.oid, k.kind, k.attnum
 	FROM (
 		SELECT d.objid AS oid, d.deptype::"char" AS kind, d.refobjsubid::int2 AS attnum
 		FROM pg_depend d
@@ -63,50 +68,60 @@ CREATE OR REPLACE FUNCTION pando.table_sequences(rel regclass)
 			AND d.refclassid = 'pg_class'::regclass
 		WHERE ad.adrelid = rel
 	) k JOIN pg_class s ON s.oid = k.oid AND s.relkind = 'S'
-	ORDER BY s.oid, CASE k.kind WHEN 'i' THEN 1 WHEN 'a' THEN 2 ELSE 3 END
-$$;
+	ORDER BY s.oid, CASE k.kind WHEN 'i' THEN 1 WHEN 'a' THEN 2 ELSE 3 END;
+END $$;
 
 -- Has the sequence been given this node's range (sequence_fit())?
 CREATE OR REPLACE FUNCTION pando.sequence_has_range(seq oid) RETURNS boolean
-	LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
-	SELECT g.groupid > 0 AND s.seqmin = (g.groupid::int8 << 48) + 1
-	FROM pg_sequence s, pg_dist_local_group g WHERE s.seqrelid = seq
-$$;
+	LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+#variable_conflict use_column
+BEGIN
+	RETURN (SELECT g.groupid > 0 AND s.seqmin = (g.groupid::int8 << 48) + 1
+	FROM pg_sequence s, pg_dist_local_group g WHERE s.seqrelid = seq);
+END $$;
 
 -- As on the coordinator, where a sequence has no range of its own.
 CREATE OR REPLACE FUNCTION pando.sequence_options(seq oid) RETURNS text
-	LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
-	SELECT format('INCREMENT BY %s MINVALUE %s MAXVALUE %s START WITH %s CACHE %s%s', seqincrement,
+	LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+#variable_conflict use_column
+BEGIN
+	RETURN (SELECT format('INCREMENT BY %s MINVALUE %s MAXVALUE %s START WITH %s CACHE %s%s', seqincrement,
 		CASE WHEN ranged THEN 1 ELSE seqmin END,
 		CASE WHEN ranged THEN 9223372036854775807 ELSE seqmax END,
 		CASE WHEN ranged THEN seqstart - seqmin + 1 ELSE seqstart END,
 		seqcache, CASE WHEN seqcycle THEN ' CYCLE' ELSE ' NO CYCLE' END)
-	FROM pg_sequence, pando.sequence_has_range(seq) AS ranged WHERE seqrelid = seq
-$$;
+	FROM pg_sequence, pando.sequence_has_range(seq) AS ranged WHERE seqrelid = seq);
+END $$;
 
 -- Where a sequence stands that a node other than the coordinator has used by itself: the
 -- coordinator's goes on from there.
 CREATE OR REPLACE FUNCTION pando.sequence_position_command(seq oid) RETURNS SETOF text
-	LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
-	SELECT format('SELECT pg_catalog.setval(%L, %s)', seq::regclass, pg_sequence_last_value(seq))
+	LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+#variable_conflict use_column
+BEGIN
+	RETURN QUERY SELECT format('SELECT pg_catalog.setval(%L, %s)', seq::regclass, pg_sequence_last_value(seq))
 	FROM pg_dist_local_group g
 	WHERE g.groupid > 0 AND NOT pando.sequence_has_range(seq)
-		AND pg_sequence_last_value(seq) IS NOT NULL
-$$;
+		AND pg_sequence_last_value(seq) IS NOT NULL;
+END $$;
 
 CREATE OR REPLACE FUNCTION pando.sequence_commands(seq oid) RETURNS SETOF text
-	LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
-	SELECT format('CREATE SEQUENCE IF NOT EXISTS %s AS %s %s', seq::regclass,
+	LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+#variable_conflict use_column
+BEGIN
+	RETURN QUERY SELECT format('CREATE SEQUENCE IF NOT EXISTS %s AS %s %s', seq::regclass,
 		format_type(seqtypid, NULL), pando.sequence_options(seqrelid))
-	FROM pg_sequence WHERE seqrelid = seq
-$$;
+	FROM pg_sequence WHERE seqrelid = seq;
+END $$;
 
 -- One column as CREATE TABLE wants it. A dropped one becomes a place holder, so that columns
 -- have the same numbers on all nodes and in all shards.
 CREATE OR REPLACE FUNCTION pando.column_definition(rel regclass, col int2, for_shard boolean)
 	RETURNS text
-	LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
-	SELECT CASE WHEN a.attisdropped THEN format('"........pando.dropped.%s" int4', a.attnum)
+	LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+#variable_conflict use_column
+BEGIN
+	RETURN (SELECT CASE WHEN a.attisdropped THEN format('"........pando.dropped.%s" int4', a.attnum)
 	ELSE format('%I %s', a.attname, format_type(a.atttypid, a.atttypmod))
 		|| CASE WHEN a.attcompression = 'p' THEN ' COMPRESSION pglz'
 			WHEN a.attcompression = 'l' THEN ' COMPRESSION lz4' ELSE '' END
@@ -132,12 +147,14 @@ CREATE OR REPLACE FUNCTION pando.column_definition(rel regclass, col int2, for_s
 	LEFT JOIN pg_type t ON t.oid = a.atttypid
 	LEFT JOIN pg_attrdef ad ON ad.adrelid = a.attrelid AND ad.adnum = a.attnum
 	LEFT JOIN pando.table_sequences(rel) i ON i.kind = 'i' AND i.attnum = a.attnum
-	WHERE a.attrelid = rel AND a.attnum = col
-$$;
+	WHERE a.attrelid = rel AND a.attnum = col);
+END $$;
 
 CREATE OR REPLACE FUNCTION pando.create_table_command(rel regclass, for_shard boolean) RETURNS text
-	LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
-	SELECT format('CREATE %sTABLE %s (%s)%s%s%s',
+	LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+#variable_conflict use_column
+BEGIN
+	RETURN (SELECT format('CREATE %sTABLE %s (%s)%s%s%s',
 		CASE c.relpersistence WHEN 'u' THEN 'UNLOGGED ' ELSE '' END, rel,
 		(SELECT string_agg(pando.column_definition(rel, a.attnum, for_shard), ', '
 				ORDER BY a.attnum)
@@ -147,12 +164,14 @@ CREATE OR REPLACE FUNCTION pando.create_table_command(rel regclass, for_shard bo
 		' WITH (' || nullif(concat_ws(', ', pando.option_list(c.reloptions),
 			(SELECT pando.option_list(tc.reloptions, 'toast.') FROM pg_class tc
 				WHERE tc.oid = c.reltoastrelid)), '') || ')')
-	FROM pg_class c WHERE c.oid = rel
-$$;
+	FROM pg_class c WHERE c.oid = rel);
+END $$;
 
 CREATE OR REPLACE FUNCTION pando.policy_command(pol pg_policy) RETURNS text
-	LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
-	SELECT format('CREATE POLICY %I ON %s AS %s FOR %s TO %s%s%s', pol.polname,
+	LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+#variable_conflict use_column
+BEGIN
+	RETURN (SELECT format('CREATE POLICY %I ON %s AS %s FOR %s TO %s%s%s', pol.polname,
 		pol.polrelid::regclass,
 		CASE WHEN pol.polpermissive THEN 'PERMISSIVE' ELSE 'RESTRICTIVE' END,
 		CASE pol.polcmd WHEN 'r' THEN 'SELECT' WHEN 'a' THEN 'INSERT' WHEN 'w' THEN 'UPDATE'
@@ -160,8 +179,8 @@ CREATE OR REPLACE FUNCTION pando.policy_command(pol pg_policy) RETURNS text
 		(SELECT string_agg(CASE r WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(r)) END,
 			', ') FROM unnest(pol.polroles) r),
 		' USING (' || pg_get_expr(pol.polqual, pol.polrelid) || ')',
-		' WITH CHECK (' || pg_get_expr(pol.polwithcheck, pol.polrelid) || ')')
-$$;
+		' WITH CHECK (' || pg_get_expr(pol.polwithcheck, pol.polrelid) || ')'));
+END $$;
 
 -- All commands that make the table (or one of its shards, when for_shard), to be run in order of
 -- stage and step. Stages as in table_def.h: 0 table, 1 indexes, 2 foreign keys; 3 rules, which name others.

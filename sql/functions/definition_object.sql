@@ -3,12 +3,14 @@
 
 -- An SQL expression that is NULL on a node without the object; NULL for kinds we cannot make.
 CREATE OR REPLACE FUNCTION pando.object_probe(class oid, obj oid) RETURNS text
-	LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
-	SELECT CASE class
+	LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+#variable_conflict use_column
+BEGIN
+	RETURN (SELECT CASE class
 	WHEN 'pg_namespace'::regclass THEN format('to_regnamespace(%L)', obj::regnamespace)
 	-- An array type that is in the way gets another name from PostgreSQL.
 	WHEN 'pg_type'::regclass THEN format('(SELECT t.oid FROM pg_catalog.pg_type t WHERE t.oid = to_regtype(%L) '
-		'AND NOT EXISTS (SELECT FROM pg_catalog.pg_type e WHERE e.typarray = t.oid))', obj::regtype)
+		'AND NOT EXISTS (SELECT FROM pg_catalog.pg_type e WHERE e.oid = t.typelem AND e.typarray = t.oid))', obj::regtype)
 	WHEN 'pg_proc'::regclass THEN format('to_regprocedure(%L)', obj::regprocedure)
 	WHEN 'pg_class'::regclass THEN format('to_regclass(%L)', obj::regclass)
 	WHEN 'pg_authid'::regclass THEN format('to_regrole(%L)', obj::regrole)
@@ -63,21 +65,25 @@ CREATE OR REPLACE FUNCTION pando.object_probe(class oid, obj oid) RETURNS text
 		JOIN pg_catalog.pg_namespace n ON n.oid = c.cfgnamespace
 		WHERE n.nspname = %L AND c.cfgname = %L)', n.nspname, c.cfgname)
 		FROM pg_ts_config c JOIN pg_namespace n ON n.oid = c.cfgnamespace WHERE c.oid = obj)
-	END
-$$;
+	END);
+END $$;
 
 CREATE OR REPLACE FUNCTION pando.schema_commands(obj oid) RETURNS SETOF text
-	LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
-	SELECT format('CREATE SCHEMA IF NOT EXISTS %I AUTHORIZATION %I', nspname,
+	LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+#variable_conflict use_column
+BEGIN
+	RETURN QUERY SELECT format('CREATE SCHEMA IF NOT EXISTS %I AUTHORIZATION %I', nspname,
 		pg_get_userbyid(nspowner)) FROM pg_namespace WHERE oid = obj
 	UNION ALL
 	SELECT g FROM pg_namespace, LATERAL pando.grant_commands(format('SCHEMA %I', nspname), nspacl,
-		nspowner) g WHERE oid = obj
-$$;
+		nspowner) g WHERE oid = obj;
+END $$;
 
 CREATE OR REPLACE FUNCTION pando.type_commands(obj oid) RETURNS SETOF text
-	LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
-	SELECT CASE t.typtype
+	LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+#variable_conflict use_column
+BEGIN
+	RETURN QUERY SELECT CASE t.typtype
 	WHEN 'e' THEN format('CREATE TYPE %s AS ENUM (%s)', obj::regtype,
 		(SELECT string_agg(quote_literal(enumlabel), ', ' ORDER BY enumsortorder)
 			FROM pg_enum WHERE enumtypid = obj))
@@ -114,12 +120,14 @@ CREATE OR REPLACE FUNCTION pando.type_commands(obj oid) RETURNS SETOF text
 		obj::regtype, pg_get_userbyid(typowner)) FROM pg_type WHERE oid = obj AND typtype IN ('c', 'd', 'e', 'r')
 	UNION ALL
 	SELECT g FROM pg_type, LATERAL pando.grant_commands(format('TYPE %s', obj::regtype), typacl,
-		typowner) g WHERE oid = obj AND typtype IN ('c', 'd', 'e', 'r')
-$$;
+		typowner) g WHERE oid = obj AND typtype IN ('c', 'd', 'e', 'r');
+END $$;
 
 CREATE OR REPLACE FUNCTION pando.aggregate_command(obj oid) RETURNS text
-	LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
-	SELECT format('CREATE OR REPLACE AGGREGATE %I.%I (%s) (%s)', n.nspname, p.proname,
+	LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+#variable_conflict use_column
+BEGIN
+	RETURN (SELECT format('CREATE OR REPLACE AGGREGATE %I.%I (%s) (%s)', n.nspname, p.proname,
 		CASE WHEN p.pronargs = 0 THEN '*' ELSE pg_get_function_arguments(obj) END, concat_ws(', ',
 		format('SFUNC = %s', aggtransfn), format('STYPE = %s', format_type(aggtranstype, NULL)),
 		CASE WHEN aggtransspace <> 0 THEN format('SSPACE = %s', aggtransspace) END,
@@ -145,27 +153,33 @@ CREATE OR REPLACE FUNCTION pando.aggregate_command(obj oid) RETURNS text
 		CASE p.proparallel WHEN 's' THEN 'PARALLEL = SAFE' WHEN 'r' THEN 'PARALLEL = RESTRICTED' END,
 		CASE WHEN aggkind = 'h' THEN 'HYPOTHETICAL' END))
 	FROM pg_aggregate JOIN pg_proc p ON p.oid = aggfnoid JOIN pg_namespace n ON n.oid = p.pronamespace
-	WHERE aggfnoid = obj
-$$;
+	WHERE aggfnoid = obj);
+END $$;
 
 -- A routine as ALTER, COMMENT and GRANT take it. Of procedures two may differ in what is OUT alone.
 CREATE OR REPLACE FUNCTION pando.routine_target(obj oid) RETURNS text
-	LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
-	SELECT CASE prokind WHEN 'p' THEN format('PROCEDURE %I.%I(%s)', nspname, proname, pg_get_function_identity_arguments(obj))
+	LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+#variable_conflict use_column
+BEGIN
+	RETURN (SELECT CASE prokind WHEN 'p' THEN format('PROCEDURE %I.%I(%s)', nspname, proname, pg_get_function_identity_arguments(obj))
 		ELSE format('ROUTINE %s', obj::regprocedure) END
-	FROM pg_proc p JOIN pg_namespace n ON n.oid = pronamespace WHERE p.oid = obj
-$$;
+	FROM pg_proc p JOIN pg_namespace n ON n.oid = pronamespace WHERE p.oid = obj);
+END $$;
 
 -- ALTER ... DEPENDS ON EXTENSION, but for what says something else (triggers of shards).
 CREATE OR REPLACE FUNCTION pando.depends_commands(class oid, obj oid, target text) RETURNS SETOF text
-	LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
-	SELECT format('ALTER %s DEPENDS ON EXTENSION %I', target, extname) FROM pg_depend JOIN pg_extension e ON e.oid = refobjid
-	WHERE classid = class AND objid = obj AND deptype = 'x' AND refclassid = 'pg_extension'::regclass AND extname <> 'pando'
-$$;
+	LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+#variable_conflict use_column
+BEGIN
+	RETURN QUERY SELECT format('ALTER %s DEPENDS ON EXTENSION %I', target, extname) FROM pg_depend JOIN pg_extension e ON e.oid = refobjid
+	WHERE classid = class AND objid = obj AND deptype = 'x' AND refclassid = 'pg_extension'::regclass AND extname <> 'pando';
+END $$;
 
 CREATE OR REPLACE FUNCTION pando.function_commands(obj oid) RETURNS SETOF text
-	LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
-	SELECT CASE WHEN prokind = 'a' THEN pando.aggregate_command(obj)
+	LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+#variable_conflict use_column
+BEGIN
+	RETURN QUERY SELECT CASE WHEN prokind = 'a' THEN pando.aggregate_command(obj)
 		ELSE pg_get_functiondef(obj) END FROM pg_proc WHERE oid = obj
 	UNION ALL
 	SELECT format('ALTER %s OWNER TO %I', pando.routine_target(obj), pg_get_userbyid(proowner))
@@ -174,12 +188,14 @@ CREATE OR REPLACE FUNCTION pando.function_commands(obj oid) RETURNS SETOF text
 	SELECT g FROM pg_proc, LATERAL pando.grant_commands(pando.routine_target(obj),
 		proacl, proowner) g WHERE oid = obj
 	UNION ALL
-	SELECT pando.depends_commands('pg_proc'::regclass, obj, pando.routine_target(obj))
-$$;
+	SELECT pando.depends_commands('pg_proc'::regclass, obj, pando.routine_target(obj));
+END $$;
 
 CREATE OR REPLACE FUNCTION pando.collation_commands(obj oid) RETURNS SETOF text
-	LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
-	SELECT format('CREATE COLLATION %s (PROVIDER = %s, %s, DETERMINISTIC = %s)', obj::regcollation,
+	LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+#variable_conflict use_column
+BEGIN
+	RETURN QUERY SELECT format('CREATE COLLATION %s (PROVIDER = %s, %s, DETERMINISTIC = %s)', obj::regcollation,
 		CASE collprovider WHEN 'i' THEN 'icu' WHEN 'b' THEN 'builtin' ELSE 'libc' END,
 		coalesce('LOCALE = ' || quote_literal(coalesce(to_jsonb(c) ->> 'colliculocale',
 			to_jsonb(c) ->> 'colllocale')),
@@ -188,12 +204,14 @@ CREATE OR REPLACE FUNCTION pando.collation_commands(obj oid) RETURNS SETOF text
 	FROM pg_collation c WHERE oid = obj
 	UNION ALL
 	SELECT format('ALTER COLLATION %s OWNER TO %I', obj::regcollation, pg_get_userbyid(collowner))
-	FROM pg_collation WHERE oid = obj
-$$;
+	FROM pg_collation WHERE oid = obj;
+END $$;
 
 CREATE OR REPLACE FUNCTION pando.text_search_commands(class oid, obj oid) RETURNS SETOF text
-	LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
-	SELECT format('CREATE TEXT SEARCH DICTIONARY %I.%I (TEMPLATE = %I.%I%s)', n.nspname, d.dictname,
+	LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+#variable_conflict use_column
+BEGIN
+	RETURN QUERY SELECT format('CREATE TEXT SEARCH DICTIONARY %I.%I (TEMPLATE = %I.%I%s)', n.nspname, d.dictname,
 		tn.nspname, t.tmplname, ', ' || d.dictinitoption)
 	FROM pg_ts_dict d JOIN pg_namespace n ON n.oid = d.dictnamespace
 		JOIN pg_ts_template t ON t.oid = d.dicttemplate JOIN pg_namespace tn ON tn.oid = t.tmplnamespace
@@ -222,13 +240,15 @@ CREATE OR REPLACE FUNCTION pando.text_search_commands(class oid, obj oid) RETURN
 	SELECT format('ALTER TEXT SEARCH CONFIGURATION %I.%I OWNER TO %I', n.nspname, c.cfgname,
 		pg_get_userbyid(c.cfgowner))
 	FROM pg_ts_config c JOIN pg_namespace n ON n.oid = c.cfgnamespace
-	WHERE class = 'pg_ts_config'::regclass AND c.oid = obj
-$$;
+	WHERE class = 'pg_ts_config'::regclass AND c.oid = obj;
+END $$;
 
 -- Commands that make an object, roles excepted; none (or NULL) for kinds we cannot make.
 CREATE OR REPLACE FUNCTION pando.object_definition(class oid, obj oid) RETURNS SETOF text
-	LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
-	SELECT c FROM pando.schema_commands(obj) c WHERE class = 'pg_namespace'::regclass
+	LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+#variable_conflict use_column
+BEGIN
+	RETURN QUERY SELECT c FROM pando.schema_commands(obj) c WHERE class = 'pg_namespace'::regclass
 	UNION ALL
 	SELECT format('CREATE EXTENSION IF NOT EXISTS %I WITH SCHEMA %I VERSION %L', e.extname,
 		n.nspname, e.extversion)
@@ -275,8 +295,8 @@ CREATE OR REPLACE FUNCTION pando.object_definition(class oid, obj oid) RETURNS S
 	UNION ALL
 	SELECT c FROM pando.event_trigger_commands(obj) c WHERE class = 'pg_event_trigger'::regclass
 	UNION ALL
-	SELECT c FROM pando.note_commands(class, obj) c
-$$;
+	SELECT c FROM pando.note_commands(class, obj) c;
+END $$;
 
 -- Before an object is made on this node: what has its name here and isn't the cluster's gets another name if it differs (its owner,
 -- privileges and comments don't count), or is an error that says so. `probe` is object_probe()'s, `commands` the definition.

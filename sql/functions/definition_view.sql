@@ -2,20 +2,24 @@
 
 -- The first command also makes one that is there the same, unless it is a materialized view.
 CREATE OR REPLACE FUNCTION pando.view_create_command(obj oid) RETURNS text
-	LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
-	SELECT format('CREATE %s %s%s%s%s AS %s%s',
+	LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+#variable_conflict use_column
+BEGIN
+	RETURN (SELECT format('CREATE %s %s%s%s%s AS %s%s',
 		CASE relkind WHEN 'm' THEN 'MATERIALIZED VIEW' ELSE 'OR REPLACE VIEW' END, obj::regclass,
 		(SELECT '(' || string_agg(quote_ident(attname), ', ' ORDER BY attnum) || ')' FROM pg_attribute
 			WHERE attrelid = obj AND attnum > 0),
 		(SELECT format(' USING %I', amname) FROM pg_am WHERE pg_am.oid = relam),
 		' WITH (' || pando.option_list(reloptions) || ')',
 		rtrim(pg_get_viewdef(obj), ';'), CASE relkind WHEN 'm' THEN ' WITH NO DATA' END)
-	FROM pg_class WHERE oid = obj AND relkind IN ('v', 'm')
-$$;
+	FROM pg_class WHERE oid = obj AND relkind IN ('v', 'm'));
+END $$;
 
 CREATE OR REPLACE FUNCTION pando.view_commands(obj oid) RETURNS SETOF text
-	LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
-	SELECT pando.view_create_command(obj)
+	LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+#variable_conflict use_column
+BEGIN
+	RETURN QUERY SELECT pando.view_create_command(obj)
 	UNION ALL
 	SELECT format('ALTER TABLE %s OWNER TO %I', obj::regclass, pg_get_userbyid(relowner))
 	FROM pg_class WHERE oid = obj AND relkind IN ('v', 'm')
@@ -43,15 +47,17 @@ CREATE OR REPLACE FUNCTION pando.view_commands(obj oid) RETURNS SETOF text
 	SELECT g FROM pg_class c JOIN pg_attribute ON attrelid = c.oid,
 		LATERAL pando.grant_commands(format('TABLE %s', obj::regclass), attacl, relowner,
 			format(' (%I)', attname)) g
-	WHERE c.oid = obj AND relkind IN ('v', 'm') AND attacl IS NOT NULL
-$$;
+	WHERE c.oid = obj AND relkind IN ('v', 'm') AND attacl IS NOT NULL;
+END $$;
 
 -- Views that stand on a table, on each other, and other objects that do: what may be made on other
 -- nodes when the table is there, and goes with it. A rule that names one is a view's part; a table's is
 -- its own matter.
 CREATE OR REPLACE FUNCTION pando.table_dependents(rel oid) RETURNS TABLE (class oid, obj oid)
-	LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
-	WITH RECURSIVE d(class, obj) AS (
+	LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+#variable_conflict use_column
+BEGIN
+	RETURN QUERY WITH RECURSIVE d(class, obj) AS (
 		SELECT 'pg_class'::regclass::oid, rel
 		UNION
 		SELECT CASE WHEN r.oid IS NULL THEN p.classid ELSE 'pg_class'::regclass END,
@@ -61,5 +67,5 @@ CREATE OR REPLACE FUNCTION pando.table_dependents(rel oid) RETURNS TABLE (class 
 			LEFT JOIN pg_class v ON v.oid = r.ev_class
 		WHERE p.deptype IN ('n', 'a', 'i') AND (r.oid IS NULL OR v.relkind IN ('v', 'm')))
 	SELECT d.class, d.obj FROM d LEFT JOIN pg_class c ON d.class = 'pg_class'::regclass AND c.oid = d.obj
-	WHERE d.obj <> rel AND (c.relkind IN ('v', 'm') OR d.class = 'pg_proc'::regclass)
-$$;
+	WHERE d.obj <> rel AND (c.relkind IN ('v', 'm') OR d.class = 'pg_proc'::regclass);
+END $$;

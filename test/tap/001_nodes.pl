@@ -97,6 +97,22 @@ is($workers[2]->safe_psql('postgres', $summary), '108|166|108|6', 'it can be add
 is($workers[2]->safe_psql('postgres', 'SELECT count(remark) FROM app.own'), '6', 'and knows the own table again');
 is($cluster->sql('SELECT count(*) FROM citus_check_cluster_node_health() WHERE NOT result'), '0',
 	'every node reaches every node');
+
+# A node that takes long says how far it is, and can be cancelled.
+$cluster->sql("SELECT citus_remove_node('127.0.0.1', " . $workers[2]->port . ")");
+$cluster->sql("DO \$\$ BEGIN FOR i IN 1 .. 130 LOOP EXECUTE format('CREATE TYPE app.type_%s AS ENUM (''a'')', i); END LOOP; END \$\$");
+$workers[2]->safe_psql('postgres', <<'END');
+CREATE FUNCTION slow() RETURNS event_trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(0.035); END $$;
+CREATE EVENT TRIGGER slow ON ddl_command_start WHEN TAG IN ('CREATE TYPE') EXECUTE FUNCTION slow();
+END
+my $add = "SELECT citus_add_node('127.0.0.1', " . $workers[2]->port . ")";
+(undef, undef, $err) = $coordinator->psql('postgres', "SET statement_timeout = '2s'; $add");
+like($err, qr/canceling statement due to statement timeout/, 'a node that is being added: cancelled');
+is($cluster->sql('SELECT count(*) FROM pg_dist_node'), '3', 'and not added');
+(undef, undef, $err) = $coordinator->psql('postgres', $add);
+like($err, qr/NOTICE:  node 127\.0\.0\.1:\d+ has 100 of 1\d\d objects/, 'a node that takes long: how far it is');
+is($workers[2]->safe_psql('postgres', "SELECT count(*) FROM pg_type WHERE typname ~ '^type_[0-9]+\$'"), '130', 'it has them all in the end');
+$workers[2]->safe_psql('postgres', 'DROP EVENT TRIGGER slow');
 is($cluster->prepared_count, 0, 'nothing is left prepared');
 
 $cluster->stop;

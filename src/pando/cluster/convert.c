@@ -218,7 +218,7 @@ convert_distribute(const TableSpec *spec, bool make_shells)
 
 	table_close(rel, NoLock);
 	if (make_shells)
-		convert_make_shells(spec->relid, table_def_commands(spec->relid));
+		convert_make_shells(spec->relid, table_def_commands(list_make1_oid(spec->relid)));
 	shards_register_table(spec);
 	if (!has_rows)
 	{
@@ -237,7 +237,7 @@ convert_adopt(const TableSpec *spec, List *plans)
 	bool has_rows = rel->rd_rel->relkind != RELKIND_PARTITIONED_TABLE;
 
 	CheckTableNotInUse(rel, "distribute");
-	convert_make_shells(spec->relid, table_def_commands(spec->relid));
+	convert_make_shells(spec->relid, table_def_commands(list_make1_oid(spec->relid)));
 	shards_register_planned(spec, plans);
 	CommandCounterIncrement();
 	if (has_rows)
@@ -248,7 +248,7 @@ convert_adopt(const TableSpec *spec, List *plans)
 void
 convert_foreign_keys(const TableSpec *spec, bool make_shells)
 {
-	List *commands = table_def_foreign_keys(spec->relid);
+	List *commands = table_def_foreign_keys(list_make1_oid(spec->relid));
 
 	if (make_shells && commands != NIL)
 	{

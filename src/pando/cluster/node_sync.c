@@ -48,6 +48,9 @@
 #include "pando/metadata/table.h"
 #include "pando/transaction/xact.h"
 
+#define BATCH 100		/* commands that a node gets at once */
+#define SILENCE_MS 3000 /* longer than that nobody waits without a word */
+
 PG_FUNCTION_INFO_V1(metadata_changed);
 PG_FUNCTION_INFO_V1(table_changed);
 
@@ -140,6 +143,27 @@ tell(const DistNode *node, const char *sql)
 	xact_run_each(list_make1((void *) node), list_make1((void *) sql));
 }
 
+/* Says how far it is when that takes long. A batch is one round trip. */
+static void
+send_commands(const DistNode *node, List *commands, const char *what)
+{
+	TimestampTz said = GetCurrentTimestamp();
+
+	for (int at = 0; at < list_length(commands); at += BATCH)
+	{
+		List *batch = list_copy_tail(commands, at);
+
+		CHECK_FOR_INTERRUPTS();
+		tell(node, sql_join(list_truncate(batch, BATCH)));
+		if (!TimestampDifferenceExceeds(said, GetCurrentTimestamp(), SILENCE_MS))
+			continue;
+		said = GetCurrentTimestamp();
+		ereport(NOTICE, (errmsg("node %s:%d has %d of %d %s", node->host, node->port,
+								Min(at + BATCH, list_length(commands)),
+								list_length(commands), what)));
+	}
+}
+
 static void
 send_identity(const DistNode *node)
 {
@@ -192,51 +216,61 @@ send_public_privileges(const DistNode *node)
  * Tables
  */
 
-/* Does a relation of that name exist on the node? */
-static bool
-relation_exists_on(const DistNode *node, Oid relid)
+/* Those of which the node has a relation of that name. */
+static List *
+relations_on(const DistNode *node, List *relids)
 {
-	return xact_value_from_node(
-			   node, psprintf("SELECT pg_catalog.to_regclass(%s)",
-							  quote_literal_cstr(name_qualified(relid)))) != NULL;
+	StringInfoData sql;
+	List *names = NIL;
+	List *found = NIL;
+	char *answers; /* a letter for each */
+
+	if (relids == NIL)
+		return NIL;
+	foreach_oid(relid, relids) names = lappend(names, name_qualified(relid));
+	initStringInfo(&sql);
+	appendStringInfoString(
+		&sql,
+		"SELECT pg_catalog.string_agg(CASE WHEN pg_catalog.to_regclass(name) IS NULL "
+		"THEN 'n' ELSE 'y' END, '' ORDER BY ord) FROM pg_catalog.unnest(");
+	sql_append_text_array(&sql, names);
+	appendStringInfoString(&sql, ") WITH ORDINALITY t(name, ord)");
+	answers = xact_value_from_node(node, sql.data);
+	foreach_oid(relid, relids)
+	{
+		if (*answers++ == 'y')
+			found = lappend_oid(found, relid);
+	}
+	return found;
 }
 
 static void
 send_shell_tables(const DistNode *node, List *relids, bool first_time)
 {
-	List *tables = NIL;
-	List *foreign_keys = NIL;
-	ListCell *cell;
+	List *found = relations_on(node, relids);
+	List *shells = NIL;
+	List *local_shells = NIL; /* commands */
 
-	foreach (cell, relids)
+	if (found != NIL && first_time)
+		ereport(ERROR,
+				(errcode(ERRCODE_DUPLICATE_TABLE),
+				 errmsg("relation %s already exists on node %s:%d",
+						name_qualified(linitial_oid(found)), node->host, node->port),
+				 errdetail("A distributed table of this cluster has the same name."),
+				 errhint("Rename or drop that relation on the node.")));
+	relids = list_difference_oid(relids, found);
+	foreach_oid(relid, relids)
 	{
-		Oid relid = lfirst_oid(cell);
-
-		if (relation_exists_on(node, relid))
-		{
-			if (first_time)
-				ereport(
-					ERROR,
-					(errcode(ERRCODE_DUPLICATE_TABLE),
-					 errmsg("relation %s already exists on node %s:%d",
-							name_qualified(relid), node->host, node->port),
-					 errdetail("A distributed table of this cluster has the same name."),
-					 errhint("Rename or drop that relation on the node.")));
-			continue;
-		}
-		if (dist_table_require(relid)->managed_local)
-		{
-			tables = list_concat(tables, table_def_local_shell(relid));
-			continue;
-		}
-		tables = list_concat(tables, table_def_commands(relid));
-		foreign_keys = list_concat(foreign_keys, table_def_foreign_keys(relid));
+		if (!dist_table_require(relid)->managed_local)
+			shells = lappend_oid(shells, relid);
+		else
+			local_shells = list_concat(local_shells, table_def_local_shell(relid));
 	}
-	tables = lappend(tables, "SET LOCAL pando.shells_only TO on");
-	tables = list_concat(tables, foreign_keys);
-	tables = lappend(tables, "SET LOCAL pando.shells_only TO off");
-	if (tables != NIL)
-		tell(node, sql_join(tables));
+	send_commands(node, table_def_commands(shells), "table definitions");
+	send_commands(node, local_shells, "definitions of local tables");
+	tell(node, "SET LOCAL pando.shells_only TO on");
+	send_commands(node, table_def_foreign_keys(shells), "foreign keys");
+	tell(node, "SET LOCAL pando.shells_only TO off");
 }
 
 /* ------------------------------------------------------------------------------------
@@ -304,8 +338,7 @@ copy_reference_tables(const DistNode *node, List *relids)
 					 quote_literal_cstr(name_qualified(relid)),
 					 dist_table_require(relid)->shards[0].id));
 	}
-	if (commands != NIL)
-		tell(node, sql_join(commands));
+	send_commands(node, commands, "foreign keys of reference tables");
 }
 
 /* Reference tables that have no copy on the node yet. */
@@ -348,15 +381,14 @@ send_view_rows(const DistNode *node)
 static void
 send_rules(const DistNode *node, List *relids)
 {
-	List *commands = NIL;
+	List *shells = NIL;
 
 	foreach_oid(relid, relids)
 	{
 		if (!dist_table_require(relid)->managed_local)
-			commands = list_concat(commands, table_def_rules(relid));
+			shells = lappend_oid(shells, relid);
 	}
-	if (commands != NIL)
-		tell(node, sql_join(commands));
+	send_commands(node, table_def_rules(shells), "rules");
 }
 
 void
@@ -369,13 +401,13 @@ node_sync(const DistNode *node, bool first_time)
 	list_sort(relids, table_depth_cmp);
 	list_sort(missing, table_depth_cmp);
 	send_identity(node);
-	tell(node, sql_join(dependency_all_commands(false)));
+	send_commands(node, dependency_all_commands(false), "objects");
 	send_public_privileges(node);
 	database_send(node);
 	send_shell_tables(node, relids, first_time);
 	send_metadata(node);
 	copy_reference_tables(node, missing);
-	tell(node, sql_join(dependency_all_commands(true)));
+	send_commands(node, dependency_all_commands(true), "objects that need tables");
 	send_rules(node, relids);
 	send_view_rows(node);
 }

@@ -65,7 +65,7 @@ rule_create_changed(DdlJob *job)
 void
 rules_follow_table(Oid relid)
 {
-	List *commands = table_def_rules(relid);
+	List *commands = table_def_rules(list_make1_oid(relid));
 	List *nodes = node_list(NODES_OTHER);
 
 	if (commands == NIL)

@@ -18,13 +18,30 @@
 PG_FUNCTION_INFO_V1(constraint_command);
 PG_FUNCTION_INFO_V1(index_command);
 
-List *
-table_def_commands(Oid relid)
+/* Commands of the stages that compare so with the foreign keys' one, table after table.
+ * It is one question, since the function's query is planned anew in each. */
+static List *
+commands_of(List *relids, const char *compare)
 {
+	StringInfoData oids;
+
+	if (relids == NIL)
+		return NIL;
+	initStringInfo(&oids);
+	foreach_oid(relid, relids)
+		appendStringInfo(&oids, "%s%u", oids.len == 0 ? "" : ",", relid);
 	return sql_column(
-		"SELECT command FROM pando.table_definition(%u::oid::regclass, false) "
-		"WHERE stage < %d",
-		relid, SHARD_STAGE_FOREIGN_KEYS);
+		"SELECT d.command FROM pg_catalog.unnest('{%s}'::oid[]) WITH ORDINALITY t(rel, "
+		"n), "
+		"pando.table_definition_steps(t.rel, false) WITH ORDINALITY d(stage, step, ord, "
+		"command, m) WHERE d.stage %s %d ORDER BY t.n, d.m",
+		oids.data, compare, SHARD_STAGE_FOREIGN_KEYS);
+}
+
+List *
+table_def_commands(List *relids)
+{
+	return commands_of(relids, "<");
 }
 
 List *
@@ -34,21 +51,15 @@ table_def_local_shell(Oid relid)
 }
 
 List *
-table_def_foreign_keys(Oid relid)
+table_def_foreign_keys(List *relids)
 {
-	return sql_column(
-		"SELECT command FROM pando.table_definition(%u::oid::regclass, false) "
-		"WHERE stage = %d",
-		relid, SHARD_STAGE_FOREIGN_KEYS);
+	return commands_of(relids, "=");
 }
 
 List *
-table_def_rules(Oid relid)
+table_def_rules(List *relids)
 {
-	return sql_column(
-		"SELECT command FROM pando.table_definition(%u::oid::regclass, false) "
-		"WHERE stage > %d",
-		relid, SHARD_STAGE_FOREIGN_KEYS);
+	return commands_of(relids, ">");
 }
 
 List *

@@ -8,14 +8,14 @@
 #include "nodes/pg_list.h"
 
 /*
- * Everything that makes the same shell table on another node, in order, as a List of char
- * *: owned sequences, CREATE TABLE (columns with types, collations, defaults, identity,
- * generated, storage, compression; reloptions, access method, persistence), owner,
- * indexes, primary key, unique, check and exclusion constraints, replica identity,
+ * Everything that makes the same shell tables on another node, in order, as a List of
+ * char *: owned sequences, CREATE TABLE (columns with types, collations, defaults,
+ * identity, generated, storage, compression; reloptions, access method, persistence),
+ * owner, indexes, primary key, unique, check and exclusion constraints, replica identity,
  * clustering, statistics objects, row security, policies, comments, grants. Without
  * foreign keys.
  */
-extern List *table_def_commands(Oid relid);
+extern List *table_def_commands(List *relids);
 
 /*
  * What another node needs of a managed local table to send statements here: columns,
@@ -23,11 +23,11 @@ extern List *table_def_commands(Oid relid);
  */
 extern List *table_def_local_shell(Oid relid);
 
-/* ALTER TABLE ... ADD CONSTRAINT ... FOREIGN KEY, one per foreign key of the table. */
-extern List *table_def_foreign_keys(Oid relid);
+/* ALTER TABLE ... ADD CONSTRAINT ... FOREIGN KEY, one per foreign key of the tables. */
+extern List *table_def_foreign_keys(List *relids);
 
-/* CREATE OR REPLACE RULE and what goes with it, for each rule of the table. */
-extern List *table_def_rules(Oid relid);
+/* CREATE OR REPLACE RULE and what goes with it, for each rule of the tables. */
+extern List *table_def_rules(List *relids);
 
 /*
  * The stages in which a node makes shards out of its shell table
