@@ -11,12 +11,14 @@ CREATE OR REPLACE FUNCTION pando.index_command(index oid) RETURNS text
 -- {a=1,b=x} as "a='1', b='x'", for a WITH or SET clause; NULL where there is none. pg_attver is the
 -- server's own: minor releases keep the version of a column there.
 CREATE OR REPLACE FUNCTION pando.option_list(options text[], prefix text DEFAULT '') RETURNS text
-	LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
-	SELECT string_agg(prefix || quote_ident(split_part(o, '=', 1)) || '='
+	LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+#variable_conflict use_column
+BEGIN
+	RETURN (SELECT string_agg(prefix || quote_ident(split_part(o, '=', 1)) || '='
 			|| quote_literal(substr(o, strpos(o, '=') + 1)), ', ' ORDER BY n)
 	FROM unnest(options) WITH ORDINALITY AS u(o, n)
-	WHERE split_part(o, '=', 1) <> 'pg_attver'
-$$;
+	WHERE split_part(o, '=', 1) <> 'pg_attver');
+END $$;
 
 -- GRANTs that lead from no privileges at all to an access list. `target` is 'TABLE s.t' and so on,
 -- `columns` is ' (c)' for a column. NULL lists are the default, for which there is nothing to do.
@@ -186,8 +188,11 @@ END $$;
 -- stage and step. Stages as in table_def.h: 0 table, 1 indexes, 2 foreign keys; 3 rules, which name others.
 CREATE OR REPLACE FUNCTION pando.table_definition_steps(rel regclass, for_shard boolean)
 	RETURNS TABLE (stage int, step int, ord int8, command text)
-	LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp SET jit = off AS $$
-	SELECT * FROM (
+	LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp SET jit = off
+	SET plan_cache_mode = force_generic_plan AS $$
+#variable_conflict use_column
+BEGIN
+	RETURN QUERY SELECT stage, step, ord::int8, command FROM (
 		SELECT 0 AS stage, 1 AS step, 0::int8 AS ord,
 			(SELECT pando.sequence_commands(s.seq)) AS command
 		FROM pando.table_sequences(rel) s WHERE NOT for_shard AND s.kind <> 'i'
@@ -365,14 +370,16 @@ CREATE OR REPLACE FUNCTION pando.table_definition_steps(rel regclass, for_shard 
 					AND d.objsubid = 0))) x(part, command)
 		WHERE NOT for_shard AND r.ev_class = rel AND r.rulename <> '_RETURN' AND x.command IS NOT NULL
 	) AS commands
-	ORDER BY stage, step, ord
-$$;
+	ORDER BY stage, step, ord;
+END $$;
 
 CREATE OR REPLACE FUNCTION pando.table_definition(rel regclass, for_shard boolean)
 	RETURNS TABLE (stage int, command text)
-	LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp SET jit = off AS $$
-	SELECT stage, command FROM pando.table_definition_steps(rel, for_shard)
-$$;
+	LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp SET jit = off AS $$
+#variable_conflict use_column
+BEGIN
+	RETURN QUERY SELECT stage, command FROM pando.table_definition_steps(rel, for_shard);
+END $$;
 
 -- The shell of a managed local table on another node: columns, owner, privileges, indexes, unique
 -- and check constraints, and what it is a partition of. The rest (foreign keys, triggers, policies, statistics, comments, tablespaces) is the

@@ -19,7 +19,7 @@ PG_FUNCTION_INFO_V1(constraint_command);
 PG_FUNCTION_INFO_V1(index_command);
 
 /* Commands of the stages that compare so with the foreign keys' one, table after table.
- * It is one question, since the function's query is planned anew in each. */
+ * It is one question for all of them. */
 static List *
 commands_of(List *relids, const char *compare)
 {
