@@ -13,10 +13,10 @@ import sys
 
 import report
 from system import Failed, System
-from workloads import events, facts, keyed, moving, retail, tpcb, tpch
+from workloads import events, facts, keyed, moving, partitioned, retail, tpcb, tpch
 
 TURN = 1  # second
-DATASETS = (keyed.DATASET, tpcb.DATASET, facts.DATASET, moving.DATASET, events.DATASET, tpch.PAPER, tpch.SPREAD, retail.STAR,
+DATASETS = (keyed.DATASET, tpcb.DATASET, facts.DATASET, moving.DATASET, partitioned.DATASET, events.DATASET, tpch.PAPER, tpch.SPREAD, retail.STAR,
             retail.SPREAD)
 
 

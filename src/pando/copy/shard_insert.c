@@ -6,9 +6,10 @@
  * shard's rows are the executor's work. Rows gather in a *batch* per table that gets
  * them (the shard, or a partition of it) and are written with table_multi_insert once all
  * batches together are large enough. They wait as tuples side by side in one memory
- * context, and all batches are written through the same slots: what is touched per row
- * stays in the processor's cache. Tables with BEFORE ROW triggers get their rows one by
- * one.
+ * context, each batch's as a chain through it, and all batches are written through the
+ * same slots: what is touched per row stays in the processor's cache, and a batch of few
+ * rows costs little, of which shards with many partitions have thousands. Tables with
+ * BEFORE ROW triggers get their rows one by one.
  *
  * All rows belong to one level of AFTER triggers, begun in shard_insert_begin() and fired
  * in shard_insert_end(): foreign keys see the whole statement, as they do in PostgreSQL.
@@ -42,19 +43,33 @@
 #include "pando/metadata/shard_relation.h"
 #include "pando/transaction/xact.h"
 
-#define BATCH_ROWS 1000
+#define BATCH_ROWS 1000 /* that are written at once */
+/* Where there are more tables than rows for them in a flush, so many each are waited for,
+ * in up to so many times the memory. */
+#define FEW_ROWS 8
+#define MORE_MEMORY 8
 
 /* citus.local_copy_flush_threshold, in kB */
 static int flush_threshold_kb = 512;
 
+typedef struct QueuedRow
+{
+	HeapTuple tuple;
+	uint64 line;
+	struct QueuedRow *next; /* of the same table */
+} QueuedRow;
+
 /* Rows waiting for one table. */
 typedef struct Batch
 {
+	struct Target *target;
 	ResultRelInfo *relinfo;
-	BulkInsertState bulk;
+	BulkInsertState bulk; /* NULL for a partition: it keeps a page pinned, and has a ring
+						   * of buffers, for which there may be too many of them */
 	int nrows;
-	HeapTuple rows[BATCH_ROWS];
-	uint64 lines[BATCH_ROWS];
+	QueuedRow *first;
+	QueuedRow **end;	/* where the next one goes */
+	struct Batch *next; /* that has rows, too */
 } Batch;
 
 /* One shard. */
@@ -82,6 +97,9 @@ struct ShardInsert
 	CommandId command;
 	EState *trigger_estate;
 	MemoryContext queue; /* the rows of all batches; emptied when they are written */
+	Batch *filled;		 /* those that have rows, by the first of these */
+	Batch **filled_end;
+	int nfilled;
 	int queued_rows;
 	Size queued_bytes;
 	TupleTableSlot
@@ -123,6 +141,7 @@ shard_insert_begin(const DistTable *table, Relation shell, CopyLine *line)
 	insert->command = GetCurrentCommandId(true);
 	insert->queue = GenerationContextCreate(
 		context, "shard insert rows", ALLOCSET_DEFAULT_MINSIZE, 64 * 1024, 1024 * 1024);
+	insert->filled_end = &insert->filled;
 	insert->trigger_estate = CreateExecutorState();
 	MemoryContextSwitchTo(old);
 
@@ -218,7 +237,8 @@ target_close(Target *target)
 {
 	foreach_ptr (Batch, batch, target->batches)
 	{
-		FreeBulkInsertState(batch->bulk);
+		if (batch->bulk != NULL)
+			FreeBulkInsertState(batch->bulk);
 		table_finish_bulk_insert(batch->relinfo->ri_RelationDesc, 0);
 	}
 	if (target->single_bulk != NULL)
@@ -248,8 +268,11 @@ batch_for(Target *target, ResultRelInfo *relinfo)
 
 	old = MemoryContextSwitchTo(target->estate->es_query_cxt);
 	batch = palloc0(sizeof(Batch));
+	batch->target = target;
 	batch->relinfo = relinfo;
-	batch->bulk = GetBulkInsertState();
+	batch->end = &batch->first;
+	if (target->routing == NULL)
+		batch->bulk = GetBulkInsertState();
 	target->batches = lappend(target->batches, batch);
 	relinfo->ri_CopyMultiInsertBuffer = (struct CopyMultiInsertBuffer *) batch;
 	MemoryContextSwitchTo(old);
@@ -327,6 +350,38 @@ insert_one(ShardInsert *insert, Target *target, ResultRelInfo *relinfo,
 	insert->inserted++;
 }
 
+/* Copies the row into the queue; returns how large it is. */
+static Size
+batch_add(ShardInsert *insert, Batch *batch, TupleTableSlot *row)
+{
+	MemoryContext old = MemoryContextSwitchTo(insert->queue);
+	QueuedRow *queued = palloc(sizeof(QueuedRow));
+
+	queued->tuple = ExecCopySlotHeapTuple(row);
+	queued->line = insert->line->number;
+	queued->next = NULL;
+	*batch->end = queued;
+	batch->end = &queued->next;
+	if (batch->nrows++ == 0)
+	{
+		*insert->filled_end = batch;
+		insert->filled_end = &batch->next;
+		insert->nfilled++;
+	}
+	MemoryContextSwitchTo(old);
+	return queued->tuple->t_len;
+}
+
+static bool
+queue_is_full(const ShardInsert *insert)
+{
+	Size threshold = flush_threshold_kb * (Size) 1024;
+
+	return insert->queued_bytes >= threshold &&
+		   (insert->queued_rows >= insert->nfilled * FEW_ROWS ||
+			insert->queued_bytes / MORE_MEMORY >= threshold);
+}
+
 /* Adds a row, which is in the shape of relinfo's table, to its batch. */
 static void
 insert_batched(ShardInsert *insert, Target *target, ResultRelInfo *relinfo,
@@ -334,8 +389,6 @@ insert_batched(ShardInsert *insert, Target *target, ResultRelInfo *relinfo,
 {
 	Batch *batch = batch_for(target, relinfo);
 	TupleConstr *constraints = relinfo->ri_RelationDesc->rd_att->constr;
-	MemoryContext old;
-	HeapTuple tuple;
 
 	/* Generated columns are written into the slot, which is the caller's. */
 	if (constraints != NULL && constraints->has_generated_stored &&
@@ -343,17 +396,10 @@ insert_batched(ShardInsert *insert, Target *target, ResultRelInfo *relinfo,
 		row = ExecCopySlot(target->single, row);
 	row->tts_tableOid = RelationGetRelid(relinfo->ri_RelationDesc);
 	row_check(target, relinfo, row);
-
-	old = MemoryContextSwitchTo(insert->queue);
-	tuple = ExecCopySlotHeapTuple(row);
-	MemoryContextSwitchTo(old);
-	batch->rows[batch->nrows] = tuple;
-	batch->lines[batch->nrows++] = insert->line->number;
+	insert->queued_bytes += batch_add(insert, batch, row);
 	insert->queued_rows++;
-	insert->queued_bytes += tuple->t_len;
 	insert->inserted++;
-
-	if (batch->nrows == BATCH_ROWS || insert->queued_bytes >= flush_threshold_kb * 1024L)
+	if (queue_is_full(insert))
 		flush_all(insert);
 }
 
@@ -465,26 +511,43 @@ slots_for(ShardInsert *insert, Relation rel, int count)
 	return slots;
 }
 
-static void
-batch_flush(ShardInsert *insert, Target *target, Batch *batch)
+/* Writes the next rows of the batch; returns the first one that is left, or NULL. */
+static QueuedRow *
+write_some(ShardInsert *insert, const Batch *batch, QueuedRow *first, int most)
 {
-	MemoryContext old = MemoryContextSwitchTo(GetPerTupleMemoryContext(target->estate));
+	EState *estate = batch->target->estate;
+	MemoryContext old = MemoryContextSwitchTo(GetPerTupleMemoryContext(estate));
 	Relation rel = batch->relinfo->ri_RelationDesc;
-	TupleTableSlot **slots = slots_for(insert, rel, batch->nrows);
+	int nrows = Min(most, BATCH_ROWS);
+	TupleTableSlot **slots = slots_for(insert, rel, nrows);
+	QueuedRow *row = first;
 
-	for (int i = 0; i < batch->nrows; i++)
-		ExecForceStoreHeapTuple(batch->rows[i], slots[i], false);
-	insert->line->number = batch->lines[0];
-	table_multi_insert(rel, slots, batch->nrows, insert->command, 0, batch->bulk);
+	for (int i = 0; i < nrows; i++, row = row->next)
+		ExecForceStoreHeapTuple(row->tuple, slots[i], false);
+	insert->line->number = first->line;
+	table_multi_insert(rel, slots, nrows, insert->command, 0, batch->bulk);
 	MemoryContextSwitchTo(old);
 
-	for (int i = 0; i < batch->nrows; i++)
+	row = first;
+	for (int i = 0; i < nrows; i++, row = row->next)
 	{
-		insert->line->number = batch->lines[i];
-		after_row(target, batch->relinfo, slots[i]);
+		insert->line->number = row->line;
+		after_row(batch->target, batch->relinfo, slots[i]);
 		ExecClearTuple(slots[i]);
 	}
+	return row;
+}
+
+static void
+batch_flush(ShardInsert *insert, Batch *batch)
+{
+	QueuedRow *row = batch->first;
+
+	for (int left = batch->nrows; left > 0; left -= BATCH_ROWS)
+		row = write_some(insert, batch, row, left);
 	batch->nrows = 0;
+	batch->first = NULL;
+	batch->end = &batch->first;
 }
 
 /* Writes all batches. Errors name the line of the row that caused them. */
@@ -493,20 +556,17 @@ flush_all(ShardInsert *insert)
 {
 	uint64 line = insert->line->number;
 	CopyFromState source = insert->line->source;
+	Batch *batch;
 
 	insert->line->source = NULL;
-	for (int i = 0; i < insert->table->nshards; i++)
+	while ((batch = insert->filled) != NULL)
 	{
-		Target *target = insert->targets[i];
-
-		if (target == NULL)
-			continue;
-		foreach_ptr (Batch, batch, target->batches)
-		{
-			if (batch->nrows > 0)
-				batch_flush(insert, target, batch);
-		}
+		insert->filled = batch->next;
+		batch->next = NULL;
+		batch_flush(insert, batch);
 	}
+	insert->filled_end = &insert->filled;
+	insert->nfilled = 0;
 	MemoryContextReset(insert->queue);
 	insert->queued_rows = 0;
 	insert->queued_bytes = 0;
