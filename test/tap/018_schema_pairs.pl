@@ -238,6 +238,25 @@ foreach my $pair ([ 'ALTER DOMAIN n.d ADD CHECK (VALUE > 0)', 'INSERT INTO n.t V
 		$cluster->sql('DROP SCHEMA IF EXISTS n CASCADE');
 	}
 }
+
+# The other table of a foreign key that goes is locked where all meet, and only then on the node itself.
+$cluster->sql("CREATE TABLE a (k int PRIMARY KEY, v int); CREATE TABLE b (k int PRIMARY KEY); CREATE TABLE d (k int, v int, CONSTRAINT d_key FOREIGN KEY (k) REFERENCES a);
+	SELECT create_distributed_table('a', 'k'), create_reference_table('b'), create_distributed_table('d', 'k'); ALTER TABLE d ADD FOREIGN KEY (v) REFERENCES b");
+foreach my $case ([ 'a', 'ALTER TABLE d DROP CONSTRAINT d_key' ], [ 'b', 'ALTER TABLE d ADD x int, DROP v' ], [ 'd', 'ALTER TABLE a DROP CONSTRAINT a_pkey CASCADE' ])
+{
+	my ($other, $alter) = @$case;
+	my ($reader, $client, $second) = map { PandoWire->connect($nodes[$_]->port, timeout => 120) } 0, 1, 1;
+	$reader->query($_) foreach 'BEGIN', "SELECT count(*) FROM $other";
+	$client->query('BEGIN');
+	$client->send($alter);
+	await_end_or_wait($client, @asking);
+	is(state_of($second->query("SET lock_timeout = '2s'; SELECT count(*) FROM $other")), 'done', "$alter: table $other is not locked yet where it began");
+	$reader->query('COMMIT');
+	is(state_of($client->answer), 'done', "$alter: done");
+	$client->query('ROLLBACK');
+}
+$cluster->sql('DROP TABLE d, a, b');
+
 # What has committed where it began, and is still prepared here: who comes next waits for that.
 {
 	$_->safe_psql('postgres', 'ALTER SYSTEM SET citus.recover_2pc_interval = -1; SELECT pg_reload_conf()') foreach @nodes;

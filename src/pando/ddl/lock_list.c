@@ -21,6 +21,7 @@
 #include "catalog/partition.h"
 #include "catalog/pg_authid.h"
 #include "catalog/pg_class.h"
+#include "catalog/pg_constraint.h"
 #include "catalog/pg_inherits.h"
 #include "catalog/pg_namespace.h"
 #include "commands/tablecmds.h"
@@ -445,31 +446,14 @@ add_root(StringInfo roots, Oid class_id, Oid object_id)
 }
 
 /*
- * Tables and views of which something is dropped, a foreign key's triggers included, in
- * the order of their names.
+ * Tables and views of which something goes with the roots, a foreign key's triggers
+ * included, in the order of their names.
  */
 static List *
-drop_locks(const DdlJob *job, List *locks)
+gone_locks(const char *roots, List *locks)
 {
-	const DropStmt *stmt = (const DropStmt *) job->stmt;
-	StringInfoData roots;
 	List *parents = NIL; /* those that are in the list */
 
-	initStringInfo(&roots);
-	if (stmt->removeType == OBJECT_TABLE)
-	{
-		foreach_ptr (List, names, stmt->objects)
-		{
-			Oid relid = RangeVarGetRelid(makeRangeVarFromNameList(names), NoLock, true);
-
-			if (OidIsValid(relid) && dist_table(relid) != NULL)
-				add_root(&roots, RelationRelationId, relid);
-		}
-	}
-	foreach_ptr (ObjectAddress, object, job->objects)
-		add_root(&roots, object->classId, object->objectId);
-	if (roots.len == 0)
-		return locks;
 	foreach_ptr (
 		char, relid,
 		sql_column("WITH RECURSIVE gone (classid, objid) AS (VALUES %s UNION "
@@ -491,7 +475,7 @@ drop_locks(const DdlJob *job, List *locks)
 				   "WHERE relkind IN ('v', 'm') OR EXISTS (SELECT FROM "
 				   "pg_catalog.pg_dist_partition "
 				   "WHERE logicalrelid = c.oid) ORDER BY nspname, relname",
-				   roots.data, RelationRelationId))
+				   roots, RelationRelationId))
 	{
 		Oid dropped = atooid(relid);
 		const DistTable *table = dist_table(dropped);
@@ -507,6 +491,71 @@ drop_locks(const DdlJob *job, List *locks)
 				locks, lock_new(dropped, name_qualified(dropped), AccessExclusiveLock));
 	}
 	return locks;
+}
+
+static List *
+drop_locks(const DdlJob *job, List *locks)
+{
+	const DropStmt *stmt = (const DropStmt *) job->stmt;
+	StringInfoData roots;
+
+	initStringInfo(&roots);
+	if (stmt->removeType == OBJECT_TABLE)
+	{
+		foreach_ptr (List, names, stmt->objects)
+		{
+			Oid relid = RangeVarGetRelid(makeRangeVarFromNameList(names), NoLock, true);
+
+			if (OidIsValid(relid) && dist_table(relid) != NULL)
+				add_root(&roots, RelationRelationId, relid);
+		}
+	}
+	foreach_ptr (ObjectAddress, object, job->objects)
+		add_root(&roots, object->classId, object->objectId);
+	return roots.len == 0 ? locks : gone_locks(roots.data, locks);
+}
+
+/* The constraints that a command drops, and other tables may have a part in: the one that
+ * it names, or foreign keys from and to the column. */
+static List *
+dropped_constraints(Oid relid, const AlterTableCmd *command)
+{
+	AttrNumber column;
+
+	if (command->subtype == AT_DropConstraint)
+	{
+		Oid constraint = get_relation_constraint_oid(relid, command->name, true);
+
+		return OidIsValid(constraint) ? list_make1(psprintf("%u", constraint)) : NIL;
+	}
+	if (command->subtype != AT_DropColumn)
+		return NIL;
+	column = get_attnum(relid, command->name);
+	return sql_column("SELECT oid FROM pg_catalog.pg_constraint WHERE contype = 'f' AND "
+					  "((conrelid = %u AND %d = ANY (conkey)) OR (confrelid = %u AND %d "
+					  "= ANY (confkey)))",
+					  relid, column, relid, column);
+}
+
+/* The other table of a foreign key loses triggers. */
+static List *
+alter_locks(const DdlJob *job, List *locks)
+{
+	const AlterTableStmt *stmt = (const AlterTableStmt *) job->stmt;
+	Oid relid = RangeVarGetRelid(stmt->relation, NoLock, true);
+	StringInfoData roots;
+
+	if (job->applying || !OidIsValid(relid) || dist_table(relid) == NULL ||
+		!pg_class_ownercheck(relid, GetUserId()))
+		return locks;
+	initStringInfo(&roots);
+	foreach_ptr (AlterTableCmd, command, stmt->cmds)
+	{
+		foreach_ptr (char, constraint, dropped_constraints(relid, command))
+			appendStringInfo(&roots, "%s(%u::pg_catalog.oid, %s::pg_catalog.oid)",
+							 roots.len > 0 ? ", " : "", ConstraintRelationId, constraint);
+	}
+	return roots.len == 0 ? locks : gone_locks(roots.data, locks);
 }
 
 /* ------------------------------------------------------------------------------------
@@ -534,6 +583,8 @@ lock_list_make(const DdlJob *job)
 	locks = list_concat(locks, job->locks);
 	if (IsA(job->stmt, DropStmt))
 		locks = drop_locks(job, locks);
+	if (IsA(job->stmt, AlterTableStmt))
+		locks = alter_locks(job, locks);
 	if (IsA(job->stmt, AlterDomainStmt))
 		locks = domain_locks(job, locks);
 	if (job->concerned)
