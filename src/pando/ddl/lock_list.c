@@ -8,8 +8,9 @@
  * is locked: exclusively by what makes, changes or drops the object, shared by what is
  * made in a schema of that name.
  *
- * What a drop takes along is found by the way that PostgreSQL goes, from dependency to
- * dependency. It locks what stands in a drop's way, too, before it refuses.
+ * What a drop takes along, a constraint's and a column's as well, is found by the way
+ * that PostgreSQL goes, from dependency to dependency. It locks what stands in a drop's
+ * way, too, before it refuses.
  */
 #include "pando/compat/compat.h"
 
