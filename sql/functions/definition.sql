@@ -1,6 +1,6 @@
 -- Definitions of tables as commands, read from this node's catalogs. Everything comes out
 -- qualified (search_path is pg_catalog while these run), so that the commands mean the same
--- under any search_path. What makes single commands is in PL/pgSQL, which keeps its plans: a function in SQL would be parsed
+-- under any search_path. They are in PL/pgSQL, which keeps its plans: a function in SQL would be parsed
 -- and planned anew in each statement that comes to it, which is most of the time where many objects are made.
 
 CREATE OR REPLACE FUNCTION pando.constraint_command(con oid) RETURNS text

@@ -216,13 +216,13 @@ send_public_privileges(const DistNode *node)
  * Tables
  */
 
-/* Those of which the node has a relation of that name. */
+/* Those of whose name the node has no relation. */
 static List *
-relations_on(const DistNode *node, List *relids)
+relations_missing(const DistNode *node, List *relids)
 {
 	StringInfoData sql;
 	List *names = NIL;
-	List *found = NIL;
+	List *missing = NIL;
 	char *answers; /* a letter for each */
 
 	if (relids == NIL)
@@ -238,28 +238,33 @@ relations_on(const DistNode *node, List *relids)
 	answers = xact_value_from_node(node, sql.data);
 	foreach_oid(relid, relids)
 	{
-		if (*answers++ == 'y')
-			found = lappend_oid(found, relid);
+		if (*answers++ == 'n')
+			missing = lappend_oid(missing, relid);
 	}
-	return found;
+	return missing;
+}
+
+static void
+refuse_found(const DistNode *node, Oid relid)
+{
+	ereport(ERROR, (errcode(ERRCODE_DUPLICATE_TABLE),
+					errmsg("relation %s already exists on node %s:%d",
+						   name_qualified(relid), node->host, node->port),
+					errdetail("A distributed table of this cluster has the same name."),
+					errhint("Rename or drop that relation on the node.")));
 }
 
 static void
 send_shell_tables(const DistNode *node, List *relids, bool first_time)
 {
-	List *found = relations_on(node, relids);
+	List *missing = relations_missing(node, relids);
 	List *shells = NIL;
 	List *local_shells = NIL; /* commands */
+	List *foreign_keys;
 
-	if (found != NIL && first_time)
-		ereport(ERROR,
-				(errcode(ERRCODE_DUPLICATE_TABLE),
-				 errmsg("relation %s already exists on node %s:%d",
-						name_qualified(linitial_oid(found)), node->host, node->port),
-				 errdetail("A distributed table of this cluster has the same name."),
-				 errhint("Rename or drop that relation on the node.")));
-	relids = list_difference_oid(relids, found);
-	foreach_oid(relid, relids)
+	if (first_time && list_length(missing) < list_length(relids))
+		refuse_found(node, linitial_oid(list_difference_oid(relids, missing)));
+	foreach_oid(relid, missing)
 	{
 		if (!dist_table_require(relid)->managed_local)
 			shells = lappend_oid(shells, relid);
@@ -268,8 +273,11 @@ send_shell_tables(const DistNode *node, List *relids, bool first_time)
 	}
 	send_commands(node, table_def_commands(shells), "table definitions");
 	send_commands(node, local_shells, "definitions of local tables");
+	foreign_keys = table_def_foreign_keys(shells);
+	if (foreign_keys == NIL)
+		return;
 	tell(node, "SET LOCAL pando.shells_only TO on");
-	send_commands(node, table_def_foreign_keys(shells), "foreign keys");
+	send_commands(node, foreign_keys, "foreign keys");
 	tell(node, "SET LOCAL pando.shells_only TO off");
 }
 

@@ -436,14 +436,20 @@ may_drop(const ObjectAddress *object)
 
 /* Appends an object to the VALUES of the query below. */
 static void
+append_root(StringInfo roots, Oid class_id, Oid object_id)
+{
+	appendStringInfo(roots, "%s(%u::pg_catalog.oid, %u::pg_catalog.oid)",
+					 roots->len > 0 ? ", " : "", class_id, object_id);
+}
+
+static void
 add_root(StringInfo roots, Oid class_id, Oid object_id)
 {
 	ObjectAddress object;
 
 	ObjectAddressSet(object, class_id, object_id);
 	if (may_drop(&object))
-		appendStringInfo(roots, "%s(%u::pg_catalog.oid, %u::pg_catalog.oid)",
-						 roots->len > 0 ? ", " : "", class_id, object_id);
+		append_root(roots, class_id, object_id);
 }
 
 /*
@@ -553,8 +559,7 @@ alter_locks(const DdlJob *job, List *locks)
 	foreach_ptr (AlterTableCmd, command, stmt->cmds)
 	{
 		foreach_ptr (char, constraint, dropped_constraints(relid, command))
-			appendStringInfo(&roots, "%s(%u::pg_catalog.oid, %s::pg_catalog.oid)",
-							 roots.len > 0 ? ", " : "", ConstraintRelationId, constraint);
+			append_root(&roots, ConstraintRelationId, atooid(constraint));
 	}
 	return roots.len == 0 ? locks : gone_locks(roots.data, locks);
 }

@@ -33,8 +33,8 @@ commands_of(List *relids, const char *compare)
 	return sql_column(
 		"SELECT d.command FROM pg_catalog.unnest('{%s}'::oid[]) WITH ORDINALITY t(rel, "
 		"n), "
-		"pando.table_definition_steps(t.rel, false) WITH ORDINALITY d(stage, step, ord, "
-		"command, m) WHERE d.stage %s %d ORDER BY t.n, d.m",
+		"pando.table_definition(t.rel, false) WITH ORDINALITY d(stage, command, m) "
+		"WHERE d.stage %s %d ORDER BY t.n, d.m",
 		oids.data, compare, SHARD_STAGE_FOREIGN_KEYS);
 }
 

@@ -231,8 +231,8 @@ typedef struct TriggeredChange
 	/* The UPDATE of a row that gets another value of the distribution column; it is
 	 * planned when the first such row comes. NULL: there is none. */
 	Query *move;
-	/* The same: the DELETE of a row that a trigger of the partition it would move to
-	 * gives up. */
+	/* The same, of a partitioned table: the DELETE of a row that a trigger of the
+	 * partition it would move to gives up. */
 	Query *gone;
 } TriggeredChange;
 

@@ -41,21 +41,9 @@ DO $$ BEGIN
 	END LOOP;
 END $$;
 SELECT kilobytes() < :before + 500 AS not_more;
--- What composes definitions is planned once in a session, not for each table; the plans do not become more, either.
-CREATE FUNCTION definition_ms(forget boolean) RETURNS numeric LANGUAGE plpgsql AS $$
-DECLARE
-	best numeric := 'Infinity';
-	start timestamptz;
-BEGIN
-	FOR i IN 1 .. 5 LOOP
-		IF forget THEN DISCARD PLANS; END IF;
-		start := clock_timestamp();
-		PERFORM pando.table_definition(('t' || i)::regclass, false);
-		best := least(best, 1000 * extract(epoch FROM clock_timestamp() - start));
-	END LOOP;
-	RETURN best;
-END $$;
-SELECT definition_ms(true) > 2 * definition_ms(false) AS planned_once;
+-- What composes definitions is planned once in a session, not for each table, and its plans do not become more.
+SELECT count(*) > 0 AS defined FROM generate_series(1, 10) i, pando.table_definition(('t' || i)::regclass, false);
+SELECT bool_or(ident ~ 'pando.create_table_command') AS plan_is_kept FROM pg_backend_memory_contexts WHERE name = 'CachedPlanSource';
 SELECT count(*) AS plans FROM pg_backend_memory_contexts WHERE name LIKE 'CachedPlan%' \gset
 SELECT count(*) > 0 AS defined FROM generate_series(1, 100) i, pando.table_definition(('t' || i)::regclass, false);
 SELECT count(*) = :plans AS no_more_plans FROM pg_backend_memory_contexts WHERE name LIKE 'CachedPlan%';

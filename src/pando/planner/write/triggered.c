@@ -675,7 +675,8 @@ plan_triggered(Query *given, Query *query, const DistTable *target, int cursor_o
 		plan_change_of_row(change_of_row(&triggered, query->commandType, false));
 	if (query->commandType == CMD_UPDATE)
 	{
-		triggered.change.gone = change_of_row(&triggered, CMD_DELETE, false);
+		if (triggered.change.leaf != 0)
+			triggered.change.gone = change_of_row(&triggered, CMD_DELETE, false);
 		triggered.change.move = change_of_row(&triggered, CMD_UPDATE, true);
 		triggered.change.move->withCheckOptions =
 			copyObject(policy_options(given->withCheckOptions));
