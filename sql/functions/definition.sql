@@ -40,10 +40,11 @@ BEGIN
 	FROM known, (SELECT DISTINCT grantee FROM pg_default_acl, aclexplode(defaclacl)) given
 	WHERE known_acl IS NOT NULL AND columns = '' AND grantee NOT IN (0, owner)
 	UNION ALL
-	SELECT format('GRANT %s%s ON %s TO %s%s', string_agg(privilege_type, ', '), '', target,
+	(SELECT format('GRANT %s%s ON %s TO %s%s', string_agg(privilege_type, ', '), '', target,
 			CASE grantee WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(grantee)) END,
 			CASE WHEN is_grantable THEN ' WITH GRANT OPTION' ELSE '' END)
-	FROM known, aclexplode(known_acl) WHERE columns = '' GROUP BY grantee, is_grantable
+	FROM known, aclexplode(known_acl) WITH ORDINALITY item (grantor, grantee, privilege_type, is_grantable, n)
+	WHERE columns = '' GROUP BY grantee, is_grantable ORDER BY min(n))
 	UNION ALL
 	SELECT format('GRANT %s%s ON %s TO %s%s', privilege_type, columns, target,
 			CASE grantee WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(grantee)) END,

@@ -273,6 +273,71 @@ $cluster->sql('DROP TABLE d, a, b');
 	is($_->value("SELECT procost FROM pg_proc WHERE oid = 'f()'::regprocedure"), '8', 'the last change counts') foreach @asking;
 	$cluster->sql('DROP FUNCTION f');
 }
+
+# What is made has the same privileges on all nodes, also where the default ones change meanwhile.
+{
+	my $privileges = q{SELECT coalesce((SELECT relacl::text FROM pg_class WHERE oid = 'c'::regclass), '-') || coalesce((SELECT proacl::text FROM pg_proc WHERE oid = to_regproc('g')), '-')};
+	my $give = 'ALTER DEFAULT PRIVILEGES GRANT SELECT ON TABLES TO pair_1; ALTER DEFAULT PRIVILEGES GRANT EXECUTE ON FUNCTIONS TO pair_1';
+	my $take = $give =~ s/GRANT/REVOKE/gr =~ s/ TO / FROM /gr;
+	my $function = 'CREATE FUNCTION g() RETURNS int LANGUAGE sql AS \'SELECT 1\'';
+	my $distribute = "SELECT create_distributed_table('c', 'k')";
+	my $same = sub {
+		my ($name) = @_;
+		my %seen = map { $_->value($privileges) => 1 } @asking;
+		is(join(' ', sort keys %seen), (keys %seen)[0], "$name: the same privileges on all nodes");
+		$cluster->sql("SET search_path TO n, public; DROP TABLE c; DROP SCHEMA IF EXISTS n; DROP FUNCTION IF EXISTS g; $take");
+	};
+	my $wait = sub { return $cluster->coordinator->poll_query_until('postgres', q{SELECT EXISTS (SELECT FROM pg_locks WHERE locktype = 'advisory' AND mode = 'ExclusiveLock' AND NOT granted)}) };
+	my $connect = sub { return map { PandoWire->connect($nodes[$_]->port, timeout => 120) } @_ };
+
+	# Where a node is slow to make its part: its schema is locked, by somebody who then leaves it.
+	foreach my $leader (0, 1)
+	{
+		my ($one, $two, $slow) = $connect->($leader, 3, 2);
+		$cluster->sql('CREATE SCHEMA n');
+		$_->query('SET search_path TO n, public') foreach $one, @asking;
+		$one->query('CREATE TABLE n.c (k int)');
+		$slow->query($_) foreach 'SET citus.enable_ddl_propagation TO off', 'BEGIN', 'DROP SCHEMA n';
+		$one->send($distribute);
+		await_end_or_wait($one, @asking);
+		$two->send('ALTER DEFAULT PRIVILEGES GRANT SELECT ON TABLES TO pair_1');
+		ok($wait->(), "node $leader distributes a table: default privileges wait");
+		$slow->query('ROLLBACK');
+		is(state_of($_->answer), 'done', 'both are done') foreach $one, $two;
+		$same->("a table from node $leader");
+	}
+	# What is not committed on one node yet.
+	foreach my $case ([ '', $give ], [ $give, $take ])
+	{
+		my ($before, $alter) = @$case;
+		foreach my $make ("CREATE TABLE c (k int); $distribute", "CREATE TABLE c (k int); $distribute; $function")
+		{
+			$cluster->sql($before) if $before;
+			$nodes[3]->safe_psql('postgres', "SELECT pando.debug_point_arm('node-before-commit-prepared', 'error')");
+			my ($result, $out, $err) = $cluster->coordinator->psql('postgres', "BEGIN; $alter; COMMIT");
+			like($err, qr/WARNING: .*could not commit prepared transaction/, 'default privileges change');
+			$nodes[3]->safe_psql('postgres', 'SELECT pando.debug_point_clear()');
+			my ($one) = $connect->(1);
+			$one->send($make);
+			await_end_or_wait($one, @asking);
+			$cluster->sql('SELECT recover_prepared_transactions()');
+			is(state_of($one->answer), 'done', $make);
+			$same->('what is made then');
+		}
+	}
+	# A block that has made something.
+	foreach my $make ($function, 'ALTER TABLE c ADD x bigserial')
+	{
+		$cluster->sql("CREATE TABLE c (k int); $distribute");
+		my ($one, $two) = $connect->(1, 2);
+		$one->query($_) foreach 'BEGIN', $make;
+		$two->send('ALTER DEFAULT PRIVILEGES GRANT EXECUTE ON FUNCTIONS TO pair_1');
+		ok($wait->(), "$make: default privileges wait for its end");
+		is(state_of($one->query($_)), 'done', $_) foreach $function =~ s/g\(/h(/r, 'DROP FUNCTION h()', 'COMMIT';
+		is(state_of($two->answer), 'done', 'which comes');
+		$same->('and then');
+	}
+}
 is($cluster->prepared_count, 0, 'nothing stays prepared');
 $cluster->stop;
 done_testing();

@@ -51,6 +51,7 @@
 #include "pando/cluster/shards.h"
 #include "pando/copy/dest.h"
 #include "pando/ddl/dependency.h"
+#include "pando/ddl/lead.h"
 #include "pando/ddl/publication.h"
 #include "pando/ddl/rule.h"
 #include "pando/ddl/sequence.h"
@@ -195,17 +196,21 @@ run_on_others(List *commands)
 }
 
 void
-convert_make_shells(Oid relid, List *commands)
+convert_make_shells(Oid relid, bool managed_local)
 {
 	ObjectAddress address;
+	List *commands;
 
 	if (node_list(NODES_OTHER) == NIL)
 		return;
 	xact_settle_past();
 	ObjectAddressSet(address, RelationRelationId, relid);
+	lead_default_privileges();
 	dependency_ensure(&address);
+	commands = managed_local ? table_def_local_shell(relid)
+							 : table_def_commands(list_make1_oid(relid));
 	/* What a partition gets from its parent is not checked against the shards. */
-	commands = lcons("SET LOCAL pando.shells_only TO on", list_copy(commands));
+	commands = lcons("SET LOCAL pando.shells_only TO on", commands);
 	run_on_others(lappend(commands, "SET LOCAL pando.shells_only TO off"));
 	sequence_fit_table(relid);
 }
@@ -218,7 +223,7 @@ convert_distribute(const TableSpec *spec, bool make_shells)
 
 	table_close(rel, NoLock);
 	if (make_shells)
-		convert_make_shells(spec->relid, table_def_commands(list_make1_oid(spec->relid)));
+		convert_make_shells(spec->relid, false);
 	shards_register_table(spec);
 	if (!has_rows)
 	{
@@ -237,7 +242,7 @@ convert_adopt(const TableSpec *spec, List *plans)
 	bool has_rows = rel->rd_rel->relkind != RELKIND_PARTITIONED_TABLE;
 
 	CheckTableNotInUse(rel, "distribute");
-	convert_make_shells(spec->relid, table_def_commands(list_make1_oid(spec->relid)));
+	convert_make_shells(spec->relid, false);
 	shards_register_planned(spec, plans);
 	CommandCounterIncrement();
 	if (has_rows)

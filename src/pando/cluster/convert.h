@@ -38,9 +38,8 @@ extern void convert_undistribute(List *relids, bool keep_shells);
 
 /* Steps of these, for tables without shards of their own. */
 
-/* Runs the commands, which make the table's shell, on all other nodes, after all that the
- * table needs has been made there. */
-extern void convert_make_shells(Oid relid, List *commands);
+/* Makes the table's shell on all other nodes, after all that the table needs. */
+extern void convert_make_shells(Oid relid, bool managed_local);
 
 /* Drops the other nodes' shells; the tables must have left the metadata. */
 extern void convert_drop_shells(List *relids);

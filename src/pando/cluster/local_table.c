@@ -52,7 +52,7 @@ local_table_manage(Oid relid)
 {
 	TableSpec spec = {.relid = relid, .kind = TABLE_MANAGED_LOCAL, .replication = 1};
 
-	convert_make_shells(relid, table_def_local_shell(relid));
+	convert_make_shells(relid, true);
 	shards_register_table(&spec);
 	local_keys_follow(relid);
 	view_follow_table(relid);

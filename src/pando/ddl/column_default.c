@@ -115,9 +115,8 @@ is_serial(const TypeName *type)
 	return false;
 }
 
-/* Does the column take its values from a sequence? */
-static bool
-is_numbered(const ColumnDef *column)
+bool
+column_is_numbered(const ColumnDef *column)
 {
 	foreach_ptr (Constraint, constraint, column->constraints)
 	{
@@ -136,7 +135,7 @@ is_filled(DdlJob *job, Oid relid, ColumnDef *column)
 	const DistTable *table = dist_table_require(relid);
 
 	return !table->managed_local &&
-		   (is_numbered(column) ||
+		   (column_is_numbered(column) ||
 			(table->repmodel != REPMODEL_SINGLE &&
 			 contain_volatile_functions(default_expression(job, column))));
 }

@@ -28,4 +28,7 @@ extern Node *column_default_fix(DdlJob *job, Oid relid, AlterTableStmt *stmt,
  */
 extern void columns_fill(DdlJob *job, Oid relid);
 
+/* Does the column take its values from a sequence? */
+extern bool column_is_numbered(const ColumnDef *column);
+
 #endif

@@ -70,7 +70,7 @@ lock_mode(Datum number)
  * itself.
  */
 static void
-lock_relation(char *name, LOCKMODE mode, bool nowait)
+lock_relation(const char *name, LOCKMODE mode, bool nowait)
 {
 	(void) RangeVarGetRelidExtended(
 		makeRangeVarFromNameList(textToQualifiedNameList(cstring_to_text(name))), mode,
@@ -116,12 +116,11 @@ lead_lock(PG_FUNCTION_ARGS)
 	PG_RETURN_VOID();
 }
 
-/* pando.lead_lock_objects(names, modes): the same of objects' names (lock_list.c). */
+/* pando.lead_lock_objects(names, modes): the same of names (lock_list.c). */
 Datum
 lead_lock_objects(PG_FUNCTION_ARGS)
 {
 	xact_require_node("pando.lead_lock_objects()");
-	node_require_coordinator();
 	foreach_ptr (DdlLock, lock,
 				 locks_asked(PG_GETARG_ARRAYTYPE_P(0), PG_GETARG_ARRAYTYPE_P(1)))
 		lock_list_take_object(lock->name, lock->mode);
@@ -178,6 +177,15 @@ call_add(Call *call, const char *name, LOCKMODE mode)
 }
 
 static void
+call_objects(const Call *call, List *nodes)
+{
+	if (call->names.data != NULL && nodes != NIL)
+		xact_tell_nodes(nodes,
+						psprintf("SELECT pando.lead_lock_objects(ARRAY[%s], ARRAY[%s])",
+								 call->names.data, call->modes.data));
+}
+
+static void
 call_relations(const Call *call, List *nodes, bool nowait)
 {
 	if (call->names.data != NULL && nodes != NIL)
@@ -205,10 +213,7 @@ lock_there(List *locks, bool nowait)
 
 	foreach_ptr (DdlLock, lock, locks)
 		call_add(OidIsValid(lock->relid) ? &relations : &objects, lock->name, lock->mode);
-	if (objects.names.data != NULL)
-		xact_tell_nodes(coordinator(),
-						psprintf("SELECT pando.lead_lock_objects(ARRAY[%s], ARRAY[%s])",
-								 objects.names.data, objects.modes.data));
+	call_objects(&objects, coordinator());
 	call_relations(&relations, coordinator(), nowait);
 	xact_await_prepared();
 }
@@ -231,6 +236,20 @@ lock_here(List *locks, bool nowait)
 	}
 }
 
+/* The nodes but for the coordinator and this one. */
+static List *
+nodes_left(void)
+{
+	List *nodes = NIL;
+
+	foreach_ptr (const DistNode, node, node_list(NODES_OTHER))
+	{
+		if (node->group != COORDINATOR_GROUP)
+			nodes = lappend(nodes, (void *) node);
+	}
+	return nodes;
+}
+
 /*
  * Shells that keep writers out, on the nodes that are left. A single one needs no
  * command of its own: there the statement itself comes to the shell before the shards.
@@ -238,14 +257,8 @@ lock_here(List *locks, bool nowait)
 static void
 lock_elsewhere(List *locks, bool nowait)
 {
-	List *nodes = NIL;
 	Call relations = {0};
 
-	foreach_ptr (const DistNode, node, node_list(NODES_OTHER))
-	{
-		if (node->group != COORDINATOR_GROUP)
-			nodes = lappend(nodes, (void *) node);
-	}
 	if (list_length(node_list(NODES_OTHER)) < 2)
 		return;
 	foreach_ptr (DdlLock, lock, locks)
@@ -254,7 +267,7 @@ lock_elsewhere(List *locks, bool nowait)
 			dist_table(lock->relid) != NULL)
 			call_add(&relations, lock->name, lock->mode);
 	}
-	call_relations(&relations, nodes, nowait);
+	call_relations(&relations, nodes_left(), nowait);
 }
 
 static bool
@@ -381,6 +394,20 @@ lead_relations(List *relids, LOCKMODE mode)
 		return;
 	foreach_oid(relid, relids) call_add(&relations, name_qualified(relid), mode);
 	call_relations(&relations, coordinator(), false);
+}
+
+void
+lead_default_privileges(void)
+{
+	DdlLock *lock = lock_list_default_privileges(ShareLock);
+	Call objects = {0};
+
+	if (node_is_coordinator())
+		lock_here(list_make1(lock), false);
+	else
+		lock_there(list_make1(lock), false);
+	call_add(&objects, lock->name, lock->mode);
+	call_objects(&objects, nodes_left());
 }
 
 void

@@ -39,6 +39,7 @@
 
 #include "pando/base/name.h"
 #include "pando/base/sql.h"
+#include "pando/ddl/column_default.h"
 #include "pando/ddl/kind.h"
 #include "pando/ddl/lock_list.h"
 #include "pando/ddl/object.h"
@@ -65,7 +66,7 @@ lock_list_take_object(const char *name, LOCKMODE mode)
  */
 
 static DdlLock *
-lock_new(Oid relid, char *name, LOCKMODE mode)
+lock_new(Oid relid, const char *name, LOCKMODE mode)
 {
 	DdlLock *lock = palloc(sizeof(DdlLock));
 
@@ -233,6 +234,55 @@ name_locks(List *locks, Oid class_id, const char *schema, const char *name)
 							psprintf("%u %s.%s", class_id, schema == NULL ? "" : schema,
 									 name == NULL ? "" : name),
 							ExclusiveLock));
+}
+
+/*
+ * What is made gets the privileges that are the default at that moment, which have to be
+ * the same ones on all nodes.
+ */
+DdlLock *
+lock_list_default_privileges(LOCKMODE mode)
+{
+	return lock_new(InvalidOid, "default privileges", mode);
+}
+
+static bool
+adds_sequence(const Node *stmt)
+{
+	foreach_ptr (AlterTableCmd, command, ((const AlterTableStmt *) stmt)->cmds)
+	{
+		if (command->subtype == AT_AddIdentity ||
+			(command->subtype == AT_AddColumn &&
+			 column_is_numbered((ColumnDef *) command->def)))
+			return true;
+	}
+	return false;
+}
+
+static LOCKMODE
+default_privileges_mode(const DdlJob *job)
+{
+	if (IsA(job->stmt, AlterDefaultPrivilegesStmt))
+		return ExclusiveLock;
+	if (IsA(job->stmt, AlterTableStmt) ? adds_sequence(job->stmt)
+									   : OidIsValid(job->handler->capture_class))
+		return ShareLock;
+	return NoLock;
+}
+
+static List *
+default_privileges_locks(const DdlJob *job, List *locks)
+{
+	LOCKMODE mode = default_privileges_mode(job);
+
+	return mode == NoLock ? locks : lappend(locks, lock_list_default_privileges(mode));
+}
+
+void
+lock_list_apply(const DdlJob *job)
+{
+	foreach_ptr (DdlLock, lock, default_privileges_locks(job, NIL))
+		lock_list_take_object(lock->name, lock->mode);
 }
 
 /* A schema's name is locked shared by what is in it, so it has no other form. */
@@ -597,6 +647,7 @@ lock_list_make(const DdlJob *job)
 	{
 		locks = changed_locks(job, locks);
 		locks = made_locks(job, locks);
+		locks = default_privileges_locks(job, locks);
 	}
 	foreach_ptr (DdlLock, lock, locks)
 	{

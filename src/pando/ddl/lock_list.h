@@ -13,7 +13,7 @@
 typedef struct DdlLock
 {
 	Oid relid;	/* of a relation; InvalidOid: an object, known by its name alone */
-	char *name; /* qualified; of an object, with its kind ahead */
+	const char *name; /* qualified; of an object, with its kind ahead */
 	LOCKMODE mode;
 } DdlLock;
 
@@ -25,6 +25,15 @@ extern void lock_list_add(DdlJob *job, Oid relid, LOCKMODE mode);
  * relations, those that the user may lock.
  */
 extern List *lock_list_make(const DdlJob *job);
+
+/* The lock of what makes objects (shared), and of what changes default privileges. */
+extern DdlLock *lock_list_default_privileges(LOCKMODE mode);
+
+/*
+ * On the nodes that a statement is sent to: of its names, those that matter there. Who
+ * has let go of one on the coordinator may still be about to commit here.
+ */
+extern void lock_list_apply(const DdlJob *job);
 
 /* Takes an object's lock on this server, until the transaction ends. */
 extern void lock_list_take_object(const char *name, LOCKMODE mode);

@@ -45,6 +45,7 @@
 #include "pando/ddl/handler.h"
 #include "pando/ddl/lead.h"
 #include "pando/ddl/local_lead.h"
+#include "pando/ddl/lock_list.h"
 #include "pando/ddl/local_shell.h"
 #include "pando/ddl/row_expressions.h"
 #include "pando/ddl/settings.h"
@@ -718,6 +719,7 @@ apply_statement(Node *stmt, const char *source, List *names)
 	PG_END_TRY();
 	if (!job.concerned)
 		return;
+	lock_list_apply(&job);
 	job_run(&job);
 }
 
