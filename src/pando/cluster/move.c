@@ -61,9 +61,18 @@ PG_FUNCTION_INFO_V1(replicate_reference_tables);
  * Which tables.
  */
 
+static void
+check_free(const Shard *shard, const DistNode *target)
+{
+	if (placement_on(shard, target->group) != NULL)
+		ereport(ERROR, (errcode(ERRCODE_DUPLICATE_OBJECT),
+						errmsg("shard %lld already has a placement on node %s:%d",
+							   (long long) shard->id, target->host, target->port)));
+}
+
 /* The shard group's tables as they are now that they are locked. */
 static List *
-group_members(List *tables, int index, const DistNode *source, const DistNode *target)
+group_members(List *tables, int index, const DistNode *source, List *targets)
 {
 	List *members = NIL;
 	ListCell *cell;
@@ -74,10 +83,8 @@ group_members(List *tables, int index, const DistNode *source, const DistNode *t
 		const Shard *shard = &table->shards[index];
 		const Placement *placement = placement_on(shard, source->group);
 
-		if (placement_on(shard, target->group) != NULL)
-			ereport(ERROR, (errcode(ERRCODE_DUPLICATE_OBJECT),
-							errmsg("shard %lld already has a placement on node %s:%d",
-								   (long long) shard->id, target->host, target->port)));
+		foreach_ptr (const DistNode, target, targets)
+			check_free(shard, target);
 		if (placement == NULL)
 			ereport(ERROR,
 					(errcode(ERRCODE_UNDEFINED_OBJECT),
@@ -156,28 +163,19 @@ check_shard(int64 shard_id, MoveKind kind, int *index)
 	return table;
 }
 
-TransferMode
-transfer_mode_of_many(Oid mode)
-{
-	if (transfer_mode(mode) == TRANSFER_ONLINE)
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("shard transfer mode \"force_logical\" is not supported for "
-						"several moves in one transaction"),
-				 errhint("Move shards one by one with citus_move_shard_placement().")));
-	return TRANSFER_BLOCKING;
-}
-
-/* Copies on the target that are marked as lost, which give way to new ones. */
+/* Copies on a target that are marked as lost, which give way to new ones. */
 static bool
-any_lost_copies(List *members, const DistNode *target)
+any_lost_copies(const GroupCopy *copy)
 {
-	foreach_ptr (GroupMember, member, members)
+	foreach_ptr (CopyTarget, target, copy->targets)
 	{
-		foreach_ptr (PlacementRow, row, catalog_placement_by_shard(member->shard_id))
+		foreach_ptr (GroupMember, member, copy->members)
 		{
-			if (row->groupid == target->group)
-				return true;
+			foreach_ptr (PlacementRow, row, catalog_placement_by_shard(member->shard_id))
+			{
+				if (row->groupid == target->node->group)
+					return true;
+			}
 		}
 	}
 	return false;
@@ -212,24 +210,30 @@ switch_placements(List *members, const DistNode *target, MoveKind kind)
 
 /* The group's shards with that index as they are now, and their copies to be. */
 static void
-look_up(GroupCopy *copy, int index, const DistNode *target)
+look_up(GroupCopy *copy, int index, List *targets)
 {
-	CopyTarget *all = palloc0(sizeof(CopyTarget));
+	List *shards = NIL;
 
-	copy->members = group_members(copy->tables, index, copy->source, target);
-	all->node = target;
+	copy->members = group_members(copy->tables, index, copy->source, targets);
+	copy->targets = NIL;
 	foreach_ptr (GroupMember, member, copy->members)
-		all->shards = lappend(all->shards, &member->shard_id);
-	copy->targets = list_make1(all);
+		shards = lappend(shards, &member->shard_id);
+	foreach_ptr (const DistNode, node, targets)
+	{
+		CopyTarget *target = palloc0(sizeof(CopyTarget));
+
+		target->node = node;
+		target->shards = shards;
+		copy->targets = lappend(copy->targets, target);
+	}
 }
 
 /* The switch of an online move. */
 static void
 switch_move(const GroupCopy *copy, int kind)
 {
-	const CopyTarget *target = linitial(copy->targets);
-
-	switch_placements(copy->members, target->node, kind);
+	foreach_ptr (CopyTarget, target, copy->targets)
+		switch_placements(copy->members, target->node, kind);
 	group_copy_commits_first(copy);
 	if (kind == MOVE_PLACEMENT)
 		group_drop_source(copy);
@@ -239,7 +243,7 @@ switch_move(const GroupCopy *copy, int kind)
  * move may wait for others. */
 static void
 move_tables(List *tables, int index, int64 shard_id, const DistNode *source,
-			const DistNode *target, MoveKind kind, TransferMode mode)
+			List *targets, MoveKind kind, TransferMode mode)
 {
 	GroupCopy *copy = palloc0(sizeof(GroupCopy));
 	bool online;
@@ -249,35 +253,37 @@ move_tables(List *tables, int index, int64 shard_id, const DistNode *source,
 	copy->source = source;
 	group_check_owner(tables);
 	group_check_node(source, "source");
-	group_check_node(target, "target");
+	foreach_ptr (const DistNode, target, targets)
+		group_check_node(target, "target");
 	if (mode == TRANSFER_BLOCKING || group_switch_waits_for(shard_id))
 		group_switch_all();
-	look_up(copy, index, target);
+	look_up(copy, index, targets);
 	online = group_copy_online(copy, mode,
-							   any_lost_copies(copy->members, target)
+							   any_lost_copies(copy)
 								   ? "The node has copies that are marked as lost."
 								   : NULL);
-	move_progress_add(shard_id, source, target, kind);
+	move_progress_add(shard_id, source, linitial(targets), kind);
 
 	node_rows_lead(RowShareLock);
 	group_lock(tables, online ? ShareUpdateExclusiveLock : ExclusiveLock);
-	look_up(copy, index, target);
+	look_up(copy, index, targets);
 	group_copy_await(copy);
 	if (online)
 	{
 		group_switch_add(copy, group_copy_prepare(copy), switch_move, kind);
 		return;
 	}
-	forget_lost_copies(copy->members, target);
+	foreach_ptr (const DistNode, target, targets)
+		forget_lost_copies(copy->members, target);
 	(void) group_copy_fill(copy, false);
 	DEBUG_POINT("move-before-switch");
 	switch_move(copy, kind);
 	move_progress_set(shard_id, MOVE_COMPLETED);
 }
 
-void
-shard_group_move(int64 shard_id, const DistNode *source, const DistNode *target,
-				 MoveKind kind, TransferMode mode)
+static void
+move_group(int64 shard_id, const DistNode *source, List *targets, MoveKind kind,
+		   TransferMode mode)
 {
 	MemoryContext old = MemoryContextSwitchTo(TopTransactionContext);
 	int index;
@@ -286,7 +292,7 @@ shard_group_move(int64 shard_id, const DistNode *source, const DistNode *target,
 	group_switch_enter();
 	PG_TRY();
 	{
-		move_tables(shard_group_tables(table), index, shard_id, source, target, kind,
+		move_tables(shard_group_tables(table), index, shard_id, source, targets, kind,
 					mode);
 	}
 	PG_FINALLY();
@@ -295,6 +301,19 @@ shard_group_move(int64 shard_id, const DistNode *source, const DistNode *target,
 	}
 	PG_END_TRY();
 	MemoryContextSwitchTo(old);
+}
+
+void
+shard_group_move(int64 shard_id, const DistNode *source, const DistNode *target,
+				 MoveKind kind, TransferMode mode)
+{
+	move_group(shard_id, source, list_make1((void *) target), kind, mode);
+}
+
+void
+shard_group_copy(int64 shard_id, const DistNode *source, List *targets, TransferMode mode)
+{
+	move_group(shard_id, source, targets, COPY_PLACEMENT, mode);
 }
 
 /* Gives the node a copy of each reference table that it has none of. */
@@ -319,7 +338,7 @@ replicate_to(const DistNode *target, TransferMode mode)
 	}
 	if (missing != NIL)
 		move_tables(missing, 0, dist_table_require(linitial_oid(missing))->shards[0].id,
-					source, target, COPY_PLACEMENT, mode);
+					source, list_make1((void *) target), COPY_PLACEMENT, mode);
 }
 
 /* ------------------------------------------------------------------------------------
@@ -357,11 +376,12 @@ move_by_id(FunctionCallInfo fcinfo, MoveKind kind)
 					 transfer_mode(PG_GETARG_OID(3)));
 }
 
-/* replicate_reference_tables(shard_transfer_mode) */
+/* replicate_reference_tables(shard_transfer_mode): nodes lack those that are lost, whose
+ * repair blocks writers. */
 Datum
 replicate_reference_tables(PG_FUNCTION_ARGS)
 {
-	TransferMode mode = transfer_mode_of_many(PG_GETARG_OID(0));
+	TransferMode mode = transfer_mode(PG_GETARG_OID(0));
 
 	foreach_ptr (const DistNode, node, node_list(NODES_ALL))
 		replicate_to(node, mode);

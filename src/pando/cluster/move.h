@@ -24,7 +24,8 @@ typedef enum MoveKind
 extern void shard_group_move(int64 shard_id, const DistNode *source,
 							 const DistNode *target, MoveKind kind, TransferMode mode);
 
-/* A mode of the SQL functions, for moves that share a transaction: they block writers. */
-extern TransferMode transfer_mode_of_many(Oid mode);
+/* The same for one more copy on each of the targets (const DistNode *). */
+extern void shard_group_copy(int64 shard_id, const DistNode *source, List *targets,
+							 TransferMode mode);
 
 #endif

@@ -495,19 +495,20 @@ has_placement(const Shard *shard, int32 group)
 }
 
 /* Copies shard number `index` to nodes that have none of it until there are `wanted`;
- * returns how many copies were made, at most `limit`. */
+ * returns how many copies are made, at most `limit`. */
 static int
-replicate_shard(Oid relid, int index, int wanted, int limit)
+replicate_shard(Oid relid, int index, int wanted, int limit, TransferMode mode)
 {
 	const DistTable *table = dist_table_require(relid);
 	const Shard *shard = &table->shards[index];
 	List *nodes = node_list(NODES_WITH_SHARDS);
-	int nplacements = shard->nplacements;
-	int made = 0;
+	List *targets = NIL;
 
-	if (nplacements == 0)
+	if (shard->nplacements == 0)
 		return 0;
-	for (int i = 0; i < list_length(nodes) && nplacements < wanted && made < limit; i++)
+	for (int i = 0; i < list_length(nodes) && list_length(targets) < limit &&
+					shard->nplacements + list_length(targets) < wanted;
+		 i++)
 	{
 		/* Shards start at different nodes, so that copies are spread. */
 		const DistNode *target = list_nth(nodes, (index + i) % list_length(nodes));
@@ -516,12 +517,12 @@ replicate_shard(Oid relid, int index, int wanted, int limit)
 			continue;
 		ereport(NOTICE, (errmsg("Replicating shard %lld to %s:%d ...",
 								(long long) shard->id, target->host, target->port)));
-		shard_group_move(shard->id, node_by_group(shard->placements[0].group), target,
-						 COPY_PLACEMENT, TRANSFER_BLOCKING);
-		nplacements++;
-		made++;
+		targets = lappend(targets, (void *) target);
 	}
-	return made;
+	if (targets != NIL)
+		shard_group_copy(shard->id, node_by_group(shard->placements[0].group), targets,
+						 mode);
+	return list_length(targets);
 }
 
 /* replicate_table_shards(relation, shard_replication_factor, max_shard_copies,
@@ -532,11 +533,11 @@ replicate_table_shards(PG_FUNCTION_ARGS)
 	Oid relid = PG_GETARG_OID(0);
 	int wanted = PG_GETARG_INT32(1);
 	int limit = PG_GETARG_INT32(2);
+	TransferMode mode = transfer_mode(PG_GETARG_OID(4));
 	List *excluded = shard_list(PG_GETARG_ARRAYTYPE_P(3));
 	int nshards = dist_table_require(relid)->nshards;
 
 	node_require_coordinator();
-	(void) transfer_mode_of_many(PG_GETARG_OID(4));
 	if (wanted > list_length(node_list(NODES_WITH_SHARDS)))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
@@ -550,7 +551,7 @@ replicate_table_shards(PG_FUNCTION_ARGS)
 		foreach_ptr (int64, id, excluded)
 			skip |= *id == dist_table_require(relid)->shards[i].id;
 		if (!skip)
-			limit -= replicate_shard(relid, i, wanted, limit);
+			limit -= replicate_shard(relid, i, wanted, limit, mode);
 	}
 	PG_RETURN_VOID();
 }
