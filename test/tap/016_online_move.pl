@@ -45,6 +45,26 @@ foreach my $to (2, 0, 1)
 }
 $cluster->sql(move_to(1)) if place() != 1;
 
+# Whoever reads what has moved doesn't have to note for each row that it has committed; values of columns with lengths come as they are.
+$cluster->sql(<<'END');
+CREATE DOMAIN short varchar(4);
+CREATE TABLE lengths (k int, c char(5), v varchar(3), n numeric(6, 2), b bit(3), t timestamp(1), i interval(0), a varchar(2)[], d short);
+SELECT create_distributed_table('lengths', 'k', colocate_with => 'parent');
+INSERT INTO lengths SELECT i, 'é' || i % 100, 'äöü', i / 3.0, '101', '2000-01-01 00:00:00.26', '1.7 s', '{ab,c}', 'äöüß' FROM generate_series(1, 300) i;
+CREATE TABLE plain_lengths AS SELECT * FROM lengths;
+SELECT citus_add_local_table_to_metadata('plain_lengths');
+END
+foreach my $move ([ 2, 'force_logical' ], [ 1, 'block_writes' ])
+{
+	my ($to, $mode) = @$move;
+	my $lengths = $cluster->sql('SELECT shard_name(logicalrelid, shardid) FROM pg_dist_shard WHERE logicalrelid = \'lengths\'::regclass ORDER BY shardid LIMIT 1');
+	$cluster->sql(move_to($to, $mode));
+	unlike($cluster->worker($to)->safe_psql('postgres', "SET citus.override_table_visibility = off; EXPLAIN (ANALYZE, BUFFERS) SELECT * FROM $lengths"), qr/dirtied/, "$mode: rows are frozen");
+	is($cluster->sql('SELECT count(*) FROM (TABLE lengths EXCEPT ALL TABLE plain_lengths) s'), '0', "$mode: values are the same");
+	like(($coordinator->psql('postgres', "UPDATE lengths SET v = v || 'x'"))[2], qr/value too long for type character varying\(3\)/, "$mode: lengths hold");
+}
+$cluster->sql('DROP TABLE lengths, plain_lengths; DROP DOMAIN short');
+
 my $psql = $cluster->start_at($coordinator, 'online-after-last-round', move_to(2));
 like(scalar(change()), qr/lock timeout/, 'writers wait for the switch');
 $cluster->sql('SELECT pando.debug_point_clear()');

@@ -258,10 +258,9 @@ move_tables(List *tables, int index, int64 shard_id, const DistNode *source,
 	if (mode == TRANSFER_BLOCKING || group_switch_waits_for(shard_id))
 		group_switch_all();
 	look_up(copy, index, targets);
-	online = group_copy_online(copy, mode,
-							   any_lost_copies(copy)
-								   ? "The node has copies that are marked as lost."
-								   : NULL);
+	online = group_copy_online(
+		copy, mode,
+		any_lost_copies(copy) ? "The node has copies that are marked as lost." : NULL);
 	move_progress_add(shard_id, source, linitial(targets), kind);
 
 	node_rows_lead(RowShareLock);

@@ -242,6 +242,24 @@ move_create(PG_FUNCTION_ARGS)
 	PG_RETURN_VOID();
 }
 
+/*
+ * Values come from a shard, so they have the lengths that columns allow: who receives
+ * them need not look (a tenth of the time, for character columns).
+ */
+static void
+allow_all_lengths(const char *rows)
+{
+	char *changes =
+		sql_value("SELECT pg_catalog.string_agg(pg_catalog.format('ALTER COLUMN %%I TYPE "
+				  "%%s', attname, pg_catalog.format_type(atttypid, -1)), ', ') "
+				  "FROM pg_catalog.pg_attribute WHERE attrelid = %s::pg_catalog.regclass "
+				  "AND attnum > 0 AND atttypmod >= 0",
+				  quote_literal_cstr(rows));
+
+	if (changes != NULL)
+		sql_run("ALTER TABLE %s %s", rows, changes);
+}
+
 /* A table that takes rows in for the relation; `places` says where they went. */
 static void
 make_receiver(Oid relation, const char *rows, const char *places, const char *columns)
@@ -253,6 +271,7 @@ make_receiver(Oid relation, const char *rows, const char *places, const char *co
 	sql_run("CREATE TEMPORARY TABLE %s AS SELECT NULL::tid AS \"pando place\"%s "
 			"FROM ONLY %s LIMIT 0",
 			rows, columns, name_qualified(relation));
+	allow_all_lengths(rows);
 	owner_enter(&scope);
 	for (int i = 0; i < lengthof(moments); i++)
 		sql_run("CREATE TRIGGER pando_move_%d %s INSERT ON %s FOR EACH %s "

@@ -16,6 +16,7 @@
 #include "pando/compat/compat.h"
 
 #include "access/table.h"
+#include "access/xact.h"
 #include "catalog/namespace.h"
 #include "commands/copy.h"
 #include "lib/stringinfo.h"
@@ -213,17 +214,20 @@ finish(Session *session)
 		session_result_free(result);
 }
 
-/* Bytes of COPY from one session to another, until the end. */
+/*
+ * Bytes of COPY from one session to another, until the end. `options` of the COPY there
+ * follow its format.
+ */
 static void
 pump(const Transfer *transfer, Session *from, const char *what, Session *to,
-	 const char *into)
+	 const char *into, const char *options)
 {
 	const char *data;
 	int length;
 
 	session_send_simple(from, copy_out_command(transfer, what));
-	session_send_simple(to, psprintf("COPY %s FROM STDIN (FORMAT %s)", into,
-									 transfer->binary ? "binary" : "text"));
+	session_send_simple(to, psprintf("COPY %s FROM STDIN (FORMAT %s%s)", into,
+									 transfer->binary ? "binary" : "text", options));
 	await_copy(to, SESSION_COPY_IN);
 	if (await_copy(from, SESSION_COPY_OUT))
 	{
@@ -235,12 +239,26 @@ pump(const Transfer *transfer, Session *from, const char *what, Session *to,
 	finish(to);
 }
 
+/*
+ * Rows of a shard that its transaction has made may be frozen (executor/arrived.c has
+ * older snapshots not read it): nobody has to write down for each later that it has
+ * committed. PostgreSQL refuses it where the session has a snapshot or a cursor.
+ */
+static const char *
+freeze_option(void)
+{
+	bool alone =
+		!IsTransactionBlock() && !IsolationUsesXactSnapshot() && !xact_keeps_snapshot();
+
+	return alone ? ", FREEZE" : "";
+}
+
 static void
 transfer_between(const Transfer *transfer, const DistNode *source, const DistNode *target)
 {
 	pump(transfer, xact_session(source, XACT_READ), rows_to_send(transfer),
 		 xact_session(target, XACT_WRITE),
-		 psprintf("%s %s", transfer->to, transfer->columns));
+		 psprintf("%s %s", transfer->to, transfer->columns), freeze_option());
 }
 
 static void
@@ -409,10 +427,10 @@ shard_transfer_placed(const TransferPart *part, Session *from, Session *to,
 	rows = psprintf("(SELECT ctid%s FROM ONLY %s%s)", column_list(&transfer, ", "),
 					transfer.from, where);
 	if (places == NULL)
-		pump(&transfer, from, rows, to, move_all_rows_name(part->to_shard));
+		pump(&transfer, from, rows, to, move_all_rows_name(part->to_shard), "");
 	else
 	{
-		pump(&transfer, from, rows, to, move_rows_name(part->to_shard));
+		pump(&transfer, from, rows, to, move_rows_name(part->to_shard), "");
 		note_gone(part->to_shard, changed, to);
 	}
 }

@@ -12,7 +12,7 @@
 /* A lock that all who change the same thing take on the coordinator first. */
 typedef struct DdlLock
 {
-	Oid relid;	/* of a relation; InvalidOid: an object, known by its name alone */
+	Oid relid;		  /* of a relation; InvalidOid: an object, known by its name alone */
 	const char *name; /* qualified; of an object, with its kind ahead */
 	LOCKMODE mode;
 } DdlLock;

@@ -34,6 +34,13 @@ session_copy_get(Session *session, const char **data)
 	return wire->copy_row_length;
 }
 
+/* Bytes that libpq has not got yet. */
+static int
+copy_in_kept(const Session *session)
+{
+	return session->wire->copy_in.len - session->wire->copy_in_sent;
+}
+
 /* Gives libpq what the socket takes without waiting; whole slices only unless `all`. */
 static void
 copy_in_push(Session *session, bool all)
@@ -43,7 +50,7 @@ copy_in_push(Session *session, bool all)
 
 	for (;;)
 	{
-		int left = buffer->len - wire->copy_in_sent;
+		int left = copy_in_kept(session);
 		int slice = Min(left, SLICE);
 
 		if (left == 0 || (left < SLICE && !all) || session->state != SESSION_COPY_IN)
@@ -82,8 +89,8 @@ copy_in_drain(Session *session, int limit, bool all)
 	SessionWire *wire = session->wire;
 
 	copy_in_push(session, all);
-	while (session->state == SESSION_COPY_IN &&
-		   wire->copy_in.len - wire->copy_in_sent > limit && wire->unsent)
+	while (session->state == SESSION_COPY_IN && copy_in_kept(session) > limit &&
+		   wire->unsent)
 	{
 		foreach_ptr (Session, other, session_claimed_list())
 		{
@@ -95,18 +102,23 @@ copy_in_drain(Session *session, int limit, bool all)
 	}
 }
 
-/* Takes so many bytes that they are worth a look at the socket at most. */
+/*
+ * Takes so many bytes that they are worth a look at the socket at most. One that is full
+ * is not asked again for each row: where the node is slower than we are that would be
+ * most of what we do.
+ */
 static void
 copy_in_take(Session *session, const char *data, int length)
 {
 	SessionWire *wire = session->wire;
 
 	appendBinaryStringInfo(&wire->copy_in, data, length);
-	if (wire->copy_in.len - wire->copy_in_sent < SLICE)
+	if (copy_in_kept(session) < Max(wire->copy_in_next, SLICE))
 		return;
 	copy_in_push(session, false);
-	if (wire->copy_in.len - wire->copy_in_sent > Max(remote_copy_flush_threshold, SLICE))
+	if (copy_in_kept(session) > Max(remote_copy_flush_threshold, SLICE))
 		copy_in_drain(session, remote_copy_flush_threshold, false);
+	wire->copy_in_next = wire->unsent ? copy_in_kept(session) + SLICE : 0;
 	if (session->state == SESSION_DEAD)
 		session_raise_lost(session, ERROR);
 }
@@ -138,7 +150,7 @@ session_copy_end(Session *session, const char *error)
 		return;
 	if (error == NULL)
 		copy_in_drain(session, 0, true);
-	wire->copy_in_sent = 0;
+	wire->copy_in_sent = wire->copy_in_next = 0;
 	resetStringInfo(&wire->copy_in);
 	/* A buffer that grew large is not kept with an idle session. */
 	if (wire->copy_in.maxlen > 4 * SLICE)

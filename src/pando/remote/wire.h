@@ -101,6 +101,7 @@ struct SessionWire
 	char *copy_taken; /* the row that the caller reads */
 	StringInfoData copy_in;
 	int copy_in_sent;
+	int copy_in_next; /* when so much is kept, the socket is looked at again */
 
 	dlist_head prepared;
 	HTAB *prepared_index; /* PreparedEntry by hash; NULL until first needed */
