@@ -61,6 +61,7 @@ typedef enum UtilityPlace
 	UTILITY_PARTITIONS, /* new partitions of distributed tables follow them */
 	UTILITY_DDL,		/* schema changes */
 	UTILITY_COPY,		/* COPY of tables with shards */
+	UTILITY_RECEIVE,	/* COPY of rows to a shard that is to be */
 	UTILITY_EXPLAIN,	/* notes EXPLAIN's options */
 	UTILITY_CALL,		/* procedures that run where their rows are */
 	UTILITY_NESTING,	/* depth of statements */

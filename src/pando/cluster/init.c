@@ -10,6 +10,7 @@
 #include "pando/cluster/group_switch.h"
 #include "pando/cluster/init.h"
 #include "pando/cluster/lost_copy_mark.h"
+#include "pando/cluster/move_part.h"
 #include "pando/cluster/move_progress.h"
 #include "pando/cluster/new_table.h"
 #include "pando/cluster/partitions.h"
@@ -36,6 +37,7 @@ cluster_init(void)
 	new_table_init();
 	schema_init();
 	partitions_init();
+	move_row_init();
 	DefineCustomIntVariable(
 		"citus.shard_count", "Number of shards of a newly distributed table.", NULL,
 		&setting_shard_count, 32, 1, MAX_SHARD_COUNT, PGC_USERSET, 0, NULL, NULL, NULL);

@@ -264,8 +264,6 @@ allow_all_lengths(const char *rows)
 static void
 make_receiver(Oid relation, const char *rows, const char *places, const char *columns)
 {
-	static const char *const moments[] = {"BEFORE", "BEFORE", "AFTER"};
-	static const char *const levels[] = {"STATEMENT", "ROW", "STATEMENT"};
 	OwnerScope scope;
 
 	sql_run("CREATE TEMPORARY TABLE %s AS SELECT NULL::tid AS \"pando place\"%s "
@@ -273,12 +271,11 @@ make_receiver(Oid relation, const char *rows, const char *places, const char *co
 			rows, columns, name_qualified(relation));
 	allow_all_lengths(rows);
 	owner_enter(&scope);
-	for (int i = 0; i < lengthof(moments); i++)
-		sql_run("CREATE TRIGGER pando_move_%d %s INSERT ON %s FOR EACH %s "
-				"EXECUTE FUNCTION pando.move_row('%u', '%u')",
-				i, moments[i], rows, levels[i], relation,
-				RangeVarGetRelid(makeRangeVar("pg_temp", strchr(places, '.') + 1, -1),
-								 NoLock, false));
+	sql_run("CREATE TRIGGER pando_receive BEFORE INSERT ON %s FOR EACH ROW "
+			"EXECUTE FUNCTION pando.move_row('%u', '%u')",
+			rows, relation,
+			RangeVarGetRelid(makeRangeVar("pg_temp", strchr(places, '.') + 1, -1), NoLock,
+							 false));
 	owner_leave(&scope);
 }
 

@@ -17,4 +17,10 @@ extern char *move_rows_name(int64 shard_id);
 extern char *move_blocks_name(int64 shard_id);
 extern char *move_places_name(int64 shard_id);
 
+/* What all of their names begin with. */
+#define MOVE_TABLE_PREFIX "pando_"
+
+/* Registers how rows are received (move_row.c). */
+extern void move_row_init(void);
+
 #endif

@@ -2,11 +2,11 @@
  * move_row.c: puts the rows that an online move sends into the shard that is to be, and
  * keeps where they went.
  *
- * The rows are copied into a temporary table whose triggers, all of them move_row(), keep
- * it empty: before the statement the shard is opened, each row goes into it and its
- * indexes, and the pair of its places, there and here, into another temporary table.
- * After the statement all is closed. The rows satisfy constraints, for they come from a
- * shard that has them; columns are found by name.
+ * The rows are copied into a temporary table that stays empty: COPY to one with a trigger
+ * move_row(), which says where they go, is ours. Each row goes into the shard and its
+ * indexes, and the pair of its places, there and here, into another temporary table. The
+ * rows satisfy constraints, for they come from a shard that has them; columns are found
+ * by name.
  *
  * Rows are kept until there are enough to be inserted together, as COPY does it. They are
  * frozen, as in COPY FREEZE: the shard is the move's alone until the switch, after which
@@ -25,17 +25,27 @@
 #include "access/table.h"
 #include "access/tableam.h"
 #include "access/xact.h"
+#include "catalog/namespace.h"
 #include "catalog/pg_type.h"
+#include "commands/copy.h"
+#include "commands/progress.h"
 #include "commands/trigger.h"
 #include "executor/executor.h"
 #include "executor/nodeModifyTable.h"
 #include "fmgr.h"
 #include "miscadmin.h"
+#include "parser/parse_func.h"
+#include "parser/parse_node.h"
+#include "parser/parse_relation.h"
+#include "pgstat.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
+
+#include "pando/base/hook.h"
+#include "pando/cluster/move_part.h"
 
 PG_FUNCTION_INFO_V1(move_row);
 PG_FUNCTION_INFO_V1(move_block);
@@ -56,8 +66,6 @@ typedef struct Sink
 /* The statement that receives. */
 typedef struct Receiver
 {
-	MemoryContext context;
-	Oid rows; /* the temporary table */
 	EState *estate;
 	Sink shard;
 	Sink places;
@@ -76,14 +84,6 @@ typedef struct Receiver
 	ItemPointerData here[MaxHeapTuplesPerPage];
 	int nhere;
 } Receiver;
-
-static Receiver *receiver = NULL;
-
-static void
-receiver_forget(void *arg)
-{
-	receiver = NULL;
-}
 
 static void
 refuse(const char *why)
@@ -151,28 +151,26 @@ has_columns(TupleDesc desc, Oid first, Oid second)
 		   TupleDescAttr(desc, 1)->atttypid == second;
 }
 
-static void
-receiver_open(TriggerData *trigger)
+static Oid
+oid_argument(const Trigger *trigger, int number)
 {
-	MemoryContext context =
-		AllocSetContextCreate(CurTransactionContext, "move row", ALLOCSET_DEFAULT_SIZES);
-	MemoryContext old = MemoryContextSwitchTo(context);
-	MemoryContextCallback *forget = palloc0(sizeof(MemoryContextCallback));
-	TupleDesc rows = RelationGetDescr(trigger->tg_relation);
+	return DatumGetObjectId(
+		DirectFunctionCall1(oidin, CStringGetDatum(trigger->tgargs[number])));
+}
+
+/* The trigger's arguments are the OIDs of the shard and of the table of places. */
+static Receiver *
+receiver_open(Relation table, const Trigger *trigger)
+{
 	Receiver *opened = palloc0(sizeof(Receiver));
+	TupleDesc rows = RelationGetDescr(table);
 	TupleDesc desc;
 
-	if (receiver != NULL || trigger->tg_trigger->tgnargs != 2)
+	if (trigger->tgnargs != 2)
 		refuse("it is not a move that calls");
-	opened->context = context;
-	opened->rows = RelationGetRelid(trigger->tg_relation);
 	opened->estate = CreateExecutorState();
-	sink_open(&opened->shard, opened->estate,
-			  DatumGetObjectId(DirectFunctionCall1(
-				  oidin, CStringGetDatum(trigger->tg_trigger->tgargs[0]))));
-	sink_open(&opened->places, opened->estate,
-			  DatumGetObjectId(DirectFunctionCall1(
-				  oidin, CStringGetDatum(trigger->tg_trigger->tgargs[1]))));
+	sink_open(&opened->shard, opened->estate, oid_argument(trigger, 0));
+	sink_open(&opened->places, opened->estate, oid_argument(trigger, 1));
 	desc = RelationGetDescr(opened->places.info->ri_RelationDesc);
 	opened->by_block = has_columns(desc, INT8OID, BYTEAOID);
 	if ((!opened->by_block && !has_columns(desc, TIDOID, TIDOID)) || rows->natts < 1 ||
@@ -185,15 +183,11 @@ receiver_open(TriggerData *trigger)
 		opened->column[i] = TupleDescAttr(desc, i)->attisdropped
 								? -1
 								: column_of(rows, TupleDescAttr(desc, i));
-
-	forget->func = receiver_forget;
-	MemoryContextRegisterResetCallback(context, forget);
-	receiver = opened;
-	MemoryContextSwitchTo(old);
+	return opened;
 }
 
 static void
-put_places(Datum there, Datum here)
+put_places(Receiver *receiver, Datum there, Datum here)
 {
 	TupleTableSlot *slot = receiver->places.slot;
 
@@ -206,7 +200,7 @@ put_places(Datum there, Datum here)
 
 /* The block that rows came from is complete, or others come first. */
 static void
-put_block(void)
+put_block(Receiver *receiver)
 {
 	Size length = VARHDRSZ + receiver->nhere * sizeof(ItemPointerData);
 	bytea *rows;
@@ -216,23 +210,23 @@ put_block(void)
 	rows = palloc(length);
 	SET_VARSIZE(rows, length);
 	memcpy(VARDATA(rows), receiver->here, length - VARHDRSZ);
-	put_places(Int64GetDatum(receiver->block), PointerGetDatum(rows));
+	put_places(receiver, Int64GetDatum(receiver->block), PointerGetDatum(rows));
 	memset(receiver->here, 0, sizeof(receiver->here));
 	receiver->nhere = 0;
 }
 
 static void
-note_place(ItemPointer there, ItemPointer here)
+note_place(Receiver *receiver, ItemPointer there, ItemPointer here)
 {
 	OffsetNumber offset;
 
 	if (!receiver->by_block)
 	{
-		put_places(PointerGetDatum(there), PointerGetDatum(here));
+		put_places(receiver, PointerGetDatum(there), PointerGetDatum(here));
 		return;
 	}
 	if (ItemPointerGetBlockNumberNoCheck(there) != receiver->block)
-		put_block();
+		put_block(receiver);
 	offset = ItemPointerGetOffsetNumberNoCheck(there);
 	if (offset < FirstOffsetNumber || offset > MaxHeapTuplesPerPage)
 		refuse("a row has no place");
@@ -243,7 +237,7 @@ note_place(ItemPointer there, ItemPointer here)
 
 /* The rows that were kept go into the shard. */
 static void
-put_kept(void)
+put_kept(Receiver *receiver)
 {
 	EState *estate = receiver->estate;
 	ResultRelInfo *info = receiver->shard.info;
@@ -262,7 +256,7 @@ put_kept(void)
 
 		if (info->ri_NumIndices > 0)
 			list_free(ExecInsertIndexTuples(info, row, estate, false, false, NULL, NIL));
-		note_place(&receiver->from[i], &row->tts_tid);
+		note_place(receiver, &receiver->from[i], &row->tts_tid);
 		ExecClearTuple(row);
 	}
 	MemoryContextSwitchTo(old);
@@ -272,13 +266,13 @@ put_kept(void)
 
 /* A slot for one more row of the shard. */
 static TupleTableSlot *
-next_kept(void)
+next_kept(Receiver *receiver)
 {
 	TupleTableSlot **slot = &receiver->kept[receiver->nkept];
 
 	if (*slot == NULL)
 	{
-		MemoryContext old = MemoryContextSwitchTo(receiver->context);
+		MemoryContext old = MemoryContextSwitchTo(receiver->estate->es_query_cxt);
 
 		*slot = table_slot_create(receiver->shard.info->ri_RelationDesc,
 								  &receiver->estate->es_tupleTable);
@@ -287,52 +281,44 @@ next_kept(void)
 	return ExecClearTuple(*slot);
 }
 
+/* One row, as COPY has read it; in the memory of one row. */
 static void
-receiver_put(TupleTableSlot *row)
+receiver_put(Receiver *receiver, const Datum *values, const bool *isnull)
 {
-	EState *estate = receiver->estate;
 	Relation shard = receiver->shard.info->ri_RelationDesc;
-	TupleTableSlot *slot = next_kept();
-	MemoryContext old;
+	TupleTableSlot *slot = next_kept(receiver);
 
-	ResetPerTupleExprContext(estate);
-	old = MemoryContextSwitchTo(GetPerTupleMemoryContext(estate));
-	slot_getallattrs(row);
-	if (row->tts_isnull[0])
+	if (isnull[0])
 		refuse("a row has no place");
 	for (int i = 0; i < slot->tts_tupleDescriptor->natts; i++)
 	{
 		int from = receiver->column[i];
 
-		slot->tts_isnull[i] = from < 0 || row->tts_isnull[from];
-		slot->tts_values[i] = from < 0 ? (Datum) 0 : row->tts_values[from];
+		slot->tts_isnull[i] = from < 0 || isnull[from];
+		slot->tts_values[i] = from < 0 ? (Datum) 0 : values[from];
 	}
 	ExecStoreVirtualTuple(slot);
 	slot->tts_tableOid = RelationGetRelid(shard);
 	if (shard->rd_att->constr != NULL && shard->rd_att->constr->has_generated_stored)
-		ExecComputeStoredGenerated(receiver->shard.info, estate, slot, CMD_INSERT);
+		ExecComputeStoredGenerated(receiver->shard.info, receiver->estate, slot,
+								   CMD_INSERT);
 	ExecMaterializeSlot(slot);
-	MemoryContextSwitchTo(old);
 
-	receiver->from[receiver->nkept++] =
-		*(ItemPointer) DatumGetPointer(row->tts_values[0]);
+	receiver->from[receiver->nkept++] = *(ItemPointer) DatumGetPointer(values[0]);
 	receiver->bytes += ExecFetchSlotHeapTuple(slot, false, NULL)->t_len;
 	if (receiver->nkept == MAX_ROWS || receiver->bytes > MAX_BYTES)
-		put_kept();
+		put_kept(receiver);
 }
 
 static void
-receiver_close(void)
+receiver_close(Receiver *receiver)
 {
-	Receiver *closed = receiver;
-
-	put_kept();
-	put_block();
-	sink_close(&closed->shard);
-	sink_close(&closed->places);
-	ExecResetTupleTable(closed->estate->es_tupleTable, false);
-	FreeExecutorState(closed->estate);
-	MemoryContextDelete(closed->context); /* forgets the receiver */
+	put_kept(receiver);
+	put_block(receiver);
+	sink_close(&receiver->shard);
+	sink_close(&receiver->places);
+	ExecResetTupleTable(receiver->estate->es_tupleTable, false);
+	FreeExecutorState(receiver->estate);
 }
 
 /* ------------------------------------------------------------------------------------
@@ -367,28 +353,118 @@ move_place(PG_FUNCTION_ARGS)
 }
 
 /* ------------------------------------------------------------------------------------
- * The trigger.
+ * COPY.
  */
 
-/* The trigger function; its arguments are the OIDs of the shard and of the table of
- * places. */
+/* The trigger function: it says where rows go, and is never called. */
 Datum
 move_row(PG_FUNCTION_ARGS)
 {
-	TriggerData *trigger = (TriggerData *) fcinfo->context;
+	refuse("they come by COPY");
+	PG_RETURN_NULL();
+}
 
-	if (!CALLED_AS_TRIGGER(fcinfo))
-		refuse("it is not a trigger that calls");
-	if (TRIGGER_FIRED_FOR_STATEMENT(trigger->tg_event))
+static const Trigger *
+find_trigger(Relation rel)
+{
+	Oid function = LookupFuncName(list_make2(makeString("pando"), makeString("move_row")),
+								  0, NULL, true);
+
+	for (int i = 0; rel->trigdesc != NULL && i < rel->trigdesc->numtriggers; i++)
 	{
-		if (TRIGGER_FIRED_BEFORE(trigger->tg_event))
-			receiver_open(trigger);
-		else if (receiver != NULL)
-			receiver_close();
-		return PointerGetDatum(NULL);
+		if (rel->trigdesc->triggers[i].tgfoid == function)
+			return &rel->trigdesc->triggers[i];
 	}
-	if (receiver == NULL || receiver->rows != RelationGetRelid(trigger->tg_relation))
-		refuse("the shard is not open");
-	receiver_put(trigger->tg_trigslot);
-	return PointerGetDatum(NULL);
+	return NULL;
+}
+
+/* The table of a COPY that brings rows of a shard; NULL: it is another COPY. */
+static Relation
+open_receiving(const CopyStmt *stmt)
+{
+	Oid relid;
+	Relation rel;
+
+	if (!stmt->is_from || stmt->relation == NULL || stmt->filename != NULL ||
+		stmt->whereClause != NULL ||
+		strncmp(stmt->relation->relname, MOVE_TABLE_PREFIX, strlen(MOVE_TABLE_PREFIX)) !=
+			0)
+		return NULL;
+	relid = RangeVarGetRelid(stmt->relation, RowExclusiveLock, true);
+	rel = OidIsValid(relid) ? table_open(relid, NoLock) : NULL;
+	if (rel != NULL && find_trigger(rel) == NULL)
+	{
+		table_close(rel, NoLock);
+		return NULL;
+	}
+	return rel;
+}
+
+static uint64
+receive(Relation rel, const CopyStmt *stmt, const char *text)
+{
+	ParseState *pstate = make_parsestate(NULL);
+	int natts = RelationGetDescr(rel)->natts;
+	Datum *values = palloc(sizeof(Datum) * natts);
+	bool *isnull = palloc(sizeof(bool) * natts);
+	Receiver *receiver;
+	CopyFromState copy;
+	uint64 count = 0;
+
+	if (!pg_class_ownercheck(RelationGetRelid(rel), GetUserId()))
+		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_TABLE, RelationGetRelationName(rel));
+	receiver = receiver_open(rel, find_trigger(rel));
+	pstate->p_sourcetext = text;
+	addRangeTableEntryForRelation(pstate, rel, RowExclusiveLock, NULL, false, false);
+	copy =
+		BeginCopyFrom(pstate, rel, NULL, NULL, false, NULL, stmt->attlist, stmt->options);
+	for (;;)
+	{
+		ExprContext *context = GetPerTupleExprContext(receiver->estate);
+		MemoryContext old;
+		bool found;
+
+		CHECK_FOR_INTERRUPTS();
+		ResetExprContext(context);
+		old = MemoryContextSwitchTo(context->ecxt_per_tuple_memory);
+		found = NextCopyFrom(copy, context, values, isnull);
+		if (found)
+			receiver_put(receiver, values, isnull);
+		MemoryContextSwitchTo(old);
+		if (!found)
+			break;
+		pgstat_progress_update_param(PROGRESS_COPY_TUPLES_PROCESSED, ++count);
+	}
+	EndCopyFrom(copy);
+	receiver_close(receiver);
+	free_parsestate(pstate);
+	return count;
+}
+
+static void
+receive_utility(PlannedStmt *pstmt, const char *text, bool read_only_tree,
+				ProcessUtilityContext context, ParamListInfo params,
+				QueryEnvironment *environment, DestReceiver *dest, QueryCompletion *qc)
+{
+	Relation rel = IsA(pstmt->utilityStmt, CopyStmt)
+					   ? open_receiving((CopyStmt *) pstmt->utilityStmt)
+					   : NULL;
+	uint64 count;
+
+	if (rel == NULL)
+	{
+		hook_utility_next(UTILITY_RECEIVE, pstmt, text, read_only_tree, context, params,
+						  environment, dest, qc);
+		return;
+	}
+	count = receive(rel, (CopyStmt *) pstmt->utilityStmt, text);
+	table_close(rel, NoLock);
+	if (qc != NULL)
+		SetQueryCompletion(qc, CMDTAG_COPY, count);
+}
+
+void
+move_row_init(void)
+{
+	hook_utility(UTILITY_RECEIVE, receive_utility);
 }
