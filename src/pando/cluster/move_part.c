@@ -117,6 +117,20 @@ part_add(int64 shard_id, Oid relation, bool receives)
 	owner_leave(&scope);
 }
 
+bool
+move_part_receives(Oid relation)
+{
+	OwnerScope scope;
+	bool receives;
+
+	owner_enter(&scope);
+	receives = sql_value("SELECT true FROM pando.move_part WHERE relation = %u AND "
+						 "receives LIMIT 1",
+						 relation) != NULL;
+	owner_leave(&scope);
+	return receives;
+}
+
 /*
  * pando.move_capture(regclass, bigint): from its commit on, changes of this node's shard
  * are noted. Waits for those who are writing to it. The trigger fires whatever

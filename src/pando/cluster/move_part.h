@@ -17,6 +17,9 @@ extern char *move_rows_name(int64 shard_id);
 extern char *move_blocks_name(int64 shard_id);
 extern char *move_places_name(int64 shard_id);
 
+/* Is the relation a copy that a move is about to fill here? */
+extern bool move_part_receives(Oid relation);
+
 /* What all of their names begin with. */
 #define MOVE_TABLE_PREFIX "pando_"
 

@@ -166,7 +166,7 @@ receiver_open(Relation table, const Trigger *trigger)
 	TupleDesc rows = RelationGetDescr(table);
 	TupleDesc desc;
 
-	if (trigger->tgnargs != 2)
+	if (trigger->tgnargs != 2 || !move_part_receives(oid_argument(trigger, 0)))
 		refuse("it is not a move that calls");
 	opened->estate = CreateExecutorState();
 	sink_open(&opened->shard, opened->estate, oid_argument(trigger, 0));
