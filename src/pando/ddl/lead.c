@@ -402,10 +402,12 @@ lead_default_privileges(void)
 	DdlLock *lock = lock_list_default_privileges(ShareLock);
 	Call objects = {0};
 
-	if (node_is_coordinator())
-		lock_here(list_make1(lock), false);
-	else
+	/* Once, however many tables follow. */
+	if (lock_list_has_object(lock->name, lock->mode))
+		return;
+	if (!node_is_coordinator())
 		lock_there(list_make1(lock), false);
+	lock_list_take_object(lock->name, lock->mode);
 	call_add(&objects, lock->name, lock->mode);
 	call_objects(&objects, nodes_left());
 }

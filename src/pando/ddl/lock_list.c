@@ -50,15 +50,31 @@
 	4711 /* the fourth number of a lock's tag, where users have 1 and 2                  \
 		  */
 
-void
-lock_list_take_object(const char *name, LOCKMODE mode)
+static LOCKTAG
+object_tag(const char *name)
 {
 	uint64 hash = hash_bytes_extended((const unsigned char *) name, strlen(name), 0);
 	LOCKTAG tag;
 
 	SET_LOCKTAG_ADVISORY(tag, MyDatabaseId, (uint32) (hash >> 32), (uint32) hash,
 						 OBJECT_LOCK);
+	return tag;
+}
+
+void
+lock_list_take_object(const char *name, LOCKMODE mode)
+{
+	LOCKTAG tag = object_tag(name);
+
 	(void) LockAcquire(&tag, mode, false, false);
+}
+
+bool
+lock_list_has_object(const char *name, LOCKMODE mode)
+{
+	LOCKTAG tag = object_tag(name);
+
+	return LockHeldByMe(&tag, mode);
 }
 
 /* ------------------------------------------------------------------------------------

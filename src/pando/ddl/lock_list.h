@@ -38,4 +38,7 @@ extern void lock_list_apply(const DdlJob *job);
 /* Takes an object's lock on this server, until the transaction ends. */
 extern void lock_list_take_object(const char *name, LOCKMODE mode);
 
+/* Has the transaction taken it here, in that mode? */
+extern bool lock_list_has_object(const char *name, LOCKMODE mode);
+
 #endif
