@@ -12,9 +12,9 @@
  * frozen, as in COPY FREEZE: the shard is the move's alone until the switch, after which
  * no older snapshot reads it (executor/arrived.c), and a move that fails takes it away.
  * So neither the index nor readers have to write down for each that it has committed.
- * Places
- * are a table of pairs, or, for all rows at once, one of *blocks*: a row per block of the
- * source, with as many places here as the block has rows, in the order of its line
+ *
+ * Places are a table of pairs, or, for all rows at once, one of *blocks*: a row per block
+ * of the source, with as many places here as the block has rows, in the order of its line
  * pointers. That takes a tenth of what pairs take, and of the time. Which of the two the
  * columns of the table of places tell.
  */
