@@ -26,6 +26,8 @@ CREATE OR REPLACE FUNCTION pando.ddl_apply(command text, names text[], search_pa
 CREATE OR REPLACE FUNCTION pando.lead_lock(relations text[], modes integer[], no_wait boolean)
 	RETURNS void
 	LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'lead_lock';
+CREATE OR REPLACE FUNCTION pando.default_privileges_keep() RETURNS void
+	LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'default_privileges_keep';
 CREATE OR REPLACE FUNCTION pando.lead_lock_objects(names text[], modes integer[]) RETURNS void
 	LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'lead_lock_objects';
 CREATE OR REPLACE FUNCTION pando.schema_lock(names text[], keep boolean) RETURNS void

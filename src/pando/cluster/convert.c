@@ -211,6 +211,7 @@ convert_make_shells(Oid relid, bool managed_local)
 							 : table_def_commands(list_make1_oid(relid));
 	/* What a partition gets from its parent is not checked against the shards. */
 	commands = lcons("SET LOCAL pando.shells_only TO on", commands);
+	commands = lcons("SELECT pando.default_privileges_keep()", commands);
 	run_on_others(lappend(commands, "SET LOCAL pando.shells_only TO off"));
 	sequence_fit_table(relid);
 }

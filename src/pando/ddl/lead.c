@@ -49,6 +49,7 @@
 PG_FUNCTION_INFO_V1(lead_lock);
 PG_FUNCTION_INFO_V1(lead_lock_objects);
 PG_FUNCTION_INFO_V1(lead_next_id);
+PG_FUNCTION_INFO_V1(default_privileges_keep);
 
 /* ------------------------------------------------------------------------------------
  * On the coordinator, and on the others after it
@@ -116,11 +117,12 @@ lead_lock(PG_FUNCTION_ARGS)
 	PG_RETURN_VOID();
 }
 
-/* pando.lead_lock_objects(names, modes): the same of names (lock_list.c). */
+/* pando.lead_lock_objects(names, modes): the same of objects' names (lock_list.c). */
 Datum
 lead_lock_objects(PG_FUNCTION_ARGS)
 {
 	xact_require_node("pando.lead_lock_objects()");
+	node_require_coordinator();
 	foreach_ptr (DdlLock, lock,
 				 locks_asked(PG_GETARG_ARRAYTYPE_P(0), PG_GETARG_ARRAYTYPE_P(1)))
 		lock_list_take_object(lock->name, lock->mode);
@@ -134,6 +136,19 @@ lead_next_id(PG_FUNCTION_ARGS)
 	xact_require_node("pando.lead_next_id()");
 	node_require_coordinator();
 	PG_RETURN_INT64(catalog_nextval(text_to_cstring(PG_GETARG_TEXT_PP(0))));
+}
+
+/*
+ * pando.default_privileges_keep(): for definitions that another node sends. Whoever makes
+ * an object may keep default privileges from changing, so anybody may call it.
+ */
+Datum
+default_privileges_keep(PG_FUNCTION_ARGS)
+{
+	const DdlLock *lock = lock_list_default_privileges(ShareLock);
+
+	lock_list_take_object(lock->name, lock->mode);
+	PG_RETURN_VOID();
 }
 
 /* ------------------------------------------------------------------------------------
@@ -177,15 +192,6 @@ call_add(Call *call, const char *name, LOCKMODE mode)
 }
 
 static void
-call_objects(const Call *call, List *nodes)
-{
-	if (call->names.data != NULL && nodes != NIL)
-		xact_tell_nodes(nodes,
-						psprintf("SELECT pando.lead_lock_objects(ARRAY[%s], ARRAY[%s])",
-								 call->names.data, call->modes.data));
-}
-
-static void
 call_relations(const Call *call, List *nodes, bool nowait)
 {
 	if (call->names.data != NULL && nodes != NIL)
@@ -213,7 +219,10 @@ lock_there(List *locks, bool nowait)
 
 	foreach_ptr (DdlLock, lock, locks)
 		call_add(OidIsValid(lock->relid) ? &relations : &objects, lock->name, lock->mode);
-	call_objects(&objects, coordinator());
+	if (objects.names.data != NULL)
+		xact_tell_nodes(coordinator(),
+						psprintf("SELECT pando.lead_lock_objects(ARRAY[%s], ARRAY[%s])",
+								 objects.names.data, objects.modes.data));
 	call_relations(&relations, coordinator(), nowait);
 	xact_await_prepared();
 }
@@ -236,20 +245,6 @@ lock_here(List *locks, bool nowait)
 	}
 }
 
-/* The nodes but for the coordinator and this one. */
-static List *
-nodes_left(void)
-{
-	List *nodes = NIL;
-
-	foreach_ptr (const DistNode, node, node_list(NODES_OTHER))
-	{
-		if (node->group != COORDINATOR_GROUP)
-			nodes = lappend(nodes, (void *) node);
-	}
-	return nodes;
-}
-
 /*
  * Shells that keep writers out, on the nodes that are left. A single one needs no
  * command of its own: there the statement itself comes to the shell before the shards.
@@ -257,8 +252,14 @@ nodes_left(void)
 static void
 lock_elsewhere(List *locks, bool nowait)
 {
+	List *nodes = NIL;
 	Call relations = {0};
 
+	foreach_ptr (const DistNode, node, node_list(NODES_OTHER))
+	{
+		if (node->group != COORDINATOR_GROUP)
+			nodes = lappend(nodes, (void *) node);
+	}
 	if (list_length(node_list(NODES_OTHER)) < 2)
 		return;
 	foreach_ptr (DdlLock, lock, locks)
@@ -267,7 +268,7 @@ lock_elsewhere(List *locks, bool nowait)
 			dist_table(lock->relid) != NULL)
 			call_add(&relations, lock->name, lock->mode);
 	}
-	call_relations(&relations, nodes_left(), nowait);
+	call_relations(&relations, nodes, nowait);
 }
 
 static bool
@@ -400,7 +401,6 @@ void
 lead_default_privileges(void)
 {
 	DdlLock *lock = lock_list_default_privileges(ShareLock);
-	Call objects = {0};
 
 	/* Once, however many tables follow. */
 	if (lock_list_has_object(lock->name, lock->mode))
@@ -408,8 +408,6 @@ lead_default_privileges(void)
 	if (!node_is_coordinator())
 		lock_there(list_make1(lock), false);
 	lock_list_take_object(lock->name, lock->mode);
-	call_add(&objects, lock->name, lock->mode);
-	call_objects(&objects, nodes_left());
 }
 
 void

@@ -33,8 +33,11 @@ extern void lead_catalog(const char *name, LOCKMODE mode);
 /* Locks tables on the coordinator, if that is another node. */
 extern void lead_relations(List *relids, LOCKMODE mode);
 
-/* The default privileges that this node has are those of all nodes, until the transaction
- * ends: for definitions that say what is different from them. */
+/*
+ * The default privileges that this node has stay, until the transaction ends: for
+ * definitions that say what is different from them. On the other nodes
+ * pando.default_privileges_keep() has to come before these.
+ */
 extern void lead_default_privileges(void);
 
 extern void lead_init(void);

@@ -181,4 +181,4 @@ BEGIN;
 SELECT public.shown('ANALYZE, TIMING OFF, SUMMARY OFF) WITH x AS (DELETE FROM c WHERE k = 3 RETURNING k) SELECT count(*), (SELECT min(id) FROM loc) FROM x');
 ROLLBACK;
 
-DROP FUNCTION public.compare_writes, public.result_of, public.content, public.next_one, public.shown;
+DROP FUNCTION public.compare_writes, public.more, public.result_of, public.content, public.next_one, public.shown;

@@ -38,6 +38,12 @@ FROM unnest(ARRAY['SELECT k, d, g, p, arr, t FROM w', 'SELECT * FROM a', 'SELECT
 	LATERAL (SELECT right(q, 3) AS tab, unnest(public.rows_of(q, path)) AS line) l
 $$;
 
+-- Five of the lines that one has more than the other, errors first.
+CREATE FUNCTION public.more(these text[], those text[]) RETURNS text LANGUAGE sql AS $$
+SELECT coalesce(string_agg(line, ' '), '') FROM (SELECT line FROM (SELECT unnest(these) EXCEPT ALL SELECT unnest(those)) more(line)
+	ORDER BY line !~ '^error', line COLLATE "C" LIMIT 5) few
+$$;
+
 -- Each statement is undone after it was compared.
 CREATE FUNCTION public.compare_writes(statements text) RETURNS SETOF text LANGUAGE plpgsql AS $$
 DECLARE
@@ -61,8 +67,8 @@ BEGIN
 		IF here IS DISTINCT FROM there THEN
 			different := different + 1;
 			RETURN NEXT 'differs: ' || btrim(statement, E' \n\t');
-			RETURN NEXT '  only plain: ' || (SELECT coalesce(string_agg(line, ' ' ORDER BY line), '') FROM (SELECT unnest(here) EXCEPT ALL SELECT unnest(there) LIMIT 5) l(line));
-			RETURN NEXT '  only dist: ' || (SELECT coalesce(string_agg(line, ' ' ORDER BY line), '') FROM (SELECT unnest(there) EXCEPT ALL SELECT unnest(here) LIMIT 5) l(line));
+			RETURN NEXT '  only plain: ' || public.more(here, there);
+			RETURN NEXT '  only dist: ' || public.more(there, here);
 		END IF;
 	END LOOP;
 	RETURN NEXT format('%s statements, %s differ', total, different);
