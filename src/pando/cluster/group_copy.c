@@ -244,7 +244,8 @@ group_copy_online(const GroupCopy *copy, TransferMode mode, const char *obstacle
 		return false;
 	if (obstacle == NULL)
 		obstacle = group_copy_obstacle(copy->members);
-	if (obstacle == NULL)
+	/* Whoever has a node join looks before he writes. */
+	if (obstacle == NULL && !copy->joins)
 		obstacle = group_copy_hidden();
 	if (obstacle != NULL && mode == TRANSFER_ONLINE)
 		ereport(ERROR,
@@ -425,7 +426,8 @@ fill_blocking(const GroupCopy *copy)
 	move_progress_set(copy->shard_id, MOVE_CREATING_CONSTRAINTS);
 	create_targets(copy, "indexes");
 	create_targets(copy, "foreign_keys");
-	group_lock(copy->tables, AccessExclusiveLock);
+	if (!copy->joins)
+		group_lock(copy->tables, AccessExclusiveLock);
 }
 
 static void
@@ -463,6 +465,15 @@ tables_of(List *copies)
 	return tables;
 }
 
+/* The last changes. */
+static void
+finish(const OnlineCopy *online)
+{
+	online_move_finish(online->move);
+	create_targets(online->copy, "foreign_keys_held");
+	keep_readers_out(online->copy);
+}
+
 /*
  * Writers and readers wait from here on. Not writers first: a transaction that has read a
  * table and then writes to it would wait for this one, which would wait for it.
@@ -486,9 +497,8 @@ complete(void *arg)
 	}
 	foreach_ptr (OnlineCopy, online, copies)
 	{
-		online_move_finish(online->move);
-		create_targets(online->copy, "foreign_keys_held");
-		keep_readers_out(online->copy);
+		if (!online->copy->joins)
+			finish(online);
 	}
 }
 
@@ -543,6 +553,12 @@ group_copy_switch(List *copies)
 	{
 		catch_up(copies);
 		group_lock_for(tables_of(copies), catch_up, complete, copies);
+		/* What an attempt that fails would take back on the node that joins. */
+		foreach_ptr (OnlineCopy, online, copies)
+		{
+			if (online->copy->joins)
+				finish(online);
+		}
 	}
 	PG_CATCH();
 	{

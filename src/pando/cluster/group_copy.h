@@ -54,6 +54,8 @@ typedef struct GroupCopy
 	List *targets; /* CopyTarget * */
 	bool local;	   /* tables of this node alone, which is the source, become distributed:
 					* the shells have the rows, and no metadata know of them. Online only */
+	bool joins;	   /* the target's node joins the cluster in this transaction: nobody else
+					* sees it, and all that is made there is the transaction's own */
 } GroupCopy;
 
 /* The nodes of the targets, each once (List of const DistNode *). */

@@ -239,18 +239,16 @@ switch_move(const GroupCopy *copy, int kind)
 		group_drop_source(copy);
 }
 
-/* Steps 1 to 4 for the shards with that index of these tables; the switch of an online
- * move may wait for others. */
+/* Steps 1 to 4 for the shards with that index of the copy's tables; the switch of an
+ * online move may wait for others. */
 static void
-move_tables(List *tables, int index, int64 shard_id, const DistNode *source,
-			List *targets, MoveKind kind, TransferMode mode)
+move_shards(GroupCopy *copy, int index, List *targets, MoveKind kind, TransferMode mode)
 {
-	GroupCopy *copy = palloc0(sizeof(GroupCopy));
+	List *tables = copy->tables;
+	int64 shard_id = copy->shard_id;
+	const DistNode *source = copy->source;
 	bool online;
 
-	copy->tables = tables;
-	copy->shard_id = shard_id;
-	copy->source = source;
 	group_check_owner(tables);
 	group_check_node(source, "source");
 	foreach_ptr (const DistNode, target, targets)
@@ -270,6 +268,8 @@ move_tables(List *tables, int index, int64 shard_id, const DistNode *source,
 	if (online)
 	{
 		group_switch_add(copy, group_copy_prepare(copy), switch_move, kind);
+		if (copy->joins)
+			group_switch_all();
 		return;
 	}
 	foreach_ptr (const DistNode, target, targets)
@@ -281,18 +281,20 @@ move_tables(List *tables, int index, int64 shard_id, const DistNode *source,
 }
 
 static void
-move_group(int64 shard_id, const DistNode *source, List *targets, MoveKind kind,
-		   TransferMode mode)
+move_tables(List *tables, int index, int64 shard_id, const DistNode *source,
+			List *targets, MoveKind kind, TransferMode mode, bool joins)
 {
 	MemoryContext old = MemoryContextSwitchTo(TopTransactionContext);
-	int index;
-	const DistTable *table = check_shard(shard_id, kind, &index);
+	GroupCopy *copy = palloc0(sizeof(GroupCopy));
 
+	copy->tables = list_copy(tables);
+	copy->shard_id = shard_id;
+	copy->source = source;
+	copy->joins = joins;
 	group_switch_enter();
 	PG_TRY();
 	{
-		move_tables(shard_group_tables(table), index, shard_id, source, targets, kind,
-					mode);
+		move_shards(copy, index, list_copy(targets), kind, mode);
 	}
 	PG_FINALLY();
 	{
@@ -300,6 +302,17 @@ move_group(int64 shard_id, const DistNode *source, List *targets, MoveKind kind,
 	}
 	PG_END_TRY();
 	MemoryContextSwitchTo(old);
+}
+
+static void
+move_group(int64 shard_id, const DistNode *source, List *targets, MoveKind kind,
+		   TransferMode mode)
+{
+	int index;
+	const DistTable *table = check_shard(shard_id, kind, &index);
+
+	move_tables(shard_group_tables(table), index, shard_id, source, targets, kind, mode,
+				false);
 }
 
 void
@@ -317,27 +330,35 @@ shard_group_copy(int64 shard_id, const DistNode *source, List *targets, Transfer
 
 /* Gives the node a copy of each reference table that it has none of. */
 static void
-replicate_to(const DistNode *target, TransferMode mode)
+replicate_to(const DistNode *target, TransferMode mode, bool joins)
 {
-	const DistNode *source = NULL;
+	const DistTable *first = NULL;
 	List *missing = NIL;
-	ListCell *cell;
 
-	foreach (cell, dist_table_oids())
+	foreach_oid(relid, dist_table_oids())
 	{
-		const DistTable *table = dist_table_require(lfirst_oid(cell));
+		const DistTable *table = dist_table_require(relid);
 		const Shard *shard = &table->shards[0];
 
 		if (table->kind != TABLE_REFERENCE || shard->nplacements == 0 ||
 			placement_on(shard, target->group) != NULL)
 			continue;
-		if (source == NULL)
-			source = node_by_group(shard->placements[0].group);
-		missing = lappend_oid(missing, table->relid);
+		if (first == NULL)
+			first = table;
+		missing = lappend_oid(missing, relid);
 	}
-	if (missing != NIL)
-		move_tables(missing, 0, dist_table_require(linitial_oid(missing))->shards[0].id,
-					source, list_make1((void *) target), COPY_PLACEMENT, mode);
+	if (missing == NIL)
+		return;
+	list_sort(missing, table_depth_cmp);
+	move_tables(missing, 0, first->shards[0].id,
+				node_by_group(first->shards[0].placements[0].group),
+				list_make1((void *) target), COPY_PLACEMENT, mode, joins);
+}
+
+void
+reference_tables_bring(const DistNode *node, bool online)
+{
+	replicate_to(node, online ? TRANSFER_AUTO : TRANSFER_BLOCKING, true);
 }
 
 /* ------------------------------------------------------------------------------------
@@ -383,7 +404,7 @@ replicate_reference_tables(PG_FUNCTION_ARGS)
 	TransferMode mode = transfer_mode(PG_GETARG_OID(0));
 
 	foreach_ptr (const DistNode, node, node_list(NODES_ALL))
-		replicate_to(node, mode);
+		replicate_to(node, mode, false);
 	PG_RETURN_VOID();
 }
 

@@ -28,4 +28,11 @@ extern void shard_group_move(int64 shard_id, const DistNode *source,
 extern void shard_group_copy(int64 shard_id, const DistNode *source, List *targets,
 							 TransferMode mode);
 
+/*
+ * Gives a node that joins in this transaction, and has the shells, a copy of each
+ * reference table that it has none of. `online`: they are written to meanwhile, where
+ * nothing stands in the way.
+ */
+extern void reference_tables_bring(const DistNode *node, bool online);
+
 #endif

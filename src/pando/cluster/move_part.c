@@ -54,27 +54,27 @@ PG_FUNCTION_INFO_V1(move_note);
 #define CAPTURE_TRIGGER "pando_move"
 
 char *
-move_rows_name(int64 shard_id)
+move_rows_name(const char *schema, int64 shard_id)
 {
-	return psprintf("pg_temp.pando_rows_" INT64_FORMAT, shard_id);
+	return psprintf("%s.pando_rows_" INT64_FORMAT, schema, shard_id);
 }
 
 char *
-move_all_rows_name(int64 shard_id)
+move_all_rows_name(const char *schema, int64 shard_id)
 {
-	return psprintf("pg_temp.pando_all_rows_" INT64_FORMAT, shard_id);
+	return psprintf("%s.pando_all_rows_" INT64_FORMAT, schema, shard_id);
 }
 
 char *
-move_places_name(int64 shard_id)
+move_places_name(const char *schema, int64 shard_id)
 {
-	return psprintf("pg_temp.pando_places_" INT64_FORMAT, shard_id);
+	return psprintf("%s.pando_places_" INT64_FORMAT, schema, shard_id);
 }
 
 char *
-move_blocks_name(int64 shard_id)
+move_blocks_name(const char *schema, int64 shard_id)
 {
-	return psprintf("pg_temp.pando_blocks_" INT64_FORMAT, shard_id);
+	return psprintf("%s.pando_blocks_" INT64_FORMAT, schema, shard_id);
 }
 
 /* ------------------------------------------------------------------------------------
@@ -274,22 +274,27 @@ allow_all_lengths(const char *rows)
 		sql_run("ALTER TABLE %s %s", rows, changes);
 }
 
+/* Of a name that needs no quotes. */
+static Oid
+oid_of_name(const char *qualified)
+{
+	return DatumGetObjectId(DirectFunctionCall1(regclassin, CStringGetDatum(qualified)));
+}
+
 /* A table that takes rows in for the relation; `places` says where they went. */
 static void
 make_receiver(Oid relation, const char *rows, const char *places, const char *columns)
 {
 	OwnerScope scope;
 
-	sql_run("CREATE TEMPORARY TABLE %s AS SELECT NULL::tid AS \"pando place\"%s "
+	sql_run("CREATE TABLE %s AS SELECT NULL::tid AS \"pando place\"%s "
 			"FROM ONLY %s LIMIT 0",
 			rows, columns, name_qualified(relation));
 	allow_all_lengths(rows);
 	owner_enter(&scope);
 	sql_run("CREATE TRIGGER pando_receive BEFORE INSERT ON %s FOR EACH ROW "
 			"EXECUTE FUNCTION pando.move_row('%u', '%u')",
-			rows, relation,
-			RangeVarGetRelid(makeRangeVar("pg_temp", strchr(places, '.') + 1, -1), NoLock,
-							 false));
+			rows, relation, oid_of_name(places));
 	owner_leave(&scope);
 }
 
@@ -298,23 +303,25 @@ make_receiver(Oid relation, const char *rows, const char *places, const char *co
  * of the shard: COPY, of the place on the source and the columns (text as in a SELECT
  * list), to move_all_rows_name() of all of them, to move_rows_name() of those that
  * changed. It puts them into the shard and their places, there and here, into
- * move_blocks_name() or move_places_name(). What the latter says of a place is newer.
+ * move_blocks_name() or move_places_name(). What the latter says of a place is newer. The
+ * tables are temporary, but in a transaction block; move_end() drops them then.
  */
 Datum
 move_receive(PG_FUNCTION_ARGS)
 {
 	int64 shard_id = PG_GETARG_INT64(1);
 	Oid relation = own_shard(PG_GETARG_OID(0), shard_id);
-	char *places = move_places_name(shard_id);
-	char *blocks = move_blocks_name(shard_id);
+	const char *schema =
+		IsTransactionBlock() ? MOVE_SCHEMA_SHARED : MOVE_SCHEMA_TEMPORARY;
+	char *places = move_places_name(schema, shard_id);
+	char *blocks = move_blocks_name(schema, shard_id);
 	char *columns = text_to_cstring(PG_GETARG_TEXT_PP(2));
 
-	sql_run("CREATE TEMPORARY TABLE %s (place tid PRIMARY KEY, here tid)", places);
-	sql_run("CREATE TEMPORARY TABLE %s (block int8 NOT NULL, rows bytea NOT NULL)",
-			blocks);
+	sql_run("CREATE TABLE %s (place tid PRIMARY KEY, here tid)", places);
+	sql_run("CREATE TABLE %s (block int8 NOT NULL, rows bytea NOT NULL)", blocks);
 	sql_run("CREATE INDEX ON %s (block)", blocks);
-	make_receiver(relation, move_rows_name(shard_id), places, columns);
-	make_receiver(relation, move_all_rows_name(shard_id), blocks, columns);
+	make_receiver(relation, move_rows_name(schema, shard_id), places, columns);
+	make_receiver(relation, move_all_rows_name(schema, shard_id), blocks, columns);
 	PG_RETURN_VOID();
 }
 
@@ -352,6 +359,22 @@ captures_drop(const char *shards)
 	}
 }
 
+/* What a shard was received with, where that is no temporary tables. */
+static void
+receivers_drop(const char *shards)
+{
+	char *tables = sql_value(
+		"SELECT pg_catalog.string_agg(t.name, ', ') FROM "
+		"pg_catalog.unnest(%s::bigint[]) AS s (id), "
+		"pg_catalog.unnest('{rows,all_rows,places,blocks}'::text[]) AS k (kind), "
+		"pg_catalog.format('" MOVE_SCHEMA_SHARED ".pando_%%s_%%s', kind, id) AS t (name) "
+		"WHERE pg_catalog.to_regclass(t.name) IS NOT NULL",
+		quote_literal_cstr(shards));
+
+	if (tables != NULL)
+		sql_run("DROP TABLE %s", tables);
+}
+
 static char *
 array_argument(FunctionCallInfo fcinfo)
 {
@@ -383,6 +406,7 @@ move_end(PG_FUNCTION_ARGS)
 			aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_TABLE, get_rel_name(relation));
 	}
 	captures_drop(shards);
+	receivers_drop(shards);
 	sql_run("DELETE FROM pando.move_part WHERE shardid = ANY (%s::bigint[])",
 			quote_literal_cstr(shards));
 	owner_leave(&scope);

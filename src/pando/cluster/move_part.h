@@ -8,14 +8,18 @@
 #include "pando/compat/compat.h"
 
 /*
- * Temporary tables of the session that receives the shard's rows: two take them in, all
- * of them or those that changed, and two say where each went: by block, and by place.
- * Names, qualified and quoted.
+ * Tables of the session that receives the shard's rows: two take them in, all of them or
+ * those that changed, and two say where each went: by block, and by place. They are
+ * temporary, or, in a transaction that is going to be prepared, which could not have
+ * temporary ones, in a schema that all see. Names, qualified and quoted.
  */
-extern char *move_all_rows_name(int64 shard_id);
-extern char *move_rows_name(int64 shard_id);
-extern char *move_blocks_name(int64 shard_id);
-extern char *move_places_name(int64 shard_id);
+#define MOVE_SCHEMA_TEMPORARY "pg_temp"
+#define MOVE_SCHEMA_SHARED "pando"
+
+extern char *move_all_rows_name(const char *schema, int64 shard_id);
+extern char *move_rows_name(const char *schema, int64 shard_id);
+extern char *move_blocks_name(const char *schema, int64 shard_id);
+extern char *move_places_name(const char *schema, int64 shard_id);
 
 /* Is the relation a copy that a move is about to fill here? */
 extern bool move_part_receives(Oid relation);

@@ -17,6 +17,7 @@
 #include "utils/lsyscache.h"
 
 #include "pando/base/sql.h"
+#include "pando/cluster/group_copy.h"
 #include "pando/cluster/node_check.h"
 #include "pando/cluster/node_lock.h"
 #include "pando/cluster/node_row.h"
@@ -55,13 +56,18 @@ begin_change(void)
 	node_rows_lead(ExclusiveLock);
 }
 
-/* Of functions that bring a node what the others have, which the coordinator has. */
-static void
+/* Of functions that bring a node what the others have, which the coordinator has. Returns
+ * whether others see all that is to be brought. */
+static bool
 begin_bringing(void)
 {
+	bool seen;
+
 	node_rows_require_admin();
 	node_require_coordinator();
+	seen = group_copy_hidden() == NULL;
 	node_rows_lock(ExclusiveLock);
+	return seen;
 }
 
 static char *
@@ -119,7 +125,7 @@ warn_if_coordinator_is_loopback(const DistNode *added)
 
 /* Brings an inactive primary, whose row exists, into the cluster. */
 static void
-activate(ClusterNode *row)
+activate(ClusterNode *row, bool online)
 {
 	bool returning = node_check_fitness(&row->node);
 
@@ -129,7 +135,7 @@ activate(ClusterNode *row)
 	 */
 	node_row_update(row->node.id,
 					"hasmetadata = true, metadatasynced = true, isactive = true");
-	node_sync(node_by_id(row->node.id), true);
+	node_sync(node_by_id(row->node.id), true, online);
 	warn_if_coordinator_is_loopback(&row->node);
 }
 
@@ -222,9 +228,10 @@ add_node(FunctionCallInfo fcinfo, bool activated)
 	char *host = text_argument(fcinfo, 0);
 	int port = PG_GETARG_INT32(1);
 	ClusterNode *row;
+	bool online = false;
 
 	if (activated)
-		begin_bringing();
+		online = begin_bringing();
 	else
 		begin_change();
 	check_address(host, port);
@@ -247,7 +254,7 @@ add_node(FunctionCallInfo fcinfo, bool activated)
 	}
 	row = add_row(fcinfo, host, port);
 	if (activated && row->node.primary)
-		activate(row);
+		activate(row, online);
 	return row->node.id;
 }
 
@@ -269,16 +276,15 @@ citus_add_inactive_node(PG_FUNCTION_ARGS)
 Datum
 citus_activate_node(PG_FUNCTION_ARGS)
 {
-	ClusterNode *row;
+	bool online = begin_bringing();
+	ClusterNode *row = node_row_find(text_argument(fcinfo, 0), PG_GETARG_INT32(1), true);
 
-	begin_bringing();
-	row = node_row_find(text_argument(fcinfo, 0), PG_GETARG_INT32(1), true);
 	if (row->node.is_clone)
 		ereport(ERROR, (errcode(ERRCODE_WRONG_OBJECT_TYPE),
 						errmsg("node %s:%d is a clone", row->node.host, row->node.port),
 						errhint("Use citus_promote_clone_and_rebalance().")));
 	if (!row->node.active && row->node.primary)
-		activate(row);
+		activate(row, online);
 	else if (!row->node.active)
 		node_row_update(row->node.id, "isactive = true");
 	PG_RETURN_INT32(row->node.id);
@@ -569,7 +575,7 @@ synchronise(ClusterNode *row)
 		return;
 	if (!row->node.metadata_synced || !row->node.has_metadata)
 		node_row_update_except(row->node.id, "hasmetadata = true, metadatasynced = true");
-	node_sync(node_by_id(row->node.id), false);
+	node_sync(node_by_id(row->node.id), false, false);
 }
 
 /* start_metadata_sync_to_node(host, port): brings an active node's metadata up to date.
@@ -577,7 +583,7 @@ synchronise(ClusterNode *row)
 Datum
 start_metadata_sync_to_node(PG_FUNCTION_ARGS)
 {
-	begin_bringing();
+	(void) begin_bringing();
 	synchronise(node_row_find(text_argument(fcinfo, 0), PG_GETARG_INT32(1), true));
 	PG_RETURN_VOID();
 }
@@ -586,7 +592,7 @@ start_metadata_sync_to_node(PG_FUNCTION_ARGS)
 Datum
 start_metadata_sync_to_all_nodes(PG_FUNCTION_ARGS)
 {
-	begin_bringing();
+	(void) begin_bringing();
 	foreach_ptr (const DistNode, node, node_list(NODES_OTHER))
 	{
 		synchronise(node_row_find_id(node->id));

@@ -2,15 +2,14 @@
  * node_sync.c: everything that a member of the cluster has, brought to a node.
  *
  * Order on the node: identity and node rows; objects that tables depend on; shell tables
- * that are missing; their foreign keys; rows of pg_dist_*; copies of reference tables;
- * foreign keys of those. Shell tables get their foreign keys before they are registered,
- * while they still are plain tables there.
+ * that are missing; their foreign keys; rows of pg_dist_*; what needs tables; copies of
+ * reference tables last, since others wait for what that locks. Shell tables get their
+ * foreign keys before they are registered, while they still are plain tables there.
  *
  * Locks, to the end of the transaction: pg_dist_node exclusively (the caller), each
  * distributed table's shell here in SHARE UPDATE EXCLUSIVE mode, which keeps schema
- * changes and shard moves out but neither reads nor writes; a reference table whose rows
- * are to be copied in EXCLUSIVE mode on all nodes, this one first, which keeps writers
- * out.
+ * changes and shard moves out but neither reads nor writes; reference tables as copies of
+ * shards lock them (move.c).
  */
 #include "pando/compat/compat.h"
 
@@ -36,7 +35,6 @@
 #include "pando/cluster/node_lock.h"
 #include "pando/cluster/node_row.h"
 #include "pando/cluster/node_sync.h"
-#include "pando/cluster/row_stream.h"
 #include "pando/ddl/database.h"
 #include "pando/ddl/dependency.h"
 #include "pando/ddl/view.h"
@@ -44,7 +42,6 @@
 #include "pando/ddl/settings.h"
 #include "pando/ddl/shard_ddl.h"
 #include "pando/ddl/table_def.h"
-#include "pando/metadata/shard_relation.h"
 #include "pando/metadata/table.h"
 #include "pando/transaction/xact.h"
 
@@ -281,92 +278,6 @@ send_shell_tables(const DistNode *node, List *relids, bool first_time)
 	tell(node, "SET LOCAL pando.shells_only TO off");
 }
 
-/* ------------------------------------------------------------------------------------
- * Reference tables
- */
-
-static const Placement *
-placement_in_group(const Shard *shard, int32 group)
-{
-	for (int i = 0; i < shard->nplacements; i++)
-	{
-		if (shard->placements[i].group == group)
-			return &shard->placements[i];
-	}
-	return NULL;
-}
-
-/* Makes the node's copy of a reference table, without its foreign keys. */
-static void
-copy_reference_table(const DistNode *node, Oid relid)
-{
-	const DistTable *table = dist_table_require(relid);
-	const Shard *shard = &table->shards[0];
-	char *literal = quote_literal_cstr(name_qualified(relid));
-	char *shard_name = name_shard_qualified(relid, shard->id);
-
-	if (placement_in_group(shard, COORDINATOR_GROUP) == NULL)
-		ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-						errmsg("the coordinator has no copy of reference table %s",
-							   name_qualified(relid))));
-	tell(node,
-		 psprintf("SELECT pando.shards_create(%s::pg_catalog.regclass, '{" INT64_FORMAT
-				  "}', 'table')",
-				  literal, shard->id));
-	if (get_rel_relkind(relid) != RELKIND_PARTITIONED_TABLE)
-		row_stream_to_node(relid, shard->id, NULL, node, shard_name);
-	tell(node,
-		 psprintf("SELECT pando.shards_create(%s::pg_catalog.regclass, '{" INT64_FORMAT
-				  "}', 'indexes')",
-				  literal, shard->id));
-	node_run_everywhere(psprintf(
-		"INSERT INTO pg_catalog.pg_dist_placement (placementid, shardid, shardstate, "
-		"shardlength, groupid) VALUES (%s, " INT64_FORMAT ", 1, 0, %d); "
-		"SELECT pando.table_changed(%s::pg_catalog.regclass)",
-		sql_value("SELECT nextval('pg_catalog.pg_dist_placement_placementid_seq')"),
-		shard->id, node->group, literal));
-}
-
-static void
-copy_reference_tables(const DistNode *node, List *relids)
-{
-	List *commands = NIL;
-	ListCell *cell;
-
-	foreach (cell, relids)
-		copy_reference_table(node, lfirst_oid(cell));
-	foreach (cell, relids)
-	{
-		Oid relid = lfirst_oid(cell);
-
-		commands = lappend(
-			commands,
-			psprintf("SELECT pando.shards_create(%s::pg_catalog.regclass, '{" INT64_FORMAT
-					 "}', 'foreign_keys')",
-					 quote_literal_cstr(name_qualified(relid)),
-					 dist_table_require(relid)->shards[0].id));
-	}
-	send_commands(node, commands, "foreign keys of reference tables");
-}
-
-/* Reference tables that have no copy on the node yet. */
-static List *
-reference_tables_missing(const DistNode *node, List *relids)
-{
-	List *missing = NIL;
-	ListCell *cell;
-
-	foreach (cell, relids)
-	{
-		const DistTable *table = dist_table(lfirst_oid(cell));
-
-		if (table != NULL && table->kind == TABLE_REFERENCE &&
-			placement_in_group(&table->shards[0], node->group) == NULL)
-			missing = lappend_oid(missing, table->relid);
-	}
-	return missing;
-}
-
 static void
 tell_node(const char *sql, void *node)
 {
@@ -400,22 +311,19 @@ send_rules(const DistNode *node, List *relids)
 }
 
 void
-node_sync(const DistNode *node, bool first_time)
+node_sync(const DistNode *node, bool first_time, bool online)
 {
 	List *relids = node_lock_definitions();
-	List *missing = reference_tables_missing(node, relids);
 
-	node_lock_tables_everywhere(missing, ExclusiveLock, first_time ? node : NULL);
 	list_sort(relids, table_depth_cmp);
-	list_sort(missing, table_depth_cmp);
 	send_identity(node);
 	send_commands(node, dependency_all_commands(false), "objects");
 	send_public_privileges(node);
 	database_send(node);
 	send_shell_tables(node, relids, first_time);
 	send_metadata(node);
-	copy_reference_tables(node, missing);
 	send_commands(node, dependency_all_commands(true), "objects that need tables");
 	send_rules(node, relids);
 	send_view_rows(node);
+	reference_tables_bring(node, online);
 }

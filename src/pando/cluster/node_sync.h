@@ -11,10 +11,11 @@
  * Makes the node, which has its row in pg_dist_node here, a full member in this
  * transaction: identity of the cluster, objects, shell tables, metadata, copies of
  * reference tables. What it has already stays as it is, so a member can be synchronised
- * again. With `first_time` a table of the same name on the node is an error instead. The
- * caller holds node_rows_lock(ExclusiveLock).
+ * again. With `first_time` a table of the same name on the node is an error instead. With
+ * `online` reference tables are written to while they are copied, which others have to be
+ * able to see (group_copy_hidden()). The caller holds node_rows_lock(ExclusiveLock).
  */
-extern void node_sync(const DistNode *node, bool first_time);
+extern void node_sync(const DistNode *node, bool first_time, bool online);
 
 /* What empties the metadata of a server of its tables. */
 #define NODE_METADATA_CLEAR                                                              \

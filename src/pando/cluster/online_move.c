@@ -37,6 +37,7 @@
 #include "pando/base/sql.h"
 #include "pando/cluster/cleanup.h"
 #include "pando/cluster/group_lock.h"
+#include "pando/cluster/move_part.h"
 #include "pando/cluster/move_progress.h"
 #include "pando/cluster/online_move.h"
 #include "pando/cluster/transfer.h"
@@ -74,7 +75,8 @@ struct OnlineMove
 	const GroupCopy *copy;
 	int64 operation;
 	Session *source;
-	List *sessions;		   /* to each node that has targets; one for all that it has */
+	List *sessions;		   /* to each node that has targets; one for all that it has. None
+							* for a node that joins */
 	List *nodes;		   /* those nodes */
 	MemoryContext context; /* its own memory */
 	char *seen;			   /* pg_snapshot of the source that the targets are at */
@@ -219,8 +221,12 @@ online_move_begin(const GroupCopy *copy)
 	move->copy = copy;
 	add_parts(&parts, copy, source_shards(copy), copy->source);
 	move->nodes = group_copy_nodes(copy);
-	foreach_ptr (CopyTarget, target, copy->targets)
-		add_parts(&parts, copy, target->shards, target->node);
+	/* What is made on a node that joins goes with the transaction. */
+	if (!copy->joins)
+	{
+		foreach_ptr (CopyTarget, target, copy->targets)
+			add_parts(&parts, copy, target->shards, target->node);
+	}
 	move->operation = cleanup_begin(parts);
 	return move;
 }
@@ -231,6 +237,8 @@ session_of(const OnlineMove *move, const DistNode *node)
 	ListCell *session_cell;
 	ListCell *node_cell;
 
+	if (move->copy->joins)
+		return xact_session(node, XACT_WRITE);
 	forboth(session_cell, move->sessions, node_cell, move->nodes)
 	{
 		if (lfirst(node_cell) == node)
@@ -329,7 +337,8 @@ transfer(OnlineMove *move, const CopyTarget *target, int member_index, const cha
 						 *(int64 *) list_nth(target->shards, member_index),
 						 target->range,
 						 move->copy->local,
-						 member->key};
+						 member->key,
+						 move->copy->joins ? MOVE_SCHEMA_SHARED : MOVE_SCHEMA_TEMPORARY};
 
 	if (places == NULL)
 		shard_transfer_prepare(&part, to);
@@ -339,8 +348,24 @@ transfer(OnlineMove *move, const CopyTarget *target, int member_index, const cha
 static void
 run_on_targets(OnlineMove *move, const char *sql)
 {
-	foreach_ptr (Session, session, move->sessions)
-		run(session, sql);
+	foreach_ptr (DistNode, node, move->nodes)
+		run(session_of(move, node), sql);
+}
+
+/* Each round is a transaction of the targets; a node that joins has one for all. */
+static void
+begin_targets(OnlineMove *move)
+{
+	if (!move->copy->joins)
+		run_on_targets(move, "BEGIN");
+	run_on_targets(move, "SET CONSTRAINTS ALL DEFERRED");
+}
+
+static void
+commit_targets(OnlineMove *move)
+{
+	if (!move->copy->joins)
+		run_on_targets(move, "COMMIT");
 }
 
 /* Commands that make the tables, as shards have them up to that stage, under their own
@@ -423,7 +448,10 @@ online_move_fill(OnlineMove *move)
 	move_progress_set(copy->shard_id, MOVE_SETTING_UP);
 	move->source = claim(copy->source, false);
 	foreach_ptr (DistNode, node, move->nodes)
-		move->sessions = lappend(move->sessions, claim(node, true));
+	{
+		if (!copy->joins)
+			move->sessions = lappend(move->sessions, claim(node, true));
+	}
 	create_targets(move, SHARD_STAGE_TABLE);
 	DEBUG_POINT("online-after-create");
 	capture(move);
@@ -460,8 +488,7 @@ copy_changes(OnlineMove *move)
 	char *snapshot = begin_snapshot(move, &lsn);
 	List *members = move->copy->members;
 
-	run_on_targets(move, "BEGIN");
-	run_on_targets(move, "SET CONSTRAINTS ALL DEFERRED");
+	begin_targets(move);
 	for (int i = 0; i < list_length(members); i++)
 	{
 		const GroupMember *member = list_nth(members, i);
@@ -478,7 +505,7 @@ copy_changes(OnlineMove *move)
 		}
 		session_result_free(result);
 	}
-	run_on_targets(move, "COMMIT");
+	commit_targets(move);
 	run(move->source, "COMMIT");
 	move_progress_caught_up(lsn);
 	pfree(move->seen);

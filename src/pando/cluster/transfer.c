@@ -377,7 +377,7 @@ shard_transfer_prepare(const TransferPart *part, Session *to)
  * newer ones is looked up by its block.
  */
 static void
-delete_received(const Transfer *transfer, int64 shard_id, const char *changed,
+delete_received(const Transfer *transfer, const TransferPart *part, const char *changed,
 				Session *to)
 {
 	session_result_free(session_run(
@@ -390,13 +390,13 @@ delete_received(const Transfer *transfer, int64 shard_id, const char *changed,
 			"WHERE NOT EXISTS (SELECT FROM newer n WHERE n.place = s.place)) "
 			"DELETE FROM ONLY %s WHERE ctid = ANY (ARRAY("
 			"SELECT here FROM newer UNION ALL SELECT here FROM older))",
-			move_places_name(shard_id), changed, changed, move_blocks_name(shard_id),
-			transfer->to)));
+			move_places_name(part->receivers, part->to_shard), changed, changed,
+			move_blocks_name(part->receivers, part->to_shard), transfer->to)));
 }
 
 /* What is not there any more must not be found by its block. */
 static void
-note_gone(int64 shard_id, const char *changed, Session *to)
+note_gone(const TransferPart *part, const char *changed, Session *to)
 {
 	session_result_free(session_run(
 		to,
@@ -404,7 +404,8 @@ note_gone(int64 shard_id, const char *changed, Session *to)
 				 "JOIN %s b ON b.block = pando.move_block(s.place) "
 				 "WHERE pando.move_place(b.rows, s.place) IS NOT NULL "
 				 "ON CONFLICT DO NOTHING",
-				 move_places_name(shard_id), changed, move_blocks_name(shard_id))));
+				 move_places_name(part->receivers, part->to_shard), changed,
+				 move_blocks_name(part->receivers, part->to_shard))));
 }
 
 void
@@ -419,7 +420,7 @@ shard_transfer_placed(const TransferPart *part, Session *from, Session *to,
 	if (places != NULL)
 	{
 		changed = psprintf("%s::tid[]", quote_literal_cstr(places));
-		delete_received(&transfer, part->to_shard, changed, to);
+		delete_received(&transfer, part, changed, to);
 		where =
 			psprintf("%s ctid = ANY (%s)",
 					 where[0] == '\0' ? " WHERE" : psprintf("%s AND", where), changed);
@@ -427,10 +428,12 @@ shard_transfer_placed(const TransferPart *part, Session *from, Session *to,
 	rows = psprintf("(SELECT ctid%s FROM ONLY %s%s)", column_list(&transfer, ", "),
 					transfer.from, where);
 	if (places == NULL)
-		pump(&transfer, from, rows, to, move_all_rows_name(part->to_shard), "");
+		pump(&transfer, from, rows, to,
+			 move_all_rows_name(part->receivers, part->to_shard), "");
 	else
 	{
-		pump(&transfer, from, rows, to, move_rows_name(part->to_shard), "");
-		note_gone(part->to_shard, changed, to);
+		pump(&transfer, from, rows, to, move_rows_name(part->receivers, part->to_shard),
+			 "");
+		note_gone(part, changed, to);
 	}
 }

@@ -19,6 +19,8 @@ typedef struct TransferPart
 	const HashRange *range; /* of what rows; NULL: all */
 	bool local;				/* the shell has the rows, and is in no metadata yet */
 	AttrNumber key;			/* its distribution column then, if there is one */
+	const char *receivers;	/* shard_transfer_placed(): where the target's session has its
+							 * tables for it, MOVE_SCHEMA_... (move_part.h) */
 } TransferPart;
 
 /*
