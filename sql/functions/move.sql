@@ -202,7 +202,7 @@ CREATE OR REPLACE FUNCTION pando.copies_lost(shardids bigint[], groupids int4[],
 		unreached int4[]) RETURNS void
 	LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'copies_lost';
 
--- Online moves: what the nodes are asked to do.
+-- Moves: what the nodes are asked to do.
 
 CREATE OR REPLACE FUNCTION pando.move_create(rels regclass[], shardids bigint[]) RETURNS void
 	LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'move_create';
@@ -211,7 +211,7 @@ CREATE OR REPLACE FUNCTION pando.move_capture(rel regclass, shardid bigint) RETU
 CREATE OR REPLACE FUNCTION pando.move_changes(rel regclass, shardid bigint, since pg_snapshot)
 	RETURNS text
 	LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'move_changes';
-CREATE OR REPLACE FUNCTION pando.move_receive(rel regclass, shardid bigint, columns text)
+CREATE OR REPLACE FUNCTION pando.move_receive(rel regclass, shardid bigint, placed boolean)
 	RETURNS void
 	LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'move_receive';
 -- Where rows went, by the block that they came from.

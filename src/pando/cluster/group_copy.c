@@ -273,7 +273,17 @@ group_copy_await(const GroupCopy *copy)
  * The copies.
  */
 
-/* A stage of pando.shard_group_create() for each target. */
+/* The targets' bare tables, which receive rows from here on, and from nobody else. */
+static void
+create_tables(const GroupCopy *copy)
+{
+	foreach_ptr (CopyTarget, target, copy->targets)
+		xact_tell_nodes(list_make1((void *) target->node),
+						psprintf("SELECT pando.move_create(%s)",
+								 group_arrays(copy->members, target)));
+}
+
+/* A later stage of pando.shard_group_create() for each target. */
 static void
 create_targets(const GroupCopy *copy, const char *stage)
 {
@@ -415,13 +425,15 @@ fill_blocking(const GroupCopy *copy)
 {
 	move_progress_set(copy->shard_id, MOVE_SETTING_UP);
 	lock_source(copy, "SHARE");
-	create_targets(copy, "table");
+	create_tables(copy);
 	DEBUG_POINT("move-after-create");
 	move_progress_set(copy->shard_id, MOVE_COPYING_DATA);
 	pause_capture(copy, true);
 	foreach_ptr (CopyTarget, target, copy->targets)
 		transfer_rows(copy, target);
 	pause_capture(copy, false);
+	foreach_ptr (CopyTarget, target, copy->targets)
+		online_move_end(target->shards, list_make1((void *) target->node));
 	DEBUG_POINT("move-after-copy");
 	move_progress_set(copy->shard_id, MOVE_CREATING_CONSTRAINTS);
 	create_targets(copy, "indexes");

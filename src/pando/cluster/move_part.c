@@ -257,21 +257,37 @@ move_create(PG_FUNCTION_ARGS)
 }
 
 /*
- * Values come from a shard, so they have the lengths that columns allow: who receives
- * them need not look (a tenth of the time, for character columns).
+ * A table that takes rows in for the relation: their places if `places`, a table, is to
+ * say where they went, and the columns. Values come from a shard, so they have the
+ * lengths that columns allow: who receives them need not look (a tenth of the time, for
+ * character columns).
  */
 static void
-allow_all_lengths(const char *rows)
+make_receiver(Oid relation, const char *rows, Oid places)
 {
-	char *changes =
-		sql_value("SELECT pg_catalog.string_agg(pg_catalog.format('ALTER COLUMN %%I TYPE "
-				  "%%s', attname, pg_catalog.format_type(atttypid, -1)), ', ') "
-				  "FROM pg_catalog.pg_attribute WHERE attrelid = %s::pg_catalog.regclass "
-				  "AND attnum > 0 AND atttypmod >= 0",
-				  quote_literal_cstr(rows));
+	Relation shard = table_open(relation, AccessShareLock);
+	TupleDesc desc = RelationGetDescr(shard);
+	StringInfoData columns;
 
-	if (changes != NULL)
-		sql_run("ALTER TABLE %s %s", rows, changes);
+	initStringInfo(&columns);
+	if (OidIsValid(places))
+		appendStringInfoString(&columns, "\"pando place\" tid");
+	for (int i = 0; i < desc->natts; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(desc, i);
+
+		if (!att->attisdropped && !att->attgenerated)
+			appendStringInfo(&columns, "%s%s %s", columns.len == 0 ? "" : ", ",
+							 quote_identifier(NameStr(att->attname)),
+							 format_type_extended(att->atttypid, -1,
+												  FORMAT_TYPE_TYPEMOD_GIVEN |
+													  FORMAT_TYPE_FORCE_QUALIFY));
+	}
+	table_close(shard, NoLock);
+	sql_run("CREATE TABLE %s (%s)", rows, columns.data);
+	sql_run("CREATE TRIGGER pando_receive BEFORE INSERT ON %s FOR EACH ROW "
+			"EXECUTE FUNCTION pando.move_row('%u', '%u')",
+			rows, relation, places);
 }
 
 /* Of a name that needs no quotes. */
@@ -281,47 +297,40 @@ oid_of_name(const char *qualified)
 	return DatumGetObjectId(DirectFunctionCall1(regclassin, CStringGetDatum(qualified)));
 }
 
-/* A table that takes rows in for the relation; `places` says where they went. */
-static void
-make_receiver(Oid relation, const char *rows, const char *places, const char *columns)
-{
-	OwnerScope scope;
-
-	sql_run("CREATE TABLE %s AS SELECT NULL::tid AS \"pando place\"%s "
-			"FROM ONLY %s LIMIT 0",
-			rows, columns, name_qualified(relation));
-	allow_all_lengths(rows);
-	owner_enter(&scope);
-	sql_run("CREATE TRIGGER pando_receive BEFORE INSERT ON %s FOR EACH ROW "
-			"EXECUTE FUNCTION pando.move_row('%u', '%u')",
-			rows, relation, oid_of_name(places));
-	owner_leave(&scope);
-}
-
 /*
- * pando.move_receive(regclass, bigint, columns): makes this session able to receive rows
- * of the shard: COPY, of the place on the source and the columns (text as in a SELECT
- * list), to move_all_rows_name() of all of them, to move_rows_name() of those that
- * changed. It puts them into the shard and their places, there and here, into
- * move_blocks_name() or move_places_name(). What the latter says of a place is newer. The
- * tables are temporary, but in a transaction block; move_end() drops them then.
+ * pando.move_receive(regclass, bigint, placed): makes this session able to receive rows
+ * of the shard, which it puts there: COPY to move_all_rows_name(). If they are placed,
+ * each comes with its place on the source, and where it went is in move_blocks_name();
+ * those that changed come to move_rows_name(), and where they went is in
+ * move_places_name(), which is newer. The tables are temporary, but in a transaction
+ * block; move_end() drops them then. Only tables of places are the user's own.
  */
 Datum
 move_receive(PG_FUNCTION_ARGS)
 {
 	int64 shard_id = PG_GETARG_INT64(1);
-	Oid relation = own_shard(PG_GETARG_OID(0), shard_id);
+	bool placed = PG_GETARG_BOOL(2);
 	const char *schema =
 		IsTransactionBlock() ? MOVE_SCHEMA_SHARED : MOVE_SCHEMA_TEMPORARY;
 	char *places = move_places_name(schema, shard_id);
 	char *blocks = move_blocks_name(schema, shard_id);
-	char *columns = text_to_cstring(PG_GETARG_TEXT_PP(2));
+	Oid relation;
+	OwnerScope scope;
 
-	sql_run("CREATE TABLE %s (place tid PRIMARY KEY, here tid)", places);
-	sql_run("CREATE TABLE %s (block int8 NOT NULL, rows bytea NOT NULL)", blocks);
-	sql_run("CREATE INDEX ON %s (block)", blocks);
-	make_receiver(relation, move_rows_name(schema, shard_id), places, columns);
-	make_receiver(relation, move_all_rows_name(schema, shard_id), blocks, columns);
+	xact_require_node("pando.move_receive()");
+	relation = own_shard(PG_GETARG_OID(0), shard_id);
+	if (placed)
+	{
+		sql_run("CREATE TABLE %s (place tid PRIMARY KEY, here tid)", places);
+		sql_run("CREATE TABLE %s (block int8 NOT NULL, rows bytea NOT NULL)", blocks);
+		sql_run("CREATE INDEX ON %s (block)", blocks);
+	}
+	owner_enter(&scope);
+	make_receiver(relation, move_all_rows_name(schema, shard_id),
+				  placed ? oid_of_name(blocks) : InvalidOid);
+	if (placed)
+		make_receiver(relation, move_rows_name(schema, shard_id), oid_of_name(places));
+	owner_leave(&scope);
 	PG_RETURN_VOID();
 }
 

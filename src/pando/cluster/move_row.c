@@ -1,10 +1,10 @@
 /*
- * move_row.c: puts the rows that an online move sends into the shard that is to be, and
- * keeps where they went.
+ * move_row.c: puts the rows that a move sends into the shard that is to be, and, for an
+ * online one, keeps where they went.
  *
- * The rows are copied into a temporary table that stays empty: COPY to one with a trigger
+ * The rows are copied into a table that stays empty: COPY to one with a trigger
  * move_row(), which says where they go, is ours. Each row goes into the shard and its
- * indexes, and the pair of its places, there and here, into another temporary table. The
+ * indexes, and the pair of its places, there and here, into another table. The
  * rows satisfy constraints, for they come from a shard that has them; columns are found
  * by name.
  *
@@ -68,7 +68,8 @@ typedef struct Receiver
 {
 	EState *estate;
 	Sink shard;
-	Sink places;
+	bool placed; /* rows come with their places */
+	Sink places; /* if so */
 	int *column; /* per column of the shard: of the row, 0-based; -1: none */
 
 	/* Rows that are not in the shard yet, and their places on the source. */
@@ -99,8 +100,6 @@ sink_open(Sink *sink, EState *estate, Oid relid)
 
 	if (rel->rd_rel->relkind != RELKIND_RELATION)
 		refuse("the target is not a table");
-	if (!pg_class_ownercheck(relid, GetUserId()))
-		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_TABLE, RelationGetRelationName(rel));
 	sink->info = makeNode(ResultRelInfo);
 	InitResultRelInfo(sink->info, rel, 1, NULL, 0);
 	ExecOpenIndices(sink->info, false);
@@ -131,7 +130,7 @@ sink_close(Sink *sink)
 static int
 column_of(TupleDesc rows, Form_pg_attribute wanted)
 {
-	for (int i = 1; i < rows->natts; i++)
+	for (int i = 0; i < rows->natts; i++)
 	{
 		Form_pg_attribute column = TupleDescAttr(rows, i);
 
@@ -158,24 +157,35 @@ oid_argument(const Trigger *trigger, int number)
 		DirectFunctionCall1(oidin, CStringGetDatum(trigger->tgargs[number])));
 }
 
-/* The trigger's arguments are the OIDs of the shard and of the table of places. */
+/* The trigger's arguments are the OIDs of the shard and of the table of places, if there
+ * is one. */
 static Receiver *
 receiver_open(Relation table, const Trigger *trigger)
 {
 	Receiver *opened = palloc0(sizeof(Receiver));
 	TupleDesc rows = RelationGetDescr(table);
 	TupleDesc desc;
+	Oid shard, places;
 
-	if (trigger->tgnargs != 2 || !move_part_receives(oid_argument(trigger, 0)))
+	if (trigger->tgnargs != 2 || RELATION_IS_OTHER_TEMP(table) ||
+		!move_part_receives(oid_argument(trigger, 0)))
 		refuse("it is not a move that calls");
+	shard = oid_argument(trigger, 0);
+	places = oid_argument(trigger, 1);
+	if (!pg_class_ownercheck(shard, GetUserId()))
+		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_TABLE, get_rel_name(shard));
 	opened->estate = CreateExecutorState();
-	sink_open(&opened->shard, opened->estate, oid_argument(trigger, 0));
-	sink_open(&opened->places, opened->estate, oid_argument(trigger, 1));
-	desc = RelationGetDescr(opened->places.info->ri_RelationDesc);
-	opened->by_block = has_columns(desc, INT8OID, BYTEAOID);
-	if ((!opened->by_block && !has_columns(desc, TIDOID, TIDOID)) || rows->natts < 1 ||
-		TupleDescAttr(rows, 0)->atttypid != TIDOID)
-		refuse("tables have other columns");
+	opened->placed = OidIsValid(places);
+	sink_open(&opened->shard, opened->estate, shard);
+	if (opened->placed)
+	{
+		sink_open(&opened->places, opened->estate, places);
+		desc = RelationGetDescr(opened->places.info->ri_RelationDesc);
+		opened->by_block = has_columns(desc, INT8OID, BYTEAOID);
+		if ((!opened->by_block && !has_columns(desc, TIDOID, TIDOID)) ||
+			rows->natts < 1 || TupleDescAttr(rows, 0)->atttypid != TIDOID)
+			refuse("tables have other columns");
+	}
 
 	desc = RelationGetDescr(opened->shard.info->ri_RelationDesc);
 	opened->column = palloc(sizeof(int) * (desc->natts + 1));
@@ -256,7 +266,8 @@ put_kept(Receiver *receiver)
 
 		if (info->ri_NumIndices > 0)
 			list_free(ExecInsertIndexTuples(info, row, estate, false, false, NULL, NIL));
-		note_place(receiver, &receiver->from[i], &row->tts_tid);
+		if (receiver->placed)
+			note_place(receiver, &receiver->from[i], &row->tts_tid);
 		ExecClearTuple(row);
 	}
 	MemoryContextSwitchTo(old);
@@ -288,7 +299,7 @@ receiver_put(Receiver *receiver, const Datum *values, const bool *isnull)
 	Relation shard = receiver->shard.info->ri_RelationDesc;
 	TupleTableSlot *slot = next_kept(receiver);
 
-	if (isnull[0])
+	if (receiver->placed && isnull[0])
 		refuse("a row has no place");
 	for (int i = 0; i < slot->tts_tupleDescriptor->natts; i++)
 	{
@@ -304,7 +315,9 @@ receiver_put(Receiver *receiver, const Datum *values, const bool *isnull)
 								   CMD_INSERT);
 	ExecMaterializeSlot(slot);
 
-	receiver->from[receiver->nkept++] = *(ItemPointer) DatumGetPointer(values[0]);
+	if (receiver->placed)
+		receiver->from[receiver->nkept] = *(ItemPointer) DatumGetPointer(values[0]);
+	receiver->nkept++;
 	receiver->bytes += ExecFetchSlotHeapTuple(slot, false, NULL)->t_len;
 	if (receiver->nkept == MAX_ROWS || receiver->bytes > MAX_BYTES)
 		put_kept(receiver);
@@ -316,7 +329,8 @@ receiver_close(Receiver *receiver)
 	put_kept(receiver);
 	put_block(receiver);
 	sink_close(&receiver->shard);
-	sink_close(&receiver->places);
+	if (receiver->placed)
+		sink_close(&receiver->places);
 	ExecResetTupleTable(receiver->estate->es_tupleTable, false);
 	FreeExecutorState(receiver->estate);
 }
@@ -411,8 +425,6 @@ receive(Relation rel, const CopyStmt *stmt, const char *text)
 	CopyFromState copy;
 	uint64 count = 0;
 
-	if (!pg_class_ownercheck(RelationGetRelid(rel), GetUserId()))
-		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_TABLE, RelationGetRelationName(rel));
 	receiver = receiver_open(rel, find_trigger(rel));
 	pstate->p_sourcetext = text;
 	addRangeTableEntryForRelation(pstate, rel, RowExclusiveLock, NULL, false, false);

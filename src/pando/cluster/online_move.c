@@ -564,19 +564,25 @@ online_move_finish(OnlineMove *move)
 }
 
 void
+online_move_end(List *shards, List *nodes)
+{
+	StringInfoData ids;
+
+	initStringInfo(&ids);
+	foreach_ptr (int64, id, shards)
+		appendStringInfo(&ids, "%s" INT64_FORMAT, ids.len == 0 ? "" : ",", *id);
+	xact_run_on_nodes(nodes, psprintf("SELECT pando.move_end('{%s}')", ids.data));
+}
+
+void
 online_move_settle(OnlineMove *move)
 {
 	const GroupCopy *copy = move->copy;
 	List *shards = source_shards(copy);
-	StringInfoData ids;
 
 	foreach_ptr (CopyTarget, target, copy->targets)
 		shards = list_concat(shards, target->shards);
-	initStringInfo(&ids);
-	foreach_ptr (int64, id, shards)
-		appendStringInfo(&ids, "%s" INT64_FORMAT, ids.len == 0 ? "" : ",", *id);
-	xact_run_on_nodes(
-		list_append_unique_ptr(list_copy(move->nodes), (void *) copy->source),
-		psprintf("SELECT pando.move_end('{%s}')", ids.data));
+	online_move_end(
+		shards, list_append_unique_ptr(list_copy(move->nodes), (void *) copy->source));
 	cleanup_end(move->operation);
 }

@@ -1,11 +1,11 @@
 /*
  * transfer.c: the rows of a shard from one node to another.
  *
- * COPY TO on one node and COPY FROM on the other, both over the transaction's own
- * sessions, so that what the transaction itself has written comes along. This node passes
- * the bytes on as they are; no row is taken apart here. The format is binary, or text
- * under settings that lose nothing where a column's binary form would hold numbers of the
- * source node.
+ * COPY TO on one node and COPY FROM on the other (move_row.c puts the rows into the
+ * shard), both over the transaction's own sessions, so that what the transaction itself
+ * has written comes along. This node passes the bytes on as they are; no row is taken
+ * apart here. The format is binary, or text under settings that lose nothing where a
+ * column's binary form would hold numbers of the source node.
  *
  * An online move has sessions of its own, and rows travel with their places
  * (shard_transfer_placed).
@@ -35,6 +35,7 @@
 #include "pando/cluster/transfer.h"
 #include "pando/copy/row_format.h"
 #include "pando/metadata/shard_relation.h"
+#include "pando/transaction/access.h"
 #include "pando/transaction/xact.h"
 
 /* What is copied, as text for COPY. */
@@ -214,20 +215,30 @@ finish(Session *session)
 		session_result_free(result);
 }
 
-/*
- * Bytes of COPY from one session to another, until the end. `options` of the COPY there
- * follow its format.
- */
+/* The session can receive rows of the shard, with their places or without. */
+static void
+prepare_to_receive(const TransferPart *part, const Transfer *transfer, Session *to,
+				   bool placed)
+{
+	char *sql = psprintf(
+		"SELECT pando.move_receive(%s::pg_catalog.regclass, " INT64_FORMAT ", %s)",
+		quote_literal_cstr(part->local ? transfer->to : name_qualified(part->relid)),
+		part->to_shard, placed ? "true" : "false");
+
+	session_result_free(session_run(to, access_sign_order(to, sql)));
+}
+
+/* Bytes of COPY from one session to another, until the end. */
 static void
 pump(const Transfer *transfer, Session *from, const char *what, Session *to,
-	 const char *into, const char *options)
+	 const char *into)
 {
 	const char *data;
 	int length;
 
 	session_send_simple(from, copy_out_command(transfer, what));
-	session_send_simple(to, psprintf("COPY %s FROM STDIN (FORMAT %s%s)", into,
-									 transfer->binary ? "binary" : "text", options));
+	session_send_simple(to, psprintf("COPY %s FROM STDIN (FORMAT %s)", into,
+									 transfer->binary ? "binary" : "text"));
 	await_copy(to, SESSION_COPY_IN);
 	if (await_copy(from, SESSION_COPY_OUT))
 	{
@@ -239,26 +250,16 @@ pump(const Transfer *transfer, Session *from, const char *what, Session *to,
 	finish(to);
 }
 
-/*
- * Rows of a shard that its transaction has made may be frozen (executor/arrived.c has
- * older snapshots not read it): nobody has to write down for each later that it has
- * committed. PostgreSQL refuses it where the session has a snapshot or a cursor.
- */
-static const char *
-freeze_option(void)
-{
-	bool alone =
-		!IsTransactionBlock() && !IsolationUsesXactSnapshot() && !xact_keeps_snapshot();
-
-	return alone ? ", FREEZE" : "";
-}
-
+/* The target is in a transaction block that is going to be prepared. */
 static void
-transfer_between(const Transfer *transfer, const DistNode *source, const DistNode *target)
+transfer_between(const Transfer *transfer, const TransferPart *part,
+				 const DistNode *source, const DistNode *target)
 {
-	pump(transfer, xact_session(source, XACT_READ), rows_to_send(transfer),
-		 xact_session(target, XACT_WRITE),
-		 psprintf("%s %s", transfer->to, transfer->columns), freeze_option());
+	Session *to = xact_session(target, XACT_WRITE);
+
+	prepare_to_receive(part, transfer, to, false);
+	pump(transfer, xact_session(source, XACT_READ), rows_to_send(transfer), to,
+		 move_all_rows_name(MOVE_SCHEMA_SHARED, part->to_shard));
 }
 
 static void
@@ -356,7 +357,7 @@ shard_transfer(const TransferPart *part, const DistNode *source, const DistNode 
 		row_stream_to_node(part->relid, part->from_shard, part->range, target,
 						   transfer.to);
 	else
-		transfer_between(&transfer, source, target);
+		transfer_between(&transfer, part, source, target);
 }
 
 void
@@ -364,12 +365,7 @@ shard_transfer_prepare(const TransferPart *part, Session *to)
 {
 	Transfer transfer = transfer_describe(part);
 
-	session_result_free(session_run(
-		to,
-		psprintf(
-			"SELECT pando.move_receive(%s::pg_catalog.regclass, " INT64_FORMAT ", %s)",
-			quote_literal_cstr(part->local ? transfer.to : name_qualified(part->relid)),
-			part->to_shard, quote_literal_cstr(column_list(&transfer, ", ")))));
+	prepare_to_receive(part, &transfer, to, true);
 }
 
 /*
@@ -427,13 +423,9 @@ shard_transfer_placed(const TransferPart *part, Session *from, Session *to,
 	}
 	rows = psprintf("(SELECT ctid%s FROM ONLY %s%s)", column_list(&transfer, ", "),
 					transfer.from, where);
-	if (places == NULL)
-		pump(&transfer, from, rows, to,
-			 move_all_rows_name(part->receivers, part->to_shard), "");
-	else
-	{
-		pump(&transfer, from, rows, to, move_rows_name(part->receivers, part->to_shard),
-			 "");
+	pump(&transfer, from, rows, to,
+		 places == NULL ? move_all_rows_name(part->receivers, part->to_shard)
+						: move_rows_name(part->receivers, part->to_shard));
+	if (places != NULL)
 		note_gone(part, changed, to);
-	}
 }
