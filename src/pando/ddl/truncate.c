@@ -1,9 +1,9 @@
 /*
  * truncate.c: TRUNCATE and LOCK of several tables at once.
  *
- * TRUNCATE: a node empties all its shards of all tables in one statement, since foreign
- * keys between them forbid anything less. Identities are the shells'; so are triggers
- * (truncate_triggers.c). LOCK: statements on
+ * TRUNCATE: PostgreSQL's, of the shells, checks what is to be checked and empties tables
+ * without shards; then each node empties its shards. Identities are the shells'; so are
+ * triggers (truncate_triggers.c). LOCK: statements on
  * distributed tables lock the shell where they are planned, so the shells of all nodes
  * are what there is to lock.
  */
@@ -21,6 +21,7 @@
 #include "pando/ddl/truncate_triggers.h"
 #include "pando/metadata/node.h"
 #include "pando/metadata/table.h"
+#include "pando/transaction/xact.h"
 
 /* Those of the relations that are distributed; adds them to the job. */
 static List *
@@ -74,20 +75,27 @@ void
 truncate_prepare(DdlJob *job)
 {
 	TruncateStmt *stmt = (TruncateStmt *) job->stmt;
-	TruncateStmt *shards = makeNode(TruncateStmt);
 	List *ours = keep_distributed(job, stmt->relations);
-	ListCell *cell;
 
 	if (stmt->behavior == DROP_CASCADE)
 		truncate_add_referencing(job, stmt->relations);
 	if (job->applying)
 		stmt->relations = ours;
+}
 
-	shards->behavior = stmt->behavior;
-	foreach (cell, job->tables)
+/*
+ * Foreign keys are the shells', which have been checked. A shard may have some from local
+ * tables (local_key.c), which have been emptied with the shells.
+ */
+static void
+empty_shards(const DdlJob *job)
+{
+	TruncateStmt *shards = makeNode(TruncateStmt);
+	List *relations;
+	int named;
+
+	foreach_oid(relid, job->tables)
 	{
-		Oid relid = lfirst_oid(cell);
-
 		foreach_ptr (ShardMap, map, job_shard_maps(relid, node_local_group()))
 		{
 			RangeVar *relation = makeRangeVar(
@@ -97,8 +105,15 @@ truncate_prepare(DdlJob *job)
 			shards->relations = lappend(shards->relations, relation);
 		}
 	}
-	if (shards->relations != NIL)
-		job->shard_statements = list_make1(shards);
+	if (shards->relations == NIL)
+		return;
+	relations = truncate_open(shards, &named);
+	truncate_fire(relations, true);
+	truncate_rows(relations);
+	truncate_fire(relations, false);
+	truncate_close(relations);
+	CommandCounterIncrement();
+	xact_wrote_locally();
 }
 
 /* What PostgreSQL says of those that CASCADE has added. */
@@ -144,6 +159,7 @@ fit_sequences(const DdlJob *job)
 void
 truncate_finish(DdlJob *job)
 {
+	empty_shards(job);
 	fit_sequences(job);
 	if (!job->applying && job->truncated != NIL)
 	{

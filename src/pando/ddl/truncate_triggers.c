@@ -291,25 +291,34 @@ has_rows_here(Relation relation)
 }
 
 void
+truncate_rows(List *relations)
+{
+	List *logged = NIL;
+
+	foreach_ptr (RelationData, relation, relations)
+	{
+		if (!has_rows_here(relation))
+			continue;
+		if (RelationIsLogicallyLogged(relation))
+			logged = lappend_oid(logged, RelationGetRelid(relation));
+		CheckTableForSerializableConflictIn(relation);
+		relation_empty(relation);
+	}
+	/* Tells logical decoding of these, and does nothing else. */
+	ExecuteTruncateGuts(NIL, NIL, logged, DROP_RESTRICT, false);
+}
+
+void
 truncate_without_triggers(const TruncateStmt *stmt, List *relations)
 {
 	List *copies = NIL;
 	List *relids = NIL;
-	List *logged = NIL;
 
 	foreach_ptr (RelationData, relation, relations)
 	{
 		copies = lappend(copies, without_triggers(relation));
 		relids = lappend_oid(relids, RelationGetRelid(relation));
-		if (has_rows_here(relation) && RelationIsLogicallyLogged(relation))
-			logged = lappend_oid(logged, RelationGetRelid(relation));
 	}
-	ExecuteTruncateGuts(copies, relids, logged, stmt->behavior, stmt->restart_seqs);
-	foreach_ptr (RelationData, relation, relations)
-	{
-		if (!has_rows_here(relation))
-			continue;
-		CheckTableForSerializableConflictIn(relation);
-		relation_empty(relation);
-	}
+	ExecuteTruncateGuts(copies, relids, NIL, stmt->behavior, stmt->restart_seqs);
+	truncate_rows(relations);
 }

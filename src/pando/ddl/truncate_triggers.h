@@ -29,6 +29,10 @@ extern void truncate_fire(List *relations, bool before);
 /* Empties them, restarts identities; fires nothing. A shell has nothing to be emptied. */
 extern void truncate_without_triggers(const TruncateStmt *stmt, List *relations);
 
+/* Empties those that have rows on this node themselves; fires nothing, and does not ask
+ * what references them. */
+extern void truncate_rows(List *relations);
+
 /* Gives the relation new, empty storage, as TRUNCATE does but whatever references it. */
 extern void relation_empty(Relation relation);
 

@@ -324,6 +324,33 @@ DROP TABLE many, many_3, of_many, many_dist;
 DELETE FROM ref WHERE id = 50;
 SELECT result FROM run_command_on_all_nodes($$SELECT count(*) FROM pg_class WHERE relname ~ '^(of_)?many' AND relkind IN ('r', 'p')$$);
 
+-- TRUNCATE of a reference table and of a local one that refers to it, whose triggers fire once.
+CREATE TABLE base (id int PRIMARY KEY);
+SELECT create_reference_table('base');
+CREATE TABLE user_of (id int REFERENCES base);
+SELECT citus_add_local_table_to_metadata('user_of');
+CREATE TABLE fired (what text);
+CREATE FUNCTION fire() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN INSERT INTO managed.fired VALUES (TG_WHEN || ' ' || TG_TABLE_NAME || (SELECT count(*) FROM managed.base)); RETURN NULL; END$$;
+INSERT INTO base VALUES (1);
+INSERT INTO user_of VALUES (1);
+TRUNCATE base;
+TRUNCATE user_of, base;
+SELECT (SELECT count(*) FROM base), (SELECT count(*) FROM user_of);
+CREATE TRIGGER before BEFORE TRUNCATE ON user_of EXECUTE FUNCTION fire();
+CREATE TRIGGER after AFTER TRUNCATE ON user_of EXECUTE FUNCTION fire();
+INSERT INTO base VALUES (1);
+INSERT INTO user_of VALUES (1);
+TRUNCATE base CASCADE;
+TABLE fired;
+SELECT (SELECT count(*) FROM base), (SELECT count(*) FROM user_of);
+INSERT INTO base VALUES (1);
+BEGIN;
+TRUNCATE base, user_of;
+SELECT (SELECT count(*) FROM base), (SELECT count(*) FROM user_of);
+ROLLBACK;
+SELECT (SELECT count(*) FROM base), (SELECT count(*) FROM fired);
+DROP TABLE base, user_of, fired;
+
 DROP TABLE managed_too.thing CASCADE;
 SELECT result FROM run_command_on_all_nodes($$SELECT to_regclass('managed_too.thing') IS NULL$$);
 SELECT remove_local_tables_from_metadata();
