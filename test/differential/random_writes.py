@@ -223,6 +223,17 @@ def unique_source(scope, key):
     return text, [(name, ['q', 'm'])], f'{column(scope, 0.7)} = {name}.q'
 
 
+def from_subselect(settable, scope):
+    """SET: one column or two from a subquery that refers to the row."""
+    t = random.choice(list(SOURCES))
+    these = f'FROM {t} z WHERE z.{SOURCES[t][0]} = {column(scope[:1], 0.7)}'
+    other = random.choice(settable)
+    if other == 'x':
+        return f'x = (SELECT count(*) {these})'
+    second = "concat('s', count(*))" if other in TEXTS else f'max(z.{SOURCES[t][0]})'
+    return f'(x, {other}) = (SELECT count(*), {second} {these})'
+
+
 def update():
     table = random.choice(list(TABLES))
     columns, settable, key = TABLES[table]
@@ -234,14 +245,7 @@ def update():
     parts += where(scope)
     sets = ', '.join(f'{c} = {value(c, scope)}' for c in random.sample(settable, min(len(settable), random.randint(1, 2))))
     if random.random() < 0.15 and 'x' in settable and table not in RULED:
-        t = random.choice(list(SOURCES))
-        these = f'FROM {t} z WHERE z.{SOURCES[t][0]} = {column(scope[:1], 0.7)}'
-        other = random.choice(settable)
-        if other == 'x':
-            sets = f'x = (SELECT count(*) {these})'
-        else:
-            second = "concat('s', count(*))" if other in TEXTS else f'max(z.{SOURCES[t][0]})'
-            sets = f'(x, {other}) = (SELECT count(*), {second} {these})'
+        sets = from_subselect(settable, scope)
     sets += moves(table, scope)
     return (f'UPDATE {table} {target} SET {sets}{sources}' + (' WHERE ' + ' AND '.join(parts) if parts else '') +
             returning(scope, table))
@@ -276,6 +280,8 @@ def merge():
     for _ in range(random.choice([0, 1, 1, 2])):
         cond = ' AND ' + ' AND '.join(where(scope, 1)) if random.random() < 0.5 else ''
         sets = ', '.join(f'{c} = {value(c, scope)}' for c in random.sample(settable, min(len(settable), random.randint(1, 2))))
+        if random.random() < 0.15 and 'x' in settable:
+            sets = from_subselect(settable, scope)
         sets += moves(table, scope)
         actions.append(f'WHEN MATCHED{cond} THEN ' + random.choice([f'UPDATE SET {sets}', f'UPDATE SET {sets}', 'DELETE', 'DO NOTHING']))
         if not cond:

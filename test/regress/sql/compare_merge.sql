@@ -154,3 +154,13 @@ WITH RECURSIVE q (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM q WHERE i < 5) MER
 WITH source AS (SELECT count(*) AS n FROM e) MERGE INTO r USING a ON a.id = r.id AND a.k = r.id % 7 WHEN MATCHED THEN UPDATE SET x = (SELECT n FROM source) WHEN NOT MATCHED THEN DO NOTHING;
 WITH q AS MATERIALIZED (SELECT public.volatile_of(k) AS v FROM w WHERE k = 4) MERGE INTO w USING q ON w.k = q.v WHEN MATCHED THEN UPDATE SET d = (SELECT v FROM q) WHEN NOT MATCHED THEN INSERT (k, d) VALUES (q.v, (SELECT v FROM q));
 $$);
+
+-- Several columns from one subquery, on the shards and computed here.
+SELECT public.compare_writes($$
+MERGE INTO a USING b ON a.k = b.k AND a.id = b.id WHEN MATCHED THEN UPDATE SET (x, y) = (SELECT max(c.x), 'of ' || count(*) FROM c WHERE c.k = b.k);
+MERGE INTO a USING (SELECT DISTINCT ON (x) x, id FROM b ORDER BY x, id) s ON a.id = s.x AND a.k = 3 WHEN MATCHED THEN UPDATE SET (y, x) = (SELECT 'n' || s.id, a.x + s.x) WHEN NOT MATCHED THEN INSERT (k, id, x) VALUES (77, s.id + 5000, s.x);
+MERGE INTO a USING (SELECT DISTINCT x FROM b WHERE x > 2) s ON a.id = s.x WHEN MATCHED AND a.x > 3 THEN UPDATE SET (x, y) = (SELECT c.x, c.y FROM c WHERE c.k = a.k ORDER BY c.id, c.x, c.y LIMIT 1), (id) = ROW(a.id) WHEN MATCHED THEN UPDATE SET (x) = (SELECT count(*) FROM r WHERE r.id < a.id);
+MERGE INTO a USING (SELECT DISTINCT x FROM b WHERE x > 2) s ON a.id = s.x WHEN MATCHED THEN UPDATE SET (x, y) = (SELECT c.x, 'several' FROM c);
+MERGE INTO a USING (SELECT DISTINCT x FROM b WHERE x > 2) s ON a.id = s.x WHEN MATCHED THEN UPDATE SET (x, y) = (SELECT c.x, 'none' FROM c WHERE c.k < 0);
+MERGE INTO r USING (SELECT DISTINCT x FROM b WHERE x > 2) s ON r.id = s.x WHEN MATCHED THEN UPDATE SET (x, name) = (SELECT max(id), min(name) FROM (SELECT id, name FROM r i WHERE i.id > s.x UNION ALL SELECT s.x, 'u') o);
+$$);

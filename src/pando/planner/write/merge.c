@@ -27,6 +27,7 @@
 #include "fmgr.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
+#include "optimizer/optimizer.h"
 #include "parser/parse_func.h"
 #include "parser/parse_oper.h"
 #include "parser/parsetree.h"
@@ -580,12 +581,69 @@ read_source(Merge *merge, RangeTblEntry *source)
 	merge->rows = add_step(merge, "source", query);
 }
 
-static bool
-multiexpr_walker(Node *node, void *context)
+/* (SELECT column FROM subselect) */
+static Node *
+column_of_subselect(const Merge *merge, const SubLink *several, int column)
 {
-	return node != NULL &&
-		   ((IsA(node, Param) && ((Param *) node)->paramkind == PARAM_MULTIEXPR) ||
-			expression_tree_walker(node, multiexpr_walker, context));
+	Query *subselect = copyObject((Query *) several->subselect);
+	SubLink *one = makeNode(SubLink);
+	Query *query;
+
+	if (contain_volatile_functions((Node *) subselect))
+		refuse(merge, "It assigns several columns from one subquery, which is volatile");
+	IncrementVarSublevelsUp((Node *) subselect, 1, 1);
+	query = query_over_query(subselect, "assigned");
+	query->targetList = list_make1(list_nth(query->targetList, column - 1));
+	((TargetEntry *) linitial(query->targetList))->resno = 1;
+	one->subLinkType = EXPR_SUBLINK;
+	one->subselect = (Node *) query;
+	one->location = -1;
+	return (Node *) one;
+}
+
+typedef struct Alone
+{
+	const Merge *merge;
+	List *assignments; /* of the action */
+} Alone;
+
+static Node *
+alone_mutator(Node *node, void *context)
+{
+	const Alone *alone = context;
+	const Param *param = (const Param *) node;
+
+	if (node == NULL)
+		return NULL;
+	if (!IsA(node, Param) || param->paramkind != PARAM_MULTIEXPR)
+		return expression_tree_mutator(node, alone_mutator, context);
+	foreach_ptr (TargetEntry, entry, alone->assignments)
+	{
+		const SubLink *several = (const SubLink *) entry->expr;
+
+		if (entry->resjunk && IsA(several, SubLink) &&
+			several->subLinkId == param->paramid >> 16)
+			return column_of_subselect(alone->merge, several, param->paramid & 0xFFFF);
+	}
+	elog(ERROR, "no subquery gives what is assigned");
+}
+
+/* SET (a, b) = (SELECT ...): the subquery stands for each column by itself. */
+static void
+assign_columns_alone(Merge *merge)
+{
+	foreach_ptr (MergeAction, action, merge->query->mergeActionList)
+	{
+		Alone alone = {merge, action->targetList};
+		List *kept = NIL;
+
+		foreach_ptr (TargetEntry, entry, action->targetList)
+		{
+			if (!entry->resjunk)
+				kept = lappend(kept, alone_mutator((Node *) entry, &alone));
+		}
+		action->targetList = kept;
+	}
 }
 
 static void
@@ -598,8 +656,6 @@ check(const Merge *merge)
 		refuse(merge, "The table has row-level security");
 	if (query->hasModifyingCTE && refers_to_with_queries(merge))
 		refuse(merge, "Its conditions or actions refer to a WITH query beside a change");
-	if (multiexpr_walker((Node *) query->mergeActionList, NULL))
-		refuse(merge, "It assigns several columns from one subquery");
 }
 
 static PlannedStmt *
@@ -611,6 +667,7 @@ plan_computed_here(Query *query, const DistTable *target, ParamListInfo params)
 
 	merge.query = query_without_join_columns(query);
 	check(&merge);
+	assign_columns_alone(&merge);
 	source = merge_source_become_subquery(merge.query);
 	merge.source = list_length(merge.query->rtable);
 	for (int i = 0; i < list_length(merge.query->mergeActionList); i++)
