@@ -41,7 +41,7 @@ shard_error_possible(int sqlstate)
 {
 	return ERRCODE_TO_CATEGORY(sqlstate) == ERRCODE_INTEGRITY_CONSTRAINT_VIOLATION ||
 		   sqlstate == ERRCODE_INSUFFICIENT_PRIVILEGE ||
-		   sqlstate == ERRCODE_LOCK_NOT_AVAILABLE;
+		   sqlstate == ERRCODE_LOCK_NOT_AVAILABLE || sqlstate == ERRCODE_OBJECT_IN_USE;
 }
 
 /* The number that follows the underscore, and where it ends; 0: there is none. */
@@ -216,7 +216,8 @@ replace_names(char *text, const char *from, const ShardName *constraint, char **
 
 /*
  * Do message and detail name relations in PostgreSQL's own words? Errors of constraints
- * have the table in a field; policies and locks of rows that are not waited for do not.
+ * have the table in a field; policies, locks of rows that are not waited for and changes
+ * of a table that is in use do not.
  */
 static bool
 names_relations(const ErrorData *error)
@@ -226,6 +227,9 @@ names_relations(const ErrorData *error)
 	if (error->sqlerrcode == ERRCODE_INSUFFICIENT_PRIVILEGE)
 		return error->funcname != NULL &&
 			   strcmp(error->funcname, "ExecWithCheckOptions") == 0;
+	if (error->sqlerrcode == ERRCODE_OBJECT_IN_USE)
+		return error->funcname != NULL &&
+			   strcmp(error->funcname, "CheckTableNotInUse") == 0;
 	return error->sqlerrcode == ERRCODE_LOCK_NOT_AVAILABLE && error->filename != NULL &&
 		   strncmp(error->filename, "heapam", strlen("heapam")) == 0;
 }

@@ -117,6 +117,15 @@ CREATE UNIQUE INDEX never ON child (k, (n / 10), (n * 0));
 INSERT INTO child VALUES (1, 2);
 CREATE UNIQUE INDEX by_tens ON child (k, (n / 10));
 ALTER TABLE child ADD CONSTRAINT ones CHECK (n = 1);
+-- And those that are in use.
+BEGIN;
+INSERT INTO only_late VALUES (5);
+ALTER TABLE only_late ADD COLUMN more int;
+ROLLBACK;
+BEGIN;
+INSERT INTO only_late VALUES (5);
+TRUNCATE only_late;
+ROLLBACK;
 -- From a worker.
 \c - - - :worker
 \set SHOW_CONTEXT never
@@ -128,6 +137,14 @@ INSERT INTO t VALUES (4, 1);
 INSERT INTO child VALUES (101, 1);
 INSERT INTO child VALUES (102, 1);
 INSERT INTO kind VALUES (1);
+BEGIN;
+INSERT INTO only_late VALUES (5);
+ALTER TABLE only_late ADD COLUMN more int;
+ROLLBACK;
+BEGIN;
+INSERT INTO only_late VALUES (5);
+TRUNCATE only_late;
+ROLLBACK;
 \c - - - :coordinator
 -- What users raise is theirs.
 DO $$BEGIN RAISE EXCEPTION 'about t_1478001' USING ERRCODE = '42501', DETAIL = 't_1478001'; END$$;
