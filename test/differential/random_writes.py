@@ -313,7 +313,7 @@ def insert():
             'DO NOTHING', f'DO UPDATE SET {c} = excluded.{c}', f'DO UPDATE SET {c} = {table}.{c} + 1',
             f'DO UPDATE SET {c} = coalesce(excluded.{c}, 3) WHERE {table}.{c} > 2'] + (
             # To where no row of the same statement is.
-            [f'DO UPDATE SET k = {table}.k + 5000, {c} = excluded.{c}'] if table in ('a', 'b') else []))
+            [f'DO UPDATE SET k = {table}.k + 5000, {c} = excluded.{c}'] if table in ('a', 'b', 'pk') else []))
     shift = random.choice([0, 1000]) if key else 0
     if random.random() < 0.4:
         rows, seen = [], set()

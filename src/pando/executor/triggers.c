@@ -116,7 +116,8 @@ insert_row(EState *estate, ResultRelInfo *relinfo, TupleTableSlot *row,
 			return triggers_conflict_update(scan, estate, relinfo, row);
 	}
 	if (scan->change.find != NULL)
-		(void) triggers_conflict_noted(scan, row, HASH_ENTER);
+		(void) triggers_conflict_noted(
+			scan, triggers_as_of_table(triggers_target(relinfo), row), HASH_ENTER);
 	triggers_queue_insert(relinfo, estate, row);
 	return row;
 }

@@ -70,6 +70,23 @@ triggers_conflict_noted(TriggersScan *scan, TupleTableSlot *row, HASHACTION acti
 	return found;
 }
 
+/* A column of the row that was found becomes a parameter of its change. */
+static void
+set_found_param(TriggersScan *scan, TupleTableSlot *row, AttrNumber column, int number)
+{
+	Form_pg_attribute attr;
+	Datum value;
+	bool isnull;
+
+	if (column == 0)
+		return;
+	attr = TupleDescAttr(row->tts_tupleDescriptor, column - 1);
+	value = slot_getattr(row, column, &isnull);
+	triggers_set_param(scan->params, number,
+					   isnull ? value : datumCopy(value, attr->attbyval, attr->attlen),
+					   isnull);
+}
+
 /* Reads and locks the row that is in the way; false: there is none any more. */
 bool
 triggers_conflict_find(TriggersScan *scan)
@@ -96,18 +113,58 @@ triggers_conflict_find(TriggersScan *scan)
 		tuple->t_data = DatumGetHeapTupleHeaderCopy(slot_getattr(row, 1, &isnull));
 		tuple->t_len = HeapTupleHeaderGetDatumLength(tuple->t_data);
 		ItemPointerSetInvalid(&tuple->t_self);
-		if (scan->change.found_ctid != 0)
-		{
-			Datum ctid = slot_getattr(row, scan->change.found_ctid, &isnull);
-
-			triggers_set_param(scan->params, 2 * natts + 1,
-							   datumCopy(ctid, false, sizeof(ItemPointerData)), isnull);
-		}
+		set_found_param(scan, row, scan->change.found_ctid, 2 * natts + 1);
+		set_found_param(scan, row, scan->change.found_place, 2 * natts + 2);
 	}
 	ExecDropSingleTupleTableSlot(row);
 	tuplestore_end(rows);
 	MemoryContextSwitchTo(old);
 	return found;
+}
+
+/* The row that was found, as one of the table and as one of the target's. */
+static void
+take_found_row(TriggersScan *scan, EState *estate, const ResultRelInfo *relinfo)
+{
+	const TupleConversionMap *map = triggers_target(relinfo)->from_table;
+	HeapTuple of_table = &scan->old_tuple;
+
+	if (map != NULL)
+	{
+		MemoryContext old = MemoryContextSwitchTo(GetPerTupleMemoryContext(estate));
+
+		of_table = heap_copytuple(&scan->old_tuple);
+		scan->old_tuple = *execute_attr_map_tuple(of_table, (TupleConversionMap *) map);
+		MemoryContextSwitchTo(old);
+	}
+	ExecForceStoreHeapTuple(of_table, scan->old, false);
+	ExecForceStoreHeapTuple(&scan->old_tuple, relinfo->ri_onConflict->oc_Existing, false);
+}
+
+static void
+require_same_partition(ResultRelInfo *relinfo, EState *estate, TupleTableSlot *row)
+{
+	if (relinfo->ri_RelationDesc->rd_rel->relispartition &&
+		!ExecPartitionCheck(relinfo, row, estate, false))
+		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+						errmsg("invalid ON UPDATE specification"),
+						errdetail("The result tuple would appear in a different "
+								  "partition than the original tuple.")));
+}
+
+/* Its transition tables get rows as they are in the partition. */
+static void
+refuse_capture_of_other_shape(const Target *target, const TransitionCaptureState *capture)
+{
+	if (capture != NULL && target->to_table != NULL)
+		ereport(
+			ERROR,
+			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+			 errmsg("this ON CONFLICT DO UPDATE is not supported yet for table \"%s\"",
+					RelationGetRelationName(target->scan->shell)),
+			 errdetail("It has triggers with transition tables, and its partition \"%s\" "
+					   "has its columns in another order.",
+					   RelationGetRelationName(target->shell))));
 }
 
 TupleTableSlot *
@@ -118,10 +175,12 @@ triggers_conflict_update(TriggersScan *scan, EState *estate, ResultRelInfo *reli
 	ExprContext *context = scan->modify->ps.ps_ExprContext;
 	const TriggerDesc *triggers = relinfo->ri_TrigDesc;
 	const TupleConstr *constraints = RelationGetDescr(scan->shell)->constr;
+	TransitionCaptureState *capture = scan->modify->mt_oc_transition_capture;
 	TupleTableSlot *row = conflict->oc_ProjSlot;
+	TupleTableSlot *of_table;
 
-	ExecForceStoreHeapTuple(&scan->old_tuple, scan->old, false);
-	ExecForceStoreHeapTuple(&scan->old_tuple, conflict->oc_Existing, false);
+	refuse_capture_of_other_shape(triggers_target(relinfo), capture);
+	take_found_row(scan, estate, relinfo);
 	if (triggers_conflict_noted(scan, scan->old, HASH_FIND))
 		ereport(ERROR,
 				(errcode(ERRCODE_CARDINALITY_VIOLATION),
@@ -141,11 +200,13 @@ triggers_conflict_update(TriggersScan *scan, EState *estate, ResultRelInfo *reli
 		return NULL;
 	if (constraints != NULL && constraints->has_generated_stored)
 		ExecComputeStoredGenerated(relinfo, estate, row, CMD_UPDATE);
+	require_same_partition(relinfo, estate, row);
+	of_table = triggers_as_of_table(triggers_target(relinfo), row);
 	triggers_set_columns(scan->params, RelationGetDescr(scan->shell)->natts, scan->old);
-	if (triggers_update_row(scan, relinfo, row, scan->change.update) == 0)
+	if (triggers_update_row(scan, relinfo, of_table, scan->change.update) == 0)
 		triggers_refuse_changed_row("updated");
-	(void) triggers_conflict_noted(scan, row, HASH_ENTER);
-	triggers_queue_update(relinfo, estate, row, scan->modify->mt_oc_transition_capture);
+	(void) triggers_conflict_noted(scan, of_table, HASH_ENTER);
+	triggers_queue_update(relinfo, estate, row, capture);
 	scan->modify->mt_transition_capture = NULL;
 	return row;
 }

@@ -375,9 +375,10 @@ PlannedStmt *(*triggered_change_planner)(Query *change) = NULL;
 List *
 triggered_change_pack(const TriggeredChange *change)
 {
-	List *packed = list_make5(
-		list_make4_int(change->ctid, change->place, change->leaf, change->found_ctid),
-		change->plan, change->find, change->update, change->conflict_columns);
+	List *packed =
+		list_make5(list_make5_int(change->ctid, change->place, change->leaf,
+								  change->found_ctid, change->found_place),
+				   change->plan, change->find, change->update, change->conflict_columns);
 
 	return lappend(lappend(packed, change->move), change->gone);
 }
@@ -391,6 +392,7 @@ triggered_change_unpack(const List *packed)
 							 .place = lsecond_int(numbers),
 							 .leaf = lthird_int(numbers),
 							 .found_ctid = lfourth_int(numbers),
+							 .found_place = list_nth_int(numbers, 4),
 							 .plan = lsecond(packed),
 							 .find = lthird(packed),
 							 .update = lfourth(packed),

@@ -223,9 +223,10 @@ typedef struct TriggeredChange
 	AttrNumber leaf; /* the partition, which "Citus Read First" puts there */
 	PlannedStmt *plan;
 	/* ON CONFLICT DO UPDATE: reads the row that is in the way, as the first column, and
-	 * its ctid; the change of that row; the columns that it has in common. */
+	 * its ctid and place; the change of that row; the columns that it has in common. */
 	PlannedStmt *find;
 	AttrNumber found_ctid;
+	AttrNumber found_place;
 	PlannedStmt *update;
 	List *conflict_columns;
 	/* The UPDATE of a row that gets another value of the distribution column; it is

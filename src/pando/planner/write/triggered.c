@@ -439,6 +439,7 @@ plan_conflict(Triggered *triggered)
 	find_rows_to_change(&change, copyObject(update));
 	triggered->change.find = plan_any_query(change.rows, 0, NULL);
 	triggered->change.found_ctid = change.change.ctid;
+	triggered->change.found_place = change.change.place;
 	triggered->change.update =
 		plan_change_of_row(change_of_row(&change, CMD_UPDATE, false));
 	triggered->change.move = change_of_row(&change, CMD_UPDATE, true);

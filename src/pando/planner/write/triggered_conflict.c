@@ -96,8 +96,6 @@ why_not(const Query *insert, Relation table)
 {
 	const OnConflictExpr *conflict = insert->onConflict;
 
-	if (table->rd_rel->relkind == RELKIND_PARTITIONED_TABLE)
-		return "It has partitions";
 	if (table->rd_rel->relrowsecurity)
 		return "It has row-level security";
 	if (checkExprHasSubLink((Node *) conflict->onConflictSet) ||
@@ -192,6 +190,8 @@ conflict_update(const Query *insert, Relation table)
 	update->resultRelation = 1;
 	update->rtable =
 		list_make1(copyObject(rt_fetch(insert->resultRelation, insert->rtable)));
+	/* In whichever partition. */
+	((RangeTblEntry *) linitial(update->rtable))->inh = true;
 	update->jointree = makeFromExpr(from_one(1)->fromlist, quals_as_node(quals));
 	return update;
 }
