@@ -312,15 +312,19 @@ CREATE SCHEMA AUTHORIZATION mover;
 SET SESSION AUTHORIZATION mover;
 SET citus.shard_count TO 1;
 SET citus.next_shard_id TO 9000;
-CREATE TABLE mover.own (k int, v int);
+CREATE TABLE mover.own (k int, v int, place char(3));
 SELECT create_distributed_table('mover.own', 'k', colocate_with => 'none');
-INSERT INTO mover.own SELECT i, i FROM generate_series(1, 100) i;
+INSERT INTO mover.own SELECT i, i, 'a' FROM generate_series(1, 100) i;
 END
 my $from = $cluster->sql('SELECT groupid FROM pg_dist_placement WHERE shardid = 9000');
 $cluster->sql("SET SESSION AUTHORIZATION mover; SELECT citus_move_shard_placement(9000, s.nodename, s.nodeport, t.nodename, t.nodeport, 'force_logical')
 	FROM pg_dist_node s, pg_dist_node t WHERE s.groupid = $from AND t.groupid = 3 - $from");
 is($cluster->sql('SELECT count(*) FROM mover.own'), '100', 'an owner moves his table');
 clean('an owner');
+$cluster->sql("SET SESSION AUTHORIZATION mover; SELECT citus_move_shard_placement(9000, t.nodename, t.nodeport, s.nodename, s.nodeport, 'block_writes')
+	FROM pg_dist_node s, pg_dist_node t WHERE s.groupid = $from AND t.groupid = 3 - $from");
+is($cluster->sql("SELECT count(*) FROM mover.own WHERE place = 'a'"), '100', 'and back, while writers wait');
+clean('an owner, blocking');
 like(($cluster->worker(3 - $from)->psql('postgres', "SET SESSION AUTHORIZATION mover; SELECT pando.move_receive('mover.own', 9000, true);
 COPY pg_temp.pando_all_rows_9000 FROM STDIN;
 (0,1)\t1\t1

@@ -256,6 +256,16 @@ move_create(PG_FUNCTION_ARGS)
 	PG_RETURN_VOID();
 }
 
+static char *
+name_of_no_column(Oid relation)
+{
+	char *name = pstrdup("place");
+
+	while (get_attnum(relation, name) != InvalidAttrNumber)
+		name = psprintf("%s_", name);
+	return name;
+}
+
 /*
  * A table that takes rows in for the relation: their places if `places`, a table, is to
  * say where they went, and the columns. Values come from a shard, so they have the
@@ -271,7 +281,8 @@ make_receiver(Oid relation, const char *rows, Oid places)
 
 	initStringInfo(&columns);
 	if (OidIsValid(places))
-		appendStringInfoString(&columns, "\"pando place\" tid");
+		appendStringInfo(&columns, "%s tid",
+						 quote_identifier(name_of_no_column(relation)));
 	for (int i = 0; i < desc->natts; i++)
 	{
 		Form_pg_attribute att = TupleDescAttr(desc, i);
