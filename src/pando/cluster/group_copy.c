@@ -38,6 +38,7 @@
 #include "pando/cluster/group_copy.h"
 #include "pando/cluster/group_lock.h"
 #include "pando/cluster/group_switch.h"
+#include "pando/cluster/move_part.h"
 #include "pando/cluster/move_progress.h"
 #include "pando/cluster/online_move.h"
 #include "pando/cluster/transfer.h"
@@ -433,7 +434,7 @@ fill_blocking(const GroupCopy *copy)
 		transfer_rows(copy, target);
 	pause_capture(copy, false);
 	foreach_ptr (CopyTarget, target, copy->targets)
-		online_move_end(target->shards, list_make1((void *) target->node));
+		move_parts_end(target->shards, list_make1((void *) target->node));
 	DEBUG_POINT("move-after-copy");
 	move_progress_set(copy->shard_id, MOVE_CREATING_CONSTRAINTS);
 	create_targets(copy, "indexes");

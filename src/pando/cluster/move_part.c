@@ -23,7 +23,6 @@
 #include "commands/trigger.h"
 #include "fmgr.h"
 #include "miscadmin.h"
-#include "nodes/makefuncs.h"
 #include "storage/lmgr.h"
 #include "utils/acl.h"
 #include "utils/array.h"
@@ -431,6 +430,17 @@ move_end(PG_FUNCTION_ARGS)
 			quote_literal_cstr(shards));
 	owner_leave(&scope);
 	PG_RETURN_VOID();
+}
+
+void
+move_parts_end(List *shards, List *nodes)
+{
+	StringInfoData ids;
+
+	initStringInfo(&ids);
+	foreach_ptr (int64, id, shards)
+		appendStringInfo(&ids, "%s" INT64_FORMAT, ids.len == 0 ? "" : ",", *id);
+	xact_run_on_nodes(nodes, psprintf("SELECT pando.move_end('{%s}')", ids.data));
 }
 
 /* Is it the table of a shard that has a placement here? */

@@ -6,6 +6,7 @@
 #define PANDO_CLUSTER_MOVE_PART_H
 
 #include "pando/compat/compat.h"
+#include "nodes/pg_list.h"
 
 /*
  * Tables of the session that receives the shard's rows: two take them in, all of them or
@@ -20,6 +21,9 @@ extern char *move_all_rows_name(const char *schema, int64 shard_id);
 extern char *move_rows_name(const char *schema, int64 shard_id);
 extern char *move_blocks_name(const char *schema, int64 shard_id);
 extern char *move_places_name(const char *schema, int64 shard_id);
+
+/* The shards (int64 *) on these nodes are no parts of a move any more. */
+extern void move_parts_end(List *shards, List *nodes);
 
 /* Is the relation a copy that a move is about to fill here? */
 extern bool move_part_receives(Oid relation);

@@ -564,17 +564,6 @@ online_move_finish(OnlineMove *move)
 }
 
 void
-online_move_end(List *shards, List *nodes)
-{
-	StringInfoData ids;
-
-	initStringInfo(&ids);
-	foreach_ptr (int64, id, shards)
-		appendStringInfo(&ids, "%s" INT64_FORMAT, ids.len == 0 ? "" : ",", *id);
-	xact_run_on_nodes(nodes, psprintf("SELECT pando.move_end('{%s}')", ids.data));
-}
-
-void
 online_move_settle(OnlineMove *move)
 {
 	const GroupCopy *copy = move->copy;
@@ -582,7 +571,7 @@ online_move_settle(OnlineMove *move)
 
 	foreach_ptr (CopyTarget, target, copy->targets)
 		shards = list_concat(shards, target->shards);
-	online_move_end(
-		shards, list_append_unique_ptr(list_copy(move->nodes), (void *) copy->source));
+	move_parts_end(shards,
+				   list_append_unique_ptr(list_copy(move->nodes), (void *) copy->source));
 	cleanup_end(move->operation);
 }

@@ -39,9 +39,6 @@ extern void online_move_finish(OnlineMove *move);
 extern void online_move_close_broken(void);
 extern void online_move_close_sessions(void);
 
-/* The shards (int64 *) on these nodes are no parts of a move any more. */
-extern void online_move_end(List *shards, List *nodes);
-
 /* Joins what was made to the transaction: its commit lets it stay. */
 extern void online_move_settle(OnlineMove *move);
 
