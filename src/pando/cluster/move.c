@@ -163,9 +163,10 @@ check_shard(int64 shard_id, MoveKind kind, int *index)
 	return table;
 }
 
-/* Copies on a target that are marked as lost, which give way to new ones. */
-static bool
-any_lost_copies(const GroupCopy *copy)
+/* NULL, or which target has copies that are marked as lost, which give way to new ones.
+ */
+static const char *
+lost_copies(const GroupCopy *copy)
 {
 	foreach_ptr (CopyTarget, target, copy->targets)
 	{
@@ -174,11 +175,12 @@ any_lost_copies(const GroupCopy *copy)
 			foreach_ptr (PlacementRow, row, catalog_placement_by_shard(member->shard_id))
 			{
 				if (row->groupid == target->node->group)
-					return true;
+					return psprintf("Node %s:%d has copies that are marked as lost.",
+									target->node->host, target->node->port);
 			}
 		}
 	}
-	return false;
+	return NULL;
 }
 
 /* ------------------------------------------------------------------------------------
@@ -256,9 +258,7 @@ move_shards(GroupCopy *copy, int index, List *targets, MoveKind kind, TransferMo
 	if (mode == TRANSFER_BLOCKING || group_switch_waits_for(shard_id))
 		group_switch_all();
 	look_up(copy, index, targets);
-	online = group_copy_online(
-		copy, mode,
-		any_lost_copies(copy) ? "The node has copies that are marked as lost." : NULL);
+	online = group_copy_online(copy, mode, lost_copies(copy));
 	move_progress_add(shard_id, source, linitial(targets), kind);
 
 	node_rows_lead(RowShareLock);
