@@ -160,7 +160,8 @@ refuse_capture_of_other_shape(const Target *target, const TransitionCaptureState
 		ereport(
 			ERROR,
 			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-			 errmsg("this ON CONFLICT DO UPDATE is not supported yet for table \"%s\"",
+			 errmsg("this ON CONFLICT DO UPDATE is not supported yet for table \"%s\", "
+					"whose rows are changed one by one",
 					RelationGetRelationName(target->scan->shell)),
 			 errdetail("It has triggers with transition tables, and its partition \"%s\" "
 					   "has its columns in another order.",
