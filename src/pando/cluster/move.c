@@ -340,9 +340,13 @@ replicate_to(const DistNode *target, TransferMode mode, bool joins)
 		const DistTable *table = dist_table_require(relid);
 		const Shard *shard = &table->shards[0];
 
-		if (table->kind != TABLE_REFERENCE || shard->nplacements == 0 ||
-			placement_on(shard, target->group) != NULL)
+		if (table->kind != TABLE_REFERENCE || placement_on(shard, target->group) != NULL)
 			continue;
+		if (shard->nplacements == 0)
+			ereport(ERROR,
+					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+					 errmsg("reference table %s has no copy that node %s:%d could get",
+							name_qualified(relid), target->host, target->port)));
 		if (first == NULL)
 			first = table;
 		missing = lappend_oid(missing, relid);

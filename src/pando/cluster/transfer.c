@@ -16,7 +16,6 @@
 #include "pando/compat/compat.h"
 
 #include "access/table.h"
-#include "access/xact.h"
 #include "catalog/namespace.h"
 #include "commands/copy.h"
 #include "lib/stringinfo.h"
