@@ -59,6 +59,11 @@ CREATE OR REPLACE FUNCTION pando.row_ctid(tableoid oid, ctid tid) RETURNS tid
 -- In RETURNING of a DELETE whose row goes to another shard.
 CREATE OR REPLACE FUNCTION pando.row_moved(tableoid oid, ctid tid) RETURNS boolean
 	LANGUAGE c VOLATILE STRICT AS 'MODULE_PATHNAME', 'row_moved';
+-- In WHERE of a change of a shard: actions of foreign keys for the rows are done elsewhere. When the transaction ends no row may refer to them any more.
+CREATE OR REPLACE FUNCTION pando.row_acts_elsewhere(tableoid oid, ctid tid) RETURNS boolean
+	LANGUAGE c STABLE STRICT AS 'MODULE_PATHNAME', 'row_acts_elsewhere';
+CREATE OR REPLACE FUNCTION pando.action_elsewhere() RETURNS trigger
+	LANGUAGE c AS 'MODULE_PATHNAME', 'action_elsewhere';
 CREATE OR REPLACE FUNCTION pando.shard_ctid(ctid tid, shards int) RETURNS tid
 	LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'shard_ctid';
 CREATE OR REPLACE FUNCTION pando.shard_ctid(ctids tid[], shards int) RETURNS tid[]

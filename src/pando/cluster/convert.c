@@ -263,7 +263,7 @@ convert_foreign_keys(const TableSpec *spec, bool make_shells)
 	}
 	if (commands != NIL)
 		shards_create_on_nodes(spec->relid, "foreign_keys");
-	trigger_check_keys(spec->relid);
+	trigger_follow_keys(spec->relid);
 	view_follow_table(spec->relid);
 	if (!make_shells)
 		return;

@@ -320,10 +320,6 @@ typedef struct ForeignKey
 	int ncolumns;
 	AttrNumber from_columns[INDEX_MAX_KEYS];
 	AttrNumber to_columns[INDEX_MAX_KEYS];
-	char on_update;
-	char on_delete;
-	int ndelete_columns; /* of ON DELETE SET (columns); 0: all */
-	AttrNumber delete_columns[INDEX_MAX_KEYS];
 } ForeignKey;
 
 static ForeignKey *
@@ -335,11 +331,8 @@ foreign_key_from_tuple(HeapTuple tuple)
 	fk->name = pstrdup(NameStr(form->conname));
 	fk->from = form->conrelid;
 	fk->to = form->confrelid;
-	fk->on_update = form->confupdtype;
-	fk->on_delete = form->confdeltype;
 	DeconstructFkConstraintRow(tuple, &fk->ncolumns, fk->from_columns, fk->to_columns,
-							   NULL, NULL, NULL, &fk->ndelete_columns,
-							   fk->delete_columns);
+							   NULL, NULL, NULL, NULL, NULL);
 	return fk;
 }
 
@@ -411,41 +404,6 @@ pairs_columns(const ForeignKey *fk, AttrNumber from, AttrNumber to)
 	return false;
 }
 
-static bool
-contains_column(const AttrNumber *columns, int count, AttrNumber column)
-{
-	for (int i = 0; i < count; i++)
-	{
-		if (columns[i] == column)
-			return true;
-	}
-	return false;
-}
-
-/* An action of a foreign key changes rows where they are: not the distribution column. */
-static void
-check_actions(const ForeignKey *fk, AttrNumber key)
-{
-	bool sets = fk->on_delete == FKCONSTR_ACTION_SETNULL ||
-				fk->on_delete == FKCONSTR_ACTION_SETDEFAULT;
-	bool updates = fk->on_update != FKCONSTR_ACTION_NOACTION &&
-				   fk->on_update != FKCONSTR_ACTION_RESTRICT;
-
-	if (!contains_column(fk->from_columns, fk->ncolumns, key))
-		return;
-	if (sets && (fk->ndelete_columns == 0 ||
-				 contains_column(fk->delete_columns, fk->ndelete_columns, key)))
-		refuse_foreign_key(fk,
-						   "ON DELETE SET NULL or SET DEFAULT would change the "
-						   "distribution column.",
-						   "Leave the distribution column out of the columns to set.");
-	if (updates)
-		refuse_foreign_key(fk,
-						   "ON UPDATE CASCADE, SET NULL or SET DEFAULT would change the "
-						   "distribution column.",
-						   NULL);
-}
-
 static void
 check_to_sharded(const ForeignKey *fk, const TableSpec *spec, bool together,
 				 int32 to_colocation, AttrNumber to_key)
@@ -471,8 +429,6 @@ check_outgoing(const ForeignKey *fk, const TableSpec *spec, List *together)
 {
 	const DistTable *to = dist_table(fk->to);
 
-	if (AttributeNumberIsValid(spec->key))
-		check_actions(fk, spec->key);
 	if (fk->to == fk->from)
 	{
 		if (spec->kind == TABLE_APPEND)

@@ -217,7 +217,7 @@ alter_table_changed(DdlJob *job)
 		return;
 	key_type_changed(job->tables);
 	partition_indexes_changed(job);
-	trigger_check_keys(linitial_oid(job->tables));
+	trigger_follow_keys(linitial_oid(job->tables));
 	trigger_tell_parents(linitial_oid(job->tables));
 	if (job->applying)
 		return;

@@ -39,6 +39,7 @@
 #include "pando/ddl/settings.h"
 #include "pando/ddl/statements.h"
 #include "pando/ddl/view.h"
+#include "pando/metadata/firing.h"
 #include "pando/metadata/table.h"
 
 void
@@ -87,53 +88,75 @@ trigger_create_prepare(DdlJob *job)
 		job_add_table(job, relid);
 }
 
-/* What the action of a foreign key does to the row that refers. */
-static int
-changes_of_action(char action, CmdType cascade)
+/* Why the key's action can't be done where the client is; NULL: it can. */
+static const char *
+shards_act(Relation relation, Oid referenced)
 {
-	switch (action)
-	{
-		case FKCONSTR_ACTION_CASCADE:
-			return 1 << cascade;
-		case FKCONSTR_ACTION_SETNULL:
-		case FKCONSTR_ACTION_SETDEFAULT:
-			return 1 << CMD_UPDATE;
-		default:
-			return 0;
-	}
+	if (get_rel_relkind(referenced) == RELKIND_PARTITIONED_TABLE ||
+		get_rel_relispartition(referenced))
+		return "The table that it refers to is partitioned.";
+	if (relation->rd_rel->relrowsecurity && relation->rd_rel->relforcerowsecurity)
+		return "Row-level security of the table is for its owner, too.";
+	return NULL;
+}
+
+static void follow_keys(Oid relid, List **told);
+
+/* The table's changes have actions done here, now, that shards did before; and so may
+ * those of the tables that it refers to. */
+static void
+tell_referenced(Oid relid, List **told)
+{
+	if (list_member_oid(*told, relid))
+		return;
+	*told = lappend_oid(*told, relid);
+	CacheInvalidateRelcacheByRelid(relid);
+	CommandCounterIncrement();
+	follow_keys(relid, told);
 }
 
 static void
-check_key(Relation relation, Oid constraint)
+follow_key(Relation relation, Oid constraint, List **told)
 {
 	HeapTuple tuple = SearchSysCache1(CONSTROID, ObjectIdGetDatum(constraint));
 	Form_pg_constraint key = (Form_pg_constraint) GETSTRUCT(tuple);
-	int changes = changes_of_action(key->confdeltype, CMD_DELETE) |
-				  changes_of_action(key->confupdtype, CMD_UPDATE);
+	const char *why = shards_act(relation, key->confrelid);
 
-	if ((changes & dist_table_require(RelationGetRelid(relation))->fires_here) != 0)
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("foreign key \"%s\" of table \"%s\" has an action that would not "
-						"fire the table's triggers",
-						NameStr(key->conname), RelationGetRelationName(relation)),
-				 errhint("Make it a key without actions, or create the triggers with "
-						 "citus.enable_unsafe_triggers.")));
+	if (key_acts_here(constraint, key->confdeltype, key->confupdtype))
+	{
+		if (why != NULL)
+			ereport(ERROR,
+					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+					 errmsg("foreign key \"%s\" of table \"%s\" has an action that would "
+							"not fire the table's triggers, or move its rows",
+							NameStr(key->conname), RelationGetRelationName(relation)),
+					 errdetail_internal("%s", why),
+					 errhint("Make it a key without actions, or create the triggers with "
+							 "citus.enable_unsafe_triggers.")));
+		tell_referenced(key->confrelid, told);
+	}
 	ReleaseSysCache(tuple);
 }
 
-void
-trigger_check_keys(Oid relid)
+static void
+follow_keys(Oid relid, List **told)
 {
-	const DistTable *table = dist_table(relid);
 	Relation relation;
 
-	if (table == NULL || table->fires_here == 0)
+	if (dist_table(relid) == NULL)
 		return;
 	relation = table_open(relid, AccessShareLock);
 	foreach_ptr (ForeignKeyCacheInfo, key, RelationGetFKeyList(relation))
-		check_key(relation, key->conoid);
+		follow_key(relation, key->conoid, told);
 	table_close(relation, NoLock);
+}
+
+void
+trigger_follow_keys(Oid relid)
+{
+	List *told = list_make1_oid(relid);
+
+	follow_keys(relid, &told);
 }
 
 /* What fires when a partitioned table is changed are its partitions' triggers, too. */
@@ -160,7 +183,7 @@ trigger_create_changed(DdlJob *job)
 		trigger_is_on_shards(linitial_oid(job->tables), stmt->trigname))
 	{
 		if (job->tables != NIL)
-			trigger_check_keys(linitial_oid(job->tables));
+			trigger_follow_keys(linitial_oid(job->tables));
 		return;
 	}
 	ObjectAddressSet(trigger, TriggerRelationId,

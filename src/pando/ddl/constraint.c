@@ -25,6 +25,7 @@
 #include "pando/ddl/lock_list.h"
 #include "pando/ddl/constraint.h"
 #include "pando/ddl/local_key.h"
+#include "pando/ddl/partition.h"
 #include "pando/metadata/table.h"
 
 /* ------------------------------------------------------------------------------------
@@ -278,7 +279,7 @@ index_column_names(Oid relid, const char *name)
 	List *names = NIL;
 	Relation index;
 
-	if (!OidIsValid(indexid) || get_rel_relkind(indexid) != RELKIND_INDEX)
+	if (!OidIsValid(indexid) || !partition_relkind_is_index(get_rel_relkind(indexid)))
 		return NIL;
 	index = index_open(indexid, AccessShareLock);
 	for (int i = 0; i < index->rd_index->indnkeyatts; i++)
@@ -374,35 +375,6 @@ foreign_key_joins_keys(Oid relid, Oid other, List *columns, List *other_columns)
 	return false;
 }
 
-static bool
-action_sets_columns(char action)
-{
-	return action == FKCONSTR_ACTION_SETNULL || action == FKCONSTR_ACTION_SETDEFAULT;
-}
-
-/* An action that would change the distribution column would have to move the row. */
-static void
-foreign_key_check_actions(Oid relid, Oid other, Constraint *constraint, List *columns)
-{
-	char *key = table_key_name(relid);
-	List *set_columns = constraint->fk_del_set_cols != NIL
-							? name_strings(constraint->fk_del_set_cols)
-							: columns;
-
-	if (key == NULL || !names_contain(columns, key))
-		return;
-	if (action_sets_columns(constraint->fk_del_action) && names_contain(set_columns, key))
-		foreign_key_refuse(
-			relid, other,
-			"ON DELETE SET NULL and SET DEFAULT would change the distribution "
-			"column.");
-	if (action_sets_columns(constraint->fk_upd_action) ||
-		constraint->fk_upd_action == FKCONSTR_ACTION_CASCADE)
-		foreign_key_refuse(relid, other,
-						   "ON UPDATE CASCADE, SET NULL and SET DEFAULT would change the "
-						   "distribution column.");
-}
-
 static void
 constraint_check_foreign_key(Oid relid, Constraint *constraint, char *column)
 {
@@ -419,7 +391,6 @@ constraint_check_foreign_key(Oid relid, Constraint *constraint, char *column)
 	if (other == NULL || other->kind == TABLE_MANAGED_LOCAL)
 		foreign_key_refuse(relid, other_relid,
 						   "The referenced table is not distributed.");
-	foreign_key_check_actions(relid, other_relid, constraint, columns);
 	if (other->kind == TABLE_REFERENCE)
 		return;
 	if (table->kind == TABLE_REFERENCE)

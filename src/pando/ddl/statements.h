@@ -47,10 +47,11 @@ extern void depends_prepare(DdlJob *job);
 extern bool trigger_is_on_shards(Oid relid, const char *name);
 
 /*
- * Raises an error if one of the table's foreign keys changes its rows, on shards, where
- * the table's triggers would not fire.
+ * What the table's foreign keys do to its rows fires its triggers: tells the tables that
+ * they refer to, directly or through others, which of their actions are done where the
+ * client is. Raises an error if one can't be.
  */
-extern void trigger_check_keys(Oid relid);
+extern void trigger_follow_keys(Oid relid);
 
 /* A trigger of a partition may have changed: tells it to the tables that it belongs to.
  */

@@ -34,6 +34,7 @@
 #include "utils/syscache.h"
 
 #include "pando/ddl/truncate_triggers.h"
+#include "pando/metadata/firing.h"
 #include "pando/metadata/table.h"
 
 /* ------------------------------------------------------------------------------------

@@ -15,6 +15,7 @@
 #include "pando/executor/init.h"
 #include "pando/executor/intermediate.h"
 #include "pando/executor/kept_rows.h"
+#include "pando/executor/actions_elsewhere.h"
 #include "pando/executor/lock_rows.h"
 #include "pando/executor/row_lookup.h"
 #include "pando/executor/shard_choice.h"
@@ -155,6 +156,7 @@ executor_init(void)
 	arrived_init();
 	steps_init();
 	kept_rows_init();
+	actions_elsewhere_init();
 	triggers_init();
 	subplan_init();
 	shard_choice_register();

@@ -186,12 +186,22 @@ routine(void)
  */
 
 static void
+set_table(TriggersScan *scan)
+{
+	const DistTable *table = dist_table_require(RelationGetRelid(scan->shell));
+
+	scan->key = table->key;
+	scan->acts_here = table->acts_here;
+}
+
+static void
 show_targets(TriggersScan *scan, const ModifyTable *plan, EState *estate)
 {
 	bool partitions = plan->rootRelation != 0;
 
 	scan->shell = ExecGetRangeTableRelation(
 		estate, partitions ? plan->rootRelation : linitial_int(plan->resultRelations));
+	set_table(scan);
 	foreach_int(position, plan->resultRelations)(void)
 		triggers_show_as_foreign(scan, estate, position, partitions);
 	if (partitions)
@@ -221,7 +231,6 @@ triggers_begin(CustomScanState *node, EState *estate, int eflags)
 	scan->routine = routine();
 	show_targets(scan, castNode(ModifyTable, outerPlan(plan)), estate);
 	desc = RelationGetDescr(scan->shell);
-	scan->key = dist_table_require(RelationGetRelid(scan->shell))->key;
 	scan->params = triggers_make_params(desc);
 	scan->old = ExecInitExtraTupleSlot(estate, desc, &TTSOpsHeapTuple);
 	scan->new = ExecInitExtraTupleSlot(estate, desc, &TTSOpsVirtual);

@@ -59,6 +59,7 @@ struct TriggersScan
 	List *targets; /* Target *, of the plan */
 	List *routed;  /* ResultRelInfo *, of partitions that were shown later */
 	AttrNumber key;
+	int acts_here;	   /* DistTable's */
 	PlannedStmt *move; /* once a row has got another key */
 	PlannedStmt *gone; /* once one that moves has been given up */
 	ParamListInfo params;

@@ -3,9 +3,10 @@
  * tables.
  *
  * A target is a copy of a shell's descriptor of that kind. It knows no indexes, and its
- * triggers are those that are to fire here: foreign keys' own, and those that the shards
- * have, are disabled in it. Its queue is a second copy, of an ordinary table, whose
- * triggers PostgreSQL fires later, with rows that are kept until then (kept_rows.c).
+ * triggers are those that are to fire here: those that the shards have are disabled in
+ * it, and foreign keys' own, but for actions that are done here. Its queue is a second
+ * copy, of an ordinary table, whose triggers PostgreSQL fires later, with rows that are
+ * kept until then (kept_rows.c).
  */
 #include "pando/compat/compat.h"
 
@@ -20,6 +21,7 @@
 
 #include "pando/executor/kept_rows.h"
 #include "pando/executor/triggers_scan.h"
+#include "pando/metadata/firing.h"
 #include "pando/metadata/table.h"
 
 /* ------------------------------------------------------------------------------------
@@ -91,19 +93,25 @@ triggers_queue_delete(const ResultRelInfo *relinfo, EState *estate)
  */
 
 static bool
-is_for_here(const Trigger *trigger)
+is_for_here(const TriggersScan *scan, const Trigger *trigger)
 {
-	return !trigger->tgisinternal && !trigger_is_of_shards(trigger->tgoid);
+	if (!trigger->tgisinternal)
+		return !trigger_is_of_shards(trigger->tgoid);
+	return trigger_is_action(trigger) && ((TRIGGER_FOR_UPDATE(trigger->tgtype) &&
+										   (scan->acts_here & (1 << CMD_UPDATE)) != 0) ||
+										  (TRIGGER_FOR_DELETE(trigger->tgtype) &&
+										   (scan->acts_here & (1 << CMD_DELETE)) != 0));
 }
 
 static bool
-may_defer(const Relation shell)
+may_defer(const TriggersScan *scan, const Relation shell)
 {
 	const TriggerDesc *triggers = shell->trigdesc;
 
 	for (int i = 0; triggers != NULL && i < triggers->numtriggers; i++)
 	{
-		if (triggers->triggers[i].tgdeferrable && is_for_here(&triggers->triggers[i]))
+		if (triggers->triggers[i].tgdeferrable &&
+			is_for_here(scan, &triggers->triggers[i]))
 			return true;
 	}
 	return false;
@@ -119,7 +127,8 @@ goes_into_queue(const Trigger *trigger)
 
 /* The triggers of ModifyTable, or of the queue; the others are disabled. */
 static TriggerDesc *
-triggers_that_fire_here(const Relation shell, bool has_queue, bool of_queue)
+triggers_that_fire_here(const TriggersScan *scan, const Relation shell, bool has_queue,
+						bool of_queue)
 {
 	TriggerDesc *triggers = CopyTriggerDesc(shell->trigdesc);
 
@@ -127,7 +136,8 @@ triggers_that_fire_here(const Relation shell, bool has_queue, bool of_queue)
 	{
 		Trigger *trigger = &triggers->triggers[i];
 
-		if (!is_for_here(trigger) || (has_queue && goes_into_queue(trigger)) != of_queue)
+		if (!is_for_here(scan, trigger) ||
+			(has_queue && goes_into_queue(trigger)) != of_queue)
 			trigger->tgenabled = TRIGGER_DISABLED;
 	}
 	return triggers;
@@ -157,7 +167,7 @@ foreign_copy(const TriggersScan *scan, Relation shell, bool has_queue)
 	/* Triggers that are not deferred find their rows there, too. */
 	copy->rd_tableam = has_queue ? kept_rows_routine() : NULL;
 	copy->rd_fdwroutine = scan->routine;
-	copy->trigdesc = triggers_that_fire_here(shell, has_queue, false);
+	copy->trigdesc = triggers_that_fire_here(scan, shell, has_queue, false);
 	return copy;
 }
 
@@ -168,7 +178,7 @@ make_queue(const Target *target, EState *estate)
 	ResultRelInfo *queue = makeNode(ResultRelInfo);
 
 	copy->rd_tableam = kept_rows_routine();
-	copy->trigdesc = triggers_that_fire_here(target->shell, true, true);
+	copy->trigdesc = triggers_that_fire_here(target->scan, target->shell, true, true);
 	InitResultRelInfo(queue, copy, target->position, NULL, estate->es_instrument);
 	return queue;
 }
@@ -231,7 +241,9 @@ fires_later(const EState *estate, const Relation shell, bool changes_conflicts)
 	return true;
 }
 
-/* PostgreSQL finds triggers' rows of partitions in their own descriptors alone. */
+/* PostgreSQL finds triggers' rows of partitions in their own descriptors alone. Of
+ * several actions on a foreign table it would get those wrong that come after one without
+ * effect. */
 Target *
 triggers_show_as_foreign(TriggersScan *scan, EState *estate, Index position,
 						 bool partitions)
@@ -242,7 +254,7 @@ triggers_show_as_foreign(TriggersScan *scan, EState *estate, Index position,
 
 	has_queue = partitions ||
 				fires_later(estate, target->shell, scan->change.find != NULL) ||
-				may_defer(target->shell);
+				scan->acts_here != 0 || may_defer(scan, target->shell);
 	estate->es_relations[position - 1] = foreign_copy(scan, target->shell, has_queue);
 	if (has_queue)
 		target->queue = make_queue(target, estate);

@@ -36,6 +36,7 @@
 #include "pando/catalog/placement.h"
 #include "pando/catalog/shard.h"
 #include "pando/metadata/cache.h"
+#include "pando/metadata/firing.h"
 #include "pando/metadata/group_shards.h"
 #include "pando/metadata/node.h"
 #include "pando/metadata/range.h"
@@ -316,110 +317,6 @@ table_load_key(DistTable *table, const char *column)
 				  CurrentMemoryContext);
 }
 
-/* The trigger of the partitioned table that this one was made after; InvalidOid: none. */
-static Oid
-parent_of_trigger(Oid trigger)
-{
-	Relation catalog = table_open(TriggerRelationId, AccessShareLock);
-	Oid parent = InvalidOid;
-	ScanKeyData key;
-	SysScanDesc scan;
-	HeapTuple tuple;
-
-	ScanKeyInit(&key, Anum_pg_trigger_oid, BTEqualStrategyNumber, F_OIDEQ,
-				ObjectIdGetDatum(trigger));
-	scan = systable_beginscan(catalog, TriggerOidIndexId, true, NULL, 1, &key);
-	tuple = systable_getnext(scan);
-	if (HeapTupleIsValid(tuple))
-		parent = ((Form_pg_trigger) GETSTRUCT(tuple))->tgparentid;
-	systable_endscan(scan);
-	table_close(catalog, AccessShareLock);
-	return parent;
-}
-
-bool
-trigger_is_of_shards(Oid trigger)
-{
-	for (; OidIsValid(trigger); trigger = parent_of_trigger(trigger))
-	{
-		if (list_member_oid(getAutoExtensionsOfObject(TriggerRelationId, trigger),
-							metadata_extension()))
-			return true;
-	}
-	return false;
-}
-
-static int
-changes_that_fire(const Trigger *trigger)
-{
-	int changes = 0;
-
-	if (trigger->tgisinternal || trigger->tgenabled == TRIGGER_DISABLED ||
-		trigger_is_of_shards(trigger->tgoid))
-		return 0;
-	if (TRIGGER_FOR_INSERT(trigger->tgtype))
-		changes |= 1 << CMD_INSERT;
-	if (TRIGGER_FOR_UPDATE(trigger->tgtype))
-		changes |= 1 << CMD_UPDATE;
-	if (TRIGGER_FOR_DELETE(trigger->tgtype))
-		changes |= 1 << CMD_DELETE;
-	return changes;
-}
-
-static int
-changes_that_fire_of(Oid relid, bool rows_only)
-{
-	Relation relation = RelationIdGetRelation(relid);
-	const TriggerDesc *triggers;
-	int changes = 0;
-
-	if (!RelationIsValid(relation))
-		return 0;
-	triggers = relation->trigdesc;
-	for (int i = 0; triggers != NULL && i < triggers->numtriggers; i++)
-	{
-		if (!rows_only || TRIGGER_FOR_ROW(triggers->triggers[i].tgtype))
-			changes |= changes_that_fire(&triggers->triggers[i]);
-	}
-	RelationClose(relation);
-	return changes;
-}
-
-static bool
-may_have_triggers(Oid relid)
-{
-	HeapTuple tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
-	bool result = false;
-
-	if (HeapTupleIsValid(tuple))
-	{
-		result = ((Form_pg_class) GETSTRUCT(tuple))->relhastriggers;
-		ReleaseSysCache(tuple);
-	}
-	return result;
-}
-
-/* Those of the table, and those that rows of its partitions fire. Changes of a
- * partition's are told to the tables above it (ddl/attached.c). */
-static void
-table_load_triggers(DistTable *table)
-{
-	int of_rows = 0;
-
-	table->fires_here = changes_that_fire_of(table->relid, false);
-	if (get_rel_relkind(table->relid) != RELKIND_PARTITIONED_TABLE)
-		return;
-	foreach_oid(relid, find_all_inheritors(table->relid, NoLock, NULL))
-	{
-		if (may_have_triggers(relid))
-			of_rows |= changes_that_fire_of(relid, true);
-	}
-	/* An UPDATE may move a row, which is deleted then and inserted. */
-	if (of_rows != 0)
-		of_rows |= 1 << CMD_UPDATE;
-	table->fires_here |= of_rows;
-}
-
 /* Reads a table into the current memory context; NULL when it is not distributed. */
 static DistTable *
 table_load(Oid relid)
@@ -446,7 +343,10 @@ table_load(Oid relid)
 		table_load_key(table, row->partkey);
 	table_load_shards(table);
 	if (table->kind != TABLE_MANAGED_LOCAL)
-		table_load_triggers(table);
+	{
+		table->fires_here = changes_that_fire_here(table->relid);
+		table->acts_here = changes_that_act_here(table->relid, &table->acting_columns);
+	}
 	return table;
 }
 

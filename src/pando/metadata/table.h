@@ -13,6 +13,7 @@
 #include "pando/compat/compat.h"
 #include "access/attnum.h"
 #include "fmgr.h"
+#include "nodes/bitmapset.h"
 #include "nodes/pg_list.h"
 #include "utils/typcache.h"
 
@@ -87,6 +88,8 @@ typedef struct DistTable
 	GroupShards *groups; /* those that have some of the shards, in order of the group */
 	int fires_here; /* 1 << CMD_INSERT ...: which changes fire triggers where the client
 					 * is; the others' triggers, if there are any, its shards have */
+	int acts_here;	/* the same: which changes have actions of foreign keys done there */
+	Bitmapset *acting_columns; /* of an UPDATE that has, one is assigned; 0: any */
 } DistTable;
 
 /* Is the extension created in this database, and is it safe to look at its catalogs? */
@@ -171,12 +174,6 @@ extern const Shard *shard_by_id(int64 shard_id, const DistTable **table);
 
 /* What the group has of the table; nshards is 0 if nothing. */
 extern GroupShards dist_table_in_group(const DistTable *table, int32 group);
-
-/*
- * Do the table's shards have the trigger? It is marked by a dependency on the extension
- * (DEPENDS ON EXTENSION). Any other trigger is the shell's alone, and fires there.
- */
-extern bool trigger_is_of_shards(Oid trigger);
 
 /* Makes every backend of this node reload what it cached about the table. */
 extern void dist_table_invalidate(Oid relid);

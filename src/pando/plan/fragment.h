@@ -208,6 +208,9 @@ typedef enum PlanKind
 	PLAN_TRIGGERS, /* "Citus Triggers": lefttree is a ModifyTable that takes the shell for
 					* a foreign table, so that its triggers fire; rows are changed by
 					* plans of their own. custom_private: see TriggeredChange */
+	PLAN_ACTIONS_ELSEWHERE, /* "Citus Actions Elsewhere": lefttree is a ModifyTable of a
+							 * shard; actions of foreign keys are done elsewhere.
+							 * custom_private: list_make1(whether rows move) */
 	PLAN_KINDS
 } PlanKind;
 

@@ -43,6 +43,7 @@
 
 PG_FUNCTION_INFO_V1(row_place);
 PG_FUNCTION_INFO_V1(row_ctid);
+PG_FUNCTION_INFO_V1(row_acts_elsewhere);
 PG_FUNCTION_INFO_V1(row_moved);
 PG_FUNCTION_INFO_V1(row_tableoid);
 PG_FUNCTION_INFO_V1(row_version);
@@ -91,6 +92,12 @@ Node *
 row_moved_call(Index varno)
 {
 	return call_for_row("row_moved", 2, BOOLOID, InvalidOid, varno, 0);
+}
+
+Node *
+row_acts_elsewhere_call(Index varno)
+{
+	return call_for_row("row_acts_elsewhere", 2, BOOLOID, InvalidOid, varno, 0);
 }
 
 Node *
@@ -192,10 +199,17 @@ is_row_moved(Node *node)
 }
 
 bool
+is_row_acts_elsewhere(Node *node)
+{
+	return calls(node, "row_acts_elsewhere", 2, system_types);
+}
+
+bool
 is_shard_call(Node *node)
 {
 	return is_row_place(node) || calls(node, "row_ctid", 2, system_types) ||
-		   is_row_moved(node) || calls(node, "row_tableoid", 3, tableoid_types);
+		   is_row_moved(node) || is_row_acts_elsewhere(node) ||
+		   calls(node, "row_tableoid", 3, tableoid_types);
 }
 
 const Var *
@@ -473,6 +487,14 @@ row_moved(PG_FUNCTION_ARGS)
 						errmsg("no row of relation %u that was deleted by this "
 							   "transaction",
 							   relid)));
+	PG_RETURN_BOOL(true);
+}
+
+/* pando.row_acts_elsewhere(tableoid, ctid): true; the planner takes it out of a change.
+ */
+Datum
+row_acts_elsewhere(PG_FUNCTION_ARGS)
+{
 	PG_RETURN_BOOL(true);
 }
 

@@ -40,6 +40,11 @@ extern Node *row_tableoid_column(Node *node);
 extern Node *row_moved_call(Index varno);
 extern bool is_row_moved(Node *node);
 
+/* pando.row_acts_elsewhere(tableoid, ctid), in WHERE of a change: actions of foreign keys
+ * are done elsewhere; see planner/fragment/actions_elsewhere.c. */
+extern Node *row_acts_elsewhere_call(Index varno);
+extern bool is_row_acts_elsewhere(Node *node);
+
 /* pando.shard_ctid(): back to the ctid in the shard, of a ctid or an array of them. */
 extern Node *shard_ctid_call(Node *value, int nshards);
 

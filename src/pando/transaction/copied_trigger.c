@@ -22,6 +22,7 @@
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 
+#include "pando/metadata/firing.h"
 #include "pando/metadata/shard_relation.h"
 #include "pando/metadata/table.h"
 #include "pando/transaction/member.h"

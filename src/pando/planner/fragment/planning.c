@@ -6,6 +6,7 @@
 #include "pando/compat/compat.h"
 
 #include "pando/base/hook.h"
+#include "pando/planner/fragment/actions_elsewhere.h"
 #include "pando/planner/fragment/planning.h"
 
 static PlanAny plan_any;
@@ -25,5 +26,10 @@ plan_any_query(Query *query, int cursor_options, ParamListInfo params)
 PlannedStmt *
 plan_locally(Query *query, const char *source, int cursor_options, ParamListInfo params)
 {
-	return hook_planner_next(PLANNER_STATEMENT, query, source, cursor_options, params);
+	ActionsElsewhere elsewhere = actions_elsewhere_take(query);
+	PlannedStmt *stmt =
+		hook_planner_next(PLANNER_STATEMENT, query, source, cursor_options, params);
+
+	actions_elsewhere_plan(stmt, elsewhere);
+	return stmt;
 }

@@ -70,7 +70,7 @@ look_at_relation(const RangeTblEntry *rte, bool target, DistRelations *found)
 	if (target)
 	{
 		found->modified = true;
-		found->fires_here |= table->fires_here != 0;
+		found->fires_here |= (table->fires_here | table->acts_here) != 0;
 	}
 	if (relation_place_is_used(rte, table))
 		found->places = true;

@@ -24,6 +24,7 @@
 
 #include "access/table.h"
 #include "catalog/pg_class.h"
+#include "catalog/pg_trigger.h"
 #include "catalog/pg_type.h"
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
@@ -35,10 +36,10 @@
 #include "rewrite/rewriteHandler.h"
 #include "rewrite/rewriteManip.h"
 #include "utils/builtins.h"
-#include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 
+#include "pando/metadata/firing.h"
 #include "pando/plan/row_place.h"
 #include "pando/planner/write/write_rules.h"
 #include "pando/planner/query/carried.h"
@@ -274,15 +275,6 @@ add_step(KeyChange *change, const char *what, Query *query)
 	return step;
 }
 
-/* The client's rights have been checked then. */
-static void
-use_as_owner(const KeyChange *change, RangeTblEntry *rte, AclMode rights)
-{
-	entry_clear(rte, ENTRY_RIGHTS);
-	rte->requiredPerms = rights;
-	rte->checkAsUser = change->relation->rd_rel->relowner;
-}
-
 static void
 read_rows(KeyChange *change)
 {
@@ -292,8 +284,8 @@ read_rows(KeyChange *change)
 	const char *why;
 
 	choose_columns(change);
-	use_as_owner(change, rt_fetch(query->resultRelation, query->rtable),
-				 ACL_SELECT | ACL_UPDATE);
+	entry_use_as_owner(rt_fetch(query->resultRelation, query->rtable),
+					   ACL_SELECT | ACL_UPDATE);
 	if (change->identity == NIL)
 		refuse(change, "The table has several copies and no primary key");
 	returning = carry_returning(change);
@@ -328,7 +320,7 @@ table_for(const KeyChange *change, AclMode rights)
 		copyObject(rt_fetch(change->query->resultRelation, change->query->rtable));
 
 	entry_clear(rte, ENTRY_ROWS);
-	use_as_owner(change, rte, rights);
+	entry_use_as_owner(rte, rights);
 	return rte;
 }
 
@@ -436,26 +428,15 @@ returned_rows(KeyChange *change)
 	return result;
 }
 
-/* A row that is deleted, to be inserted elsewhere, is no row that was deleted. */
+/* Those of keys to a partitioned table are done on shards, which know of no UPDATE. */
 static void
 refuse_actions(const KeyChange *change, const Trigger *trigger)
 {
-	switch (trigger->tgfoid)
-	{
-		case F_RI_FKEY_CASCADE_DEL:
-		case F_RI_FKEY_SETNULL_DEL:
-		case F_RI_FKEY_SETDEFAULT_DEL:
-		case F_RI_FKEY_CASCADE_UPD:
-		case F_RI_FKEY_SETNULL_UPD:
-		case F_RI_FKEY_SETDEFAULT_UPD:
-			refuse(change,
-				   psprintf("The foreign key \"%s\" of table \"%s\" has an action",
-							get_constraint_name(trigger->tgconstraint),
-							get_rel_name(trigger->tgconstrrelid)));
-			break;
-		default:
-			break;
-	}
+	if (trigger_is_action(trigger) && TRIGGER_FOR_UPDATE(trigger->tgtype) &&
+		(change->target->acts_here & (1 << CMD_UPDATE)) == 0)
+		refuse(change, psprintf("The foreign key \"%s\" of table \"%s\" has an action",
+								get_constraint_name(trigger->tgconstraint),
+								get_rel_name(trigger->tgconstrrelid)));
 }
 
 static void

@@ -9,6 +9,7 @@
 #include "access/sysattr.h"
 #include "nodes/nodeFuncs.h"
 
+#include "pando/plan/row_place.h"
 #include "pando/planner/write/system_columns.h"
 #include "pando/planner/query/flatten.h"
 
@@ -17,7 +18,8 @@ use_walker(Node *node, void *context)
 {
 	SystemColumns *use = context;
 
-	if (node == NULL)
+	/* What it says holds for each copy. */
+	if (node == NULL || is_row_acts_elsewhere(node))
 		return false;
 	if (IsA(node, Var))
 	{

@@ -37,6 +37,7 @@
 #include "pando/base/expr.h"
 #include "pando/planner/write/target_policy.h"
 #include "pando/planner/query/join_tree.h"
+#include "pando/planner/query/level_fields.h"
 #include "pando/transaction/access.h"
 
 static bool
@@ -134,6 +135,17 @@ level_take_policies(Query *query, List *policies)
 	rt_fetch(query->resultRelation, query->rtable)->securityQuals = copyObject(policies);
 	take_barriers(query, 0);
 	query->hasSubLinks |= checkExprHasSubLink(query->jointree->quals);
+}
+
+void
+entry_use_as_owner(RangeTblEntry *rte, AclMode rights)
+{
+	Relation relation = table_open(rte->relid, AccessShareLock);
+
+	entry_clear(rte, ENTRY_RIGHTS);
+	rte->requiredPerms = rights;
+	rte->checkAsUser = relation->rd_rel->relowner;
+	table_close(relation, NoLock);
 }
 
 static bool

@@ -36,6 +36,7 @@
 #include "catalog/pg_collation.h"
 #include "catalog/pg_operator_d.h"
 #include "catalog/pg_type.h"
+#include "miscadmin.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
@@ -43,6 +44,7 @@
 #include "parser/parse_oper.h"
 #include "parser/parsetree.h"
 #include "rewrite/rewriteManip.h"
+#include "utils/acl.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
@@ -66,11 +68,31 @@
 #include "pando/planner/write/computed_change.h"
 #include "pando/planner/write/policy_check.h"
 #include "pando/planner/write/row_identity.h"
+#include "pando/planner/write/target_policy.h"
 #include "pando/planner/write/triggered.h"
 #include "pando/planner/write/triggered_conflict.h"
 
 /* What is planned fires nothing: its triggers have been fired, or are not to be. */
 static bool fires_nothing = false;
+
+static bool
+assigns_acting_column(const DistTable *target, const List *tlist)
+{
+	foreach_ptr (TargetEntry, entry, tlist)
+	{
+		if (!entry->resjunk && bms_is_member(entry->resno, target->acting_columns))
+			return true;
+	}
+	return bms_is_member(0, target->acting_columns);
+}
+
+/* Are actions of foreign keys done here for what a part of the statement changes? */
+static bool
+change_acts_here(CmdType command, const List *tlist, const DistTable *target)
+{
+	return (target->acts_here & (1 << command)) != 0 &&
+		   (command != CMD_UPDATE || assigns_acting_column(target, tlist));
+}
 
 bool
 change_fires_here(const Query *query, const DistTable *target)
@@ -81,12 +103,21 @@ change_fires_here(const Query *query, const DistTable *target)
 		return false;
 	if (conflict_updates(query) && !keeps_key(query, target, NIL))
 		return true;
-	if (conflict_is_computed_here(query, target))
+	if (conflict_is_computed_here(query, target) ||
+		change_acts_here(query->commandType, query->targetList, target))
 		return true;
 	if (query->onConflict != NULL && query->onConflict->action == ONCONFLICT_UPDATE)
+	{
 		changes |= 1 << CMD_UPDATE;
+		if (change_acts_here(CMD_UPDATE, query->onConflict->onConflictSet, target))
+			return true;
+	}
 	foreach_ptr (MergeAction, action, query->mergeActionList)
+	{
 		changes |= 1 << action->commandType;
+		if (change_acts_here(action->commandType, action->targetList, target))
+			return true;
+	}
 	return (target->fires_here & changes) != 0;
 }
 
@@ -212,6 +243,39 @@ add_output(List **outputs, Node *expr)
 	return list_length(*outputs);
 }
 
+/* To lock a row and to read all of it takes more rights than a DELETE, or an UPDATE of
+ * some columns. */
+static bool
+client_may_find(const RangeTblEntry *rte)
+{
+	Oid role = OidIsValid(rte->checkAsUser) ? rte->checkAsUser : GetUserId();
+
+	return pg_class_aclcheck(rte->relid, role, ACL_SELECT) == ACLCHECK_OK &&
+		   (pg_class_aclcheck(rte->relid, role, ACL_UPDATE) == ACLCHECK_OK ||
+			pg_attribute_aclcheck_all(rte->relid, role, ACL_UPDATE, ACLMASK_ANY) ==
+				ACLCHECK_OK);
+}
+
+/* What finds the rows. The policies of a DELETE are others than those of rows that are
+ * locked. */
+static Query *
+finder_of(const Triggered *triggered, List *policies)
+{
+	Query *finder = copyObject(triggered->query);
+	RangeTblEntry *rte = rt_fetch(finder->resultRelation, finder->rtable);
+	bool deletes = policies != NIL && finder->commandType == CMD_DELETE;
+
+	if ((client_may_find(rte) && !deletes) ||
+		triggered->relation->rd_rel->relforcerowsecurity)
+		rte->securityQuals = copyObject(policies);
+	else
+	{
+		level_take_policies(finder, policies);
+		entry_use_as_owner(rte, ACL_SELECT | ACL_UPDATE);
+	}
+	return finder;
+}
+
 static void
 find_rows_to_change(Triggered *triggered, Query *given)
 {
@@ -220,6 +284,7 @@ find_rows_to_change(Triggered *triggered, Query *given)
 	Carried returned = {.varno = OUTER_VAR, .kept = varno};
 	List *outputs = NIL;
 	List *identity = NIL;
+	Query *finder;
 	const char *why;
 
 	if (query->commandType == CMD_UPDATE)
@@ -255,9 +320,9 @@ find_rows_to_change(Triggered *triggered, Query *given)
 	triggered->returning =
 		(List *) carried_columns((Node *) query->returningList, &returned);
 	query->returningList = NIL;
-	rt_fetch(varno, query->rtable)->securityQuals =
-		copyObject(rt_fetch(given->resultRelation, given->rtable)->securityQuals);
-	triggered->rows = rows_of_change(query, triggered->target, lock_of_change(query),
+	finder = finder_of(triggered,
+					   rt_fetch(given->resultRelation, given->rtable)->securityQuals);
+	triggered->rows = rows_of_change(finder, triggered->target, lock_of_change(query),
 									 returned.exprs, &why);
 	if (triggered->rows == NULL)
 		ereport(ERROR,
@@ -396,8 +461,13 @@ change_of_row(const Triggered *triggered, CmdType command, bool moves)
 	if (command == CMD_INSERT)
 		change->onConflict = conflict_of(query);
 	else
-		change->jointree =
-			makeFromExpr(from_one(1)->fromlist, quals_as_node(same_row(triggered, desc)));
+	{
+		List *quals = same_row(triggered, desc);
+
+		if ((triggered->target->acts_here & (1 << command)) != 0)
+			quals = lappend(quals, row_acts_elsewhere_call(1));
+		change->jointree = makeFromExpr(from_one(1)->fromlist, quals_as_node(quals));
+	}
 	return change;
 }
 
@@ -691,6 +761,7 @@ plan_triggered(Query *given, Query *query, const DistTable *target, int cursor_o
 
 	plan_add_relations(stmt, query);
 	plan_add_plan(stmt, triggered.change.plan);
+	stmt->dependsOnRole = true;
 	if (conflict_updates(query))
 	{
 		plan_add_plan(stmt, triggered.change.find);

@@ -1,0 +1,297 @@
+/*
+ * actions_elsewhere.c: the plan node "Citus Actions Elsewhere": a change of a shard whose
+ * foreign keys' actions are done elsewhere, in the client's backend.
+ *
+ * The executor has a copy of the shard's triggers for each statement. In this one's copy
+ * the triggers that are actions call pando.action_elsewhere(), which keeps the key of the
+ * row. When the transaction ends each is checked as by a key without action: is there a
+ * row that refers to one that is not there any more? The client's backend has left none,
+ * but for those that its snapshot doesn't show or that a trigger keeps, and whoever else
+ * says that he does the actions gets no further than that error.
+ */
+#include "pando/compat/compat.h"
+
+#include "access/htup_details.h"
+#include "access/table.h"
+#include "access/xact.h"
+#include "commands/trigger.h"
+#include "executor/executor.h"
+#include "miscadmin.h"
+#include "nodes/extensible.h"
+#include "parser/parse_func.h"
+#include "utils/fmgrprotos.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+#include "utils/snapmgr.h"
+#include "utils/syscache.h"
+
+#include "pando/executor/actions_elsewhere.h"
+#include "pando/metadata/firing.h"
+#include "pando/plan/fragment.h"
+
+PG_FUNCTION_INFO_V1(action_elsewhere);
+
+/* A key that may not be referred to when the transaction ends. */
+typedef struct ActedKey
+{
+	SubTransactionId subxact;
+	Oid relid;
+	Trigger trigger; /* without what it points to */
+	TriggerEvent event;
+	HeapTuple row; /* the key's columns; others are NULL */
+} ActedKey;
+
+static List *acted_keys = NIL;
+
+/* ------------------------------------------------------------------------------------
+ * Keys are kept.
+ */
+
+/* Row of the referenced table with the columns of the key alone. */
+static HeapTuple
+row_of_key(TupleTableSlot *row, Oid constraint)
+{
+	TupleDesc desc = row->tts_tupleDescriptor;
+	Bitmapset *columns = key_referenced_columns(constraint);
+	bool *isnull = palloc(desc->natts * sizeof(bool));
+
+	slot_getallattrs(row);
+	for (int i = 0; i < desc->natts; i++)
+		isnull[i] = row->tts_isnull[i] || !bms_is_member(i + 1, columns);
+	return heap_form_tuple(desc, row->tts_values, isnull);
+}
+
+/* The trigger function of what was an action. */
+Datum
+action_elsewhere(PG_FUNCTION_ARGS)
+{
+	TriggerData *data = (TriggerData *) fcinfo->context;
+	MemoryContext old;
+	ActedKey *key;
+
+	if (!CALLED_AS_TRIGGER(fcinfo) || !TRIGGER_FIRED_AFTER(data->tg_event) ||
+		!TRIGGER_FIRED_FOR_ROW(data->tg_event) ||
+		!OidIsValid(data->tg_trigger->tgconstraint) || !data->tg_trigger->tgisinternal)
+		ereport(ERROR, (errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
+						errmsg("pando.action_elsewhere() is no trigger function for a "
+							   "table")));
+	if (TRIGGER_FIRED_BY_UPDATE(data->tg_event) &&
+		!RI_FKey_pk_upd_check_required(data->tg_trigger, data->tg_relation,
+									   data->tg_trigslot, data->tg_newslot))
+		return PointerGetDatum(NULL);
+	old = MemoryContextSwitchTo(TopTransactionContext);
+	key = palloc0(sizeof(ActedKey));
+	key->subxact = GetCurrentSubTransactionId();
+	key->relid = RelationGetRelid(data->tg_relation);
+	key->event = data->tg_event;
+	key->trigger.tgoid = data->tg_trigger->tgoid;
+	key->trigger.tgconstraint = data->tg_trigger->tgconstraint;
+	key->trigger.tgconstrrelid = data->tg_trigger->tgconstrrelid;
+	key->trigger.tgconstrindid = data->tg_trigger->tgconstrindid;
+	key->row = row_of_key(data->tg_trigslot, data->tg_trigger->tgconstraint);
+	acted_keys = lappend(acted_keys, key);
+	MemoryContextSwitchTo(old);
+	return PointerGetDatum(NULL);
+}
+
+/* ------------------------------------------------------------------------------------
+ * The end of the transaction.
+ */
+
+/* PostgreSQL's own check of a key without action, with what it would be given as a
+ * trigger. */
+static void
+check_row(ActedKey *key, Relation relation)
+{
+	LOCAL_FCINFO(fcinfo, 0);
+	TriggerData data = {.type = T_TriggerData,
+						.tg_event = key->event,
+						.tg_trigger = &key->trigger,
+						.tg_relation = relation};
+
+	data.tg_trigslot =
+		MakeSingleTupleTableSlot(RelationGetDescr(relation), &TTSOpsHeapTuple);
+	ExecStoreHeapTuple(key->row, data.tg_trigslot, false);
+	MemSet(fcinfo, 0, SizeForFunctionCallInfo(0));
+	fcinfo->context = (Node *) &data;
+	if (TRIGGER_FIRED_BY_UPDATE(key->event))
+		RI_FKey_noaction_upd(fcinfo);
+	else
+		RI_FKey_noaction_del(fcinfo);
+	ExecDropSingleTupleTableSlot(data.tg_trigslot);
+}
+
+/* The same where the client's snapshot is older than what is checked: an action would
+ * find a row that it doesn't show. */
+static void
+check_row_serially(ActedKey *key, Relation relation)
+{
+	MemoryContext context = CurrentMemoryContext;
+
+	PG_TRY();
+	{
+		check_row(key, relation);
+	}
+	PG_CATCH();
+	{
+		ErrorData *error;
+
+		MemoryContextSwitchTo(context);
+		error = CopyErrorData();
+		if (error->sqlerrcode != ERRCODE_FOREIGN_KEY_VIOLATION)
+			PG_RE_THROW();
+		FlushErrorState();
+		ereport(ERROR,
+				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+				 errmsg("could not serialize access due to concurrent update"),
+				 errdetail_internal("%s", error->detail != NULL ? error->detail
+																: error->message)));
+	}
+	PG_END_TRY();
+}
+
+static void
+check_key(ActedKey *key)
+{
+	Relation relation = try_table_open(key->relid, RowShareLock);
+
+	if (relation == NULL)
+		return;
+	if (SearchSysCacheExists1(CONSTROID, ObjectIdGetDatum(key->trigger.tgconstraint)))
+	{
+		if (IsolationUsesXactSnapshot())
+			check_row_serially(key, relation);
+		else
+			check_row(key, relation);
+	}
+	table_close(relation, NoLock);
+}
+
+static void
+check_keys(void)
+{
+	if (acted_keys == NIL)
+		return;
+	PushActiveSnapshot(GetTransactionSnapshot());
+	foreach_ptr (ActedKey, key, acted_keys)
+	{
+		CHECK_FOR_INTERRUPTS();
+		check_key(key);
+	}
+	PopActiveSnapshot();
+	acted_keys = NIL;
+}
+
+static void
+transaction_ends(XactEvent event, void *context)
+{
+	switch (event)
+	{
+		case XACT_EVENT_PRE_COMMIT:
+		case XACT_EVENT_PRE_PREPARE:
+			check_keys();
+			break;
+		case XACT_EVENT_COMMIT:
+		case XACT_EVENT_ABORT:
+		case XACT_EVENT_PREPARE:
+			acted_keys = NIL;
+			break;
+		default:
+			break;
+	}
+}
+
+static void
+subtransaction_ends(SubXactEvent event, SubTransactionId own, SubTransactionId parent,
+					void *context)
+{
+	int kept = 0;
+
+	if (event != SUBXACT_EVENT_COMMIT_SUB && event != SUBXACT_EVENT_ABORT_SUB)
+		return;
+	/* Those of a subtransaction that has begun later stand behind. */
+	foreach_ptr (ActedKey, key, acted_keys)
+	{
+		if (key->subxact == own && event == SUBXACT_EVENT_ABORT_SUB)
+			break;
+		if (key->subxact == own)
+			key->subxact = parent;
+		kept++;
+	}
+	acted_keys = list_truncate(acted_keys, kept);
+}
+
+/* ------------------------------------------------------------------------------------
+ * The node.
+ */
+
+/* A row that moves has been updated: what an UPDATE does is done elsewhere. */
+static bool
+is_done_elsewhere(const Trigger *trigger, bool moves)
+{
+	return trigger_is_action(trigger) ||
+		   (moves && RI_FKey_trigger_type(trigger->tgfoid) == RI_TRIGGER_PK &&
+			key_has_update_action(trigger->tgconstraint));
+}
+
+static void
+replace_actions(const ResultRelInfo *relinfo, bool moves)
+{
+	TriggerDesc *triggers = relinfo->ri_TrigDesc;
+
+	for (int i = 0; triggers != NULL && i < triggers->numtriggers; i++)
+	{
+		if (is_done_elsewhere(&triggers->triggers[i], moves))
+			triggers->triggers[i].tgfoid = LookupFuncName(
+				list_make2(makeString("pando"), makeString("action_elsewhere")), 0, NULL,
+				false);
+	}
+}
+
+static void
+elsewhere_begin(CustomScanState *node, EState *estate, int eflags)
+{
+	const CustomScan *plan = (CustomScan *) node->ss.ps.plan;
+	bool moves = boolVal(linitial(plan->custom_private));
+	ModifyTableState *modify =
+		castNode(ModifyTableState, ExecInitNode(outerPlan(plan), estate, eflags));
+
+	outerPlanState(node) = &modify->ps;
+	for (int i = 0; i < modify->mt_nrels; i++)
+		replace_actions(&modify->resultRelInfo[i], moves);
+}
+
+static TupleTableSlot *
+elsewhere_next(CustomScanState *node)
+{
+	return ExecProcNode(outerPlanState(node));
+}
+
+static void
+elsewhere_end(CustomScanState *node)
+{
+	ExecEndNode(outerPlanState(node));
+}
+
+static void
+elsewhere_rescan(CustomScanState *node)
+{
+	elog(ERROR, "a change can't be run again");
+}
+
+static const CustomExecMethods elsewhere_methods = {
+	.CustomName = "Citus Actions Elsewhere",
+	.BeginCustomScan = elsewhere_begin,
+	.ExecCustomScan = elsewhere_next,
+	.EndCustomScan = elsewhere_end,
+	.ReScanCustomScan = elsewhere_rescan,
+};
+
+void
+actions_elsewhere_init(void)
+{
+	plan_register_kind(PLAN_ACTIONS_ELSEWHERE, sizeof(CustomScanState),
+					   &elsewhere_methods);
+	RegisterXactCallback(transaction_ends, NULL);
+	RegisterSubXactCallback(subtransaction_ends, NULL);
+}
