@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Random INSERT, UPDATE, DELETE, MERGE, COPY over the tables of test/regress/sql/compare_setup.sql, which
 have lost columns and have triggers, over partitioned tables of all kinds, where rows move between partitions, and partitions alone,
-with rows that move between shards,
+with rows that move between shards, and rows that others refer to by foreign keys with actions,
 over views of them, also behind barriers, over tables and views with rules, and copies without a key, of rows that cursors are at, several of one table, and several in a block with subtransactions and loops, as calls of
 public.compare_writes() of compare_write.sql: it compares what each returns and all tables after it
 with plain tables, and undoes it.
@@ -35,6 +35,8 @@ TABLES.update(PARTITIONED)
 # With rules, which know neither RETURNING nor MERGE; copies whose rows have no key.
 RULED = {'ru': (['k', 'id', 'x'], ['id', 'x'], None), 'wv_ruled': (['k', 'x'], ['x'], None)}
 TABLES.update(RULED, nk=(['id', 'x'], ['id', 'x', 'name'], None))
+# Rows that refer to others, by keys with actions.
+TABLES.update(fp=(['k', 'id', 'x'], ['x'], ['k', 'id']), fr=(['id', 'x'], ['x', 'name'], ['id']), fc=(['k', 'id', 'x'], ['x', 'rid'], None), fg=(['k', 'id', 'x'], ['x'], None))
 VIEWS = """CREATE VIEW wv_a AS SELECT k, id, x, y FROM a WHERE x < 6 OR x IS NULL;
 CREATE VIEW wv_b WITH (security_barrier) AS SELECT k, id, x, y, f FROM b WHERE x > 1;
 CREATE VIEW wv_r WITH (security_barrier) AS SELECT id, x, name FROM r WHERE id > 2;
@@ -74,6 +76,10 @@ CREATE TABLE pl_1 PARTITION OF pl DEFAULT;
 CREATE VIEW wv_pm AS SELECT k, x, t FROM pm WHERE x < 8 OR x IS NULL;
 CREATE TABLE ru (k int, id int, x int);
 CREATE TABLE nk (id int, x int, name text);
+CREATE TABLE fp (k int, id int, x int, PRIMARY KEY (k, id));
+CREATE TABLE fr (id int PRIMARY KEY, x int, name text);
+CREATE TABLE fc (k int, id int, x int, rid int REFERENCES fr ON DELETE SET NULL ON UPDATE CASCADE, FOREIGN KEY (k, id) REFERENCES fp ON DELETE CASCADE ON UPDATE CASCADE);
+CREATE TABLE fg (k int, id int, x int DEFAULT 3 REFERENCES fr ON DELETE SET DEFAULT, FOREIGN KEY (k, id) REFERENCES fp ON DELETE SET NULL ON UPDATE SET NULL);
 CREATE VIEW wv_ruled AS SELECT k, x FROM e WHERE k < 7 OR x > 3;
 """
 DISTRIBUTE = """SELECT create_distributed_table('pk', 'k', colocate_with => 'a');
@@ -83,6 +89,10 @@ SELECT create_distributed_table('ps', NULL, colocate_with => 's1');
 SELECT create_reference_table('pr');
 SELECT create_distributed_table('ru', 'k', colocate_with => 'a');
 SELECT create_reference_table('nk');
+SELECT create_reference_table('fr');
+SELECT create_distributed_table('fp', 'k', colocate_with => 'a');
+SELECT create_distributed_table('fc', 'k', colocate_with => 'a');
+SELECT create_distributed_table('fg', 'k', colocate_with => 'a');
 """
 AUDIT = "SELECT create_distributed_table('audit', 'n', colocate_with => 'none');"
 FILL = """INSERT INTO pk SELECT i % 9, i, NULLIF(i % 6, 2), NULLIF('y' || i % 4, 'y0') FROM generate_series(1, 38) i;
@@ -92,13 +102,17 @@ INSERT INTO ps SELECT i, NULLIF(i % 4, 3) FROM generate_series(1, 11) i;
 INSERT INTO pr SELECT i, i % 8, NULLIF('y' || i % 4, 'y2') FROM generate_series(0, 9) i;
 INSERT INTO pl SELECT i % 5, NULLIF(i % 9, 3) FROM generate_series(1, 20) i;
 INSERT INTO ru SELECT NULLIF(i % 8, 6), i % 5, NULLIF(i % 7, 4) FROM generate_series(1, 30) i;
+INSERT INTO fp SELECT i % 8, i, NULLIF(i % 7, 4) FROM generate_series(1, 24) i;
+INSERT INTO fr SELECT i, i % 3, NULLIF('y' || i % 4, 'y1') FROM generate_series(0, 9) i;
+INSERT INTO fc SELECT k, id, x, id % 10 FROM fp, generate_series(1, 2) WHERE id % 3 <> 0;
+INSERT INTO fg SELECT CASE WHEN id < 20 THEN k END, id, id % 10 FROM fp WHERE id % 4 <> 0;
 INSERT INTO nk SELECT i % 6, NULLIF(i % 3, 1), NULLIF('y' || i % 2, 'y1') FROM generate_series(1, 20) i;
 """
 # Which partition has which rows.
 CONTENT = """ALTER FUNCTION public.content(text) RENAME TO content_unpartitioned;
 CREATE FUNCTION public.content(path text) RETURNS text[] LANGUAGE sql AS $$
 SELECT public.content_unpartitioned(path) || array_agg(name || line ORDER BY name, line COLLATE "C")
-FROM unnest('{pk_0,pk_1,pk_20,pk_21,pk_rest,pm_y0,pm_y1,pm_rest,ph_0,ph_1,ph_2,ps_0,ps_1,pr_0,pr_1,pl_0,pl_1,ru,nk,audit}'::text[]) name,
+FROM unnest('{pk_0,pk_1,pk_20,pk_21,pk_rest,pm_y0,pm_y1,pm_rest,ph_0,ph_1,ph_2,ps_0,ps_1,pr_0,pr_1,pl_0,pl_1,ru,nk,fp,fr,fc,fg,audit}'::text[]) name,
 	unnest(public.rows_of('SELECT * FROM ' || name, path)) line $$;
 """
 # What rows were changed how, in a table that is distributed as well; values that a trigger changes, and rows that it gives up.
@@ -108,6 +122,12 @@ DECLARE line text := concat_ws(' ', TG_NAME, TG_OP, TG_LEVEL, TG_TABLE_NAME, OLD
 BEGIN
 	EXECUTE format('INSERT INTO %I.audit VALUES ($1, $2)', TG_TABLE_SCHEMA) USING length(line), line;
 	RETURN NULL;
+END $$;
+CREATE FUNCTION before() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE line text := concat_ws(' ', TG_NAME, TG_OP, TG_TABLE_NAME, OLD::text, '>', NEW::text);
+BEGIN
+	EXECUTE format('INSERT INTO %I.audit VALUES ($1, $2)', TG_TABLE_SCHEMA) USING length(line), line;
+	RETURN CASE WHEN TG_OP = 'DELETE' THEN OLD ELSE NEW END;
 END $$;
 CREATE FUNCTION other_values() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
@@ -119,6 +139,7 @@ CREATE FUNCTION kept() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN CASE 
 CREATE TRIGGER audit AFTER INSERT OR UPDATE OR DELETE ON c FOR EACH ROW EXECUTE FUNCTION audit();
 CREATE TRIGGER audit AFTER INSERT OR UPDATE OR DELETE ON pm FOR EACH ROW EXECUTE FUNCTION audit();
 CREATE TRIGGER audit AFTER INSERT OR UPDATE OR DELETE ON s1 FOR EACH ROW EXECUTE FUNCTION audit();
+CREATE TRIGGER audit BEFORE UPDATE OR DELETE ON fc FOR EACH ROW EXECUTE FUNCTION before();
 CREATE TRIGGER audit_all AFTER INSERT OR UPDATE OR DELETE ON e EXECUTE FUNCTION audit();
 CREATE TRIGGER audit_all AFTER INSERT OR UPDATE OR DELETE ON pm EXECUTE FUNCTION audit();
 CREATE CONSTRAINT TRIGGER audit_x AFTER UPDATE OF x ON ph DEFERRABLE FOR EACH ROW WHEN (OLD.x IS DISTINCT FROM NEW.x) EXECUTE FUNCTION audit();
@@ -136,7 +157,7 @@ CREATE RULE ruled_update AS ON UPDATE TO wv_ruled DO INSTEAD UPDATE e SET x = ne
 CREATE RULE ruled_delete AS ON DELETE TO wv_ruled DO INSTEAD DELETE FROM e WHERE k = old.k AND x = old.x;
 """
 # Distribution columns: rows move to other shards, with triggers and without.
-MOVING = {'a': 'k', 'b': 'k', 'c': 'k', 'e': 'k', 'pm': 'k', 'pm_y': 'k', 'ph': 'k', 'pk': 'k', 'pk_1': 'k', 'wv_a': 'k', 'wv_b': 'k', 'wv_over': 'k', 'ru': 'k'}
+MOVING = {'a': 'k', 'b': 'k', 'c': 'k', 'e': 'k', 'pm': 'k', 'pm_y': 'k', 'ph': 'k', 'pk': 'k', 'pk_1': 'k', 'wv_a': 'k', 'wv_b': 'k', 'wv_over': 'k', 'ru': 'k', 'fp': 'k', 'fc': 'k', 'fg': 'k', 'fr': 'id'}
 # Columns that tell at most one row.
 UNIQUE = {'r': 'id', 'r2': 'id', 'w': 'k'}
 SOURCES = dict({name: t[0] for name, t in TABLES.items()}, r2=['id', 'rid'], tree=['k', 'id', 'parent'])

@@ -116,13 +116,13 @@ fragment_from_facts(Query *query, const Distribution *distribution,
 	fragment->locks = facts->locks;
 	fragment->only_reads = !fragment->locks && spread_only_reads(query);
 	fragment->first_copy = facts->locks || facts->places;
-	if (fragment->choice == SHARDS_ALL || fragment->choice == SHARDS_BY_KEY)
-		fragment->spread = distribution->kind == DIST_SHARDED
-							   ? spread_of_query(query, facts)
-							   : SPREAD_NEVER;
 	fragment->merges = query->commandType == CMD_SELECT && !fragment->locks &&
 					   !fragment->first_copy && distribution->kind == DIST_SHARDED &&
 					   merge_is_better(query);
+	if (fragment->choice == SHARDS_ALL || fragment->choice == SHARDS_BY_KEY)
+		fragment->spread = distribution->kind == DIST_SHARDED
+							   ? spread_of_query(query, facts, fragment->merges)
+							   : SPREAD_NEVER;
 	fragment_set_columns(fragment, query_output(query));
 	return fragment;
 }

@@ -3,8 +3,9 @@
  *
  * A node gets all its tasks as one statement, whose parts PostgreSQL spreads over cores
  * by itself (Parallel Append) where it knows that it may and that it is worth it. It may
- * not with functions that are not declared PARALLEL SAFE, nor below a LIMIT; and what a
- * function in a procedural language costs, nobody knows.
+ * not with functions that are not declared PARALLEL SAFE, nor below a LIMIT, but of one
+ * query over all shards (merge.c) the LIMIT is above; and what a function in a procedural
+ * language costs, nobody knows.
  */
 #include "pando/compat/compat.h"
 
@@ -39,11 +40,11 @@ spread_only_reads(const Query *query)
 }
 
 FragmentSpread
-spread_of_query(const Query *query, const QueryFacts *facts)
+spread_of_query(const Query *query, const QueryFacts *facts, bool merges)
 {
 	if (!spread_only_reads(query))
 		return SPREAD_NEVER;
 	if (facts->procedural)
 		return SPREAD_UNKNOWN;
-	return facts->serial || facts->limits ? SPREAD_COST : SPREAD_NOTHING;
+	return facts->serial || (facts->limits && !merges) ? SPREAD_COST : SPREAD_NOTHING;
 }

@@ -25,6 +25,7 @@ extern void spread_statement(const QueryFacts *facts);
 extern bool spread_only_reads(const Query *query);
 
 /* For a fragment that runs the query. */
-extern FragmentSpread spread_of_query(const Query *query, const QueryFacts *facts);
+extern FragmentSpread spread_of_query(const Query *query, const QueryFacts *facts,
+									  bool merges);
 
 #endif
