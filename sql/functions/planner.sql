@@ -5,11 +5,11 @@ CREATE OR REPLACE FUNCTION pando.fragment_support(internal) RETURNS internal
 REVOKE ALL ON FUNCTION pando.fragment_support(internal) FROM public;
 
 CREATE OR REPLACE FUNCTION pando.fragment(number int) RETURNS SETOF record
-	LANGUAGE c STABLE STRICT PARALLEL UNSAFE
+	LANGUAGE c STABLE STRICT PARALLEL RESTRICTED
 	SUPPORT pando.fragment_support
 	AS 'MODULE_PATHNAME', 'fragment';
 CREATE OR REPLACE FUNCTION pando.fragment(number int, VARIADIC arguments "any") RETURNS SETOF record
-	LANGUAGE c STABLE PARALLEL UNSAFE
+	LANGUAGE c STABLE PARALLEL RESTRICTED
 	SUPPORT pando.fragment_support
 	AS 'MODULE_PATHNAME', 'fragment';
 

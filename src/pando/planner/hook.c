@@ -19,6 +19,7 @@
 #include "pando/planner/fragment/fragment_plan.h"
 #include "pando/planner/local/local_start.h"
 #include "pando/planner/query/inline_functions.h"
+#include "pando/planner/query/query_facts.h"
 #include "pando/planner/write/view_check.h"
 #include "pando/planner/write/cursor_row.h"
 #include "pando/planner/write/target_policy.h"
@@ -330,6 +331,9 @@ plan_hook(Query *query, const char *source, int cursor_options, ParamListInfo pa
 
 	if (query->commandType == CMD_UTILITY || plan_shells || !metadata_active())
 		return plan_locally(query, source, cursor_options, params);
+	if ((cursor_options & CURSOR_OPT_PARALLEL_OK) != 0 &&
+		query_may_read_in_functions(query))
+		cursor_options &= ~CURSOR_OPT_PARALLEL_OK;
 	found = query_dist_relations(query);
 	if (found.sql_functions && !is_call_for_coordinator(query))
 		return plan_inlined(query, source, cursor_options, params);

@@ -133,4 +133,30 @@ SET citus.explain_all_tasks = on;
 SELECT wrong('SELECT count(*) FROM github_events');
 RESET citus.explain_all_tasks;
 
+-- Beside a fragment a plan may be parallel; with a function that may read distributed tables it may not, even of local tables alone.
+CREATE TABLE beside (i int, v int);
+INSERT INTO beside SELECT i, i % 100 FROM generate_series(1, 20000) i;
+ANALYZE beside;
+CREATE TABLE few (k int, v int);
+SELECT create_distributed_table('few', 'k', shard_count => 4);
+INSERT INTO few SELECT i, i % 50 FROM generate_series(1, 100) i;
+CREATE FUNCTION reads(int) RETURNS bigint LANGUAGE plpgsql STABLE PARALLEL SAFE AS $$ BEGIN RETURN (SELECT count(*) FROM few WHERE k = $1); END $$;
+CREATE FUNCTION reads_not(int) RETURNS int LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS $$ BEGIN RETURN $1; END $$;
+CREATE FUNCTION parallel_scans(query text) RETURNS SETOF text LANGUAGE plpgsql AS $$
+DECLARE line text;
+BEGIN
+	FOR line IN EXECUTE 'EXPLAIN (COSTS OFF) ' || query LOOP
+		IF line LIKE '%Seq Scan on beside%' THEN RETURN NEXT trim(line); END IF;
+	END LOOP;
+END $$;
+SET max_parallel_workers_per_gather = 1;
+SET parallel_setup_cost = 0;
+SET parallel_tuple_cost = 0;
+SET min_parallel_table_scan_size = 0;
+SELECT parallel_scans('SELECT count(*) FROM beside WHERE v > (SELECT avg(v) FROM few)');
+SELECT count(*) FROM beside WHERE v > (SELECT avg(v) FROM few);
+SELECT parallel_scans('SELECT count(*) FROM beside WHERE reads_not(v) = 3');
+SELECT parallel_scans('SELECT count(*) FROM beside WHERE i < 200 AND reads(v) = 1');
+SELECT count(*) FROM beside WHERE i < 200 AND reads(v) = 1;
+SELECT count(*) FROM beside, (SELECT avg(v) AS least FROM few) f WHERE i < 200 AND reads(v) = 1 AND v > least;
 DROP SCHEMA explain CASCADE;

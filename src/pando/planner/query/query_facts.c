@@ -126,6 +126,44 @@ look_at_query(Query *query, Level *outer, QueryFacts *facts)
 	return query_tree_walker(query, facts_walker, &level, QTW_IGNORE_JOINALIASES);
 }
 
+static bool
+may_read_tables(Oid function, void *context)
+{
+	HeapTuple tuple;
+	Form_pg_proc form;
+	bool result;
+
+	if (function < FirstNormalObjectId)
+		return false;
+	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
+	if (!HeapTupleIsValid(tuple))
+		return false;
+	form = (Form_pg_proc) GETSTRUCT(tuple);
+	result = form->provolatile != PROVOLATILE_IMMUTABLE &&
+			 form->proparallel == PROPARALLEL_SAFE &&
+			 form->prolang != INTERNALlanguageId && form->prolang != ClanguageId;
+	ReleaseSysCache(tuple);
+	return result;
+}
+
+static bool
+tables_in_functions_walker(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, Query))
+		return query_tree_walker((Query *) node, tables_in_functions_walker, context,
+								 QTW_IGNORE_JOINALIASES);
+	return check_functions_in_node(node, may_read_tables, NULL) ||
+		   expression_tree_walker(node, tables_in_functions_walker, context);
+}
+
+bool
+query_may_read_in_functions(Query *query)
+{
+	return tables_in_functions_walker((Node *) query, NULL);
+}
+
 QueryFacts
 query_facts(Query *query)
 {

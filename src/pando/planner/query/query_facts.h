@@ -25,4 +25,8 @@ typedef struct QueryFacts
 
 extern QueryFacts query_facts(Query *query);
 
+/* Has it functions that parallel workers may call, and that may read tables: distributed
+ * ones, which a worker can't? It ends at the first one. */
+extern bool query_may_read_in_functions(Query *query);
+
 #endif
