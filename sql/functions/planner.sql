@@ -64,6 +64,14 @@ CREATE OR REPLACE FUNCTION pando.row_acts_elsewhere(tableoid oid, ctid tid) RETU
 	LANGUAGE c STABLE STRICT AS 'MODULE_PATHNAME', 'row_acts_elsewhere';
 CREATE OR REPLACE FUNCTION pando.action_elsewhere() RETURNS trigger
 	LANGUAGE c AS 'MODULE_PATHNAME', 'action_elsewhere';
+
+-- In the same place: keys of the table to itself wait until they are checked, at the latest when the transaction ends.
+CREATE OR REPLACE FUNCTION pando.row_keys_wait(tableoid oid, ctid tid) RETURNS boolean
+	LANGUAGE c STABLE STRICT AS 'MODULE_PATHNAME', 'row_keys_wait';
+CREATE OR REPLACE FUNCTION pando.key_waits() RETURNS trigger
+	LANGUAGE c AS 'MODULE_PATHNAME', 'key_waits';
+CREATE OR REPLACE FUNCTION pando.check_keys() RETURNS void
+	LANGUAGE c AS 'MODULE_PATHNAME', 'check_waiting_keys';
 CREATE OR REPLACE FUNCTION pando.shard_ctid(ctid tid, shards int) RETURNS tid
 	LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'shard_ctid';
 CREATE OR REPLACE FUNCTION pando.shard_ctid(ctids tid[], shards int) RETURNS tid[]

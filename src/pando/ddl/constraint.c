@@ -25,7 +25,6 @@
 #include "pando/ddl/lock_list.h"
 #include "pando/ddl/constraint.h"
 #include "pando/ddl/local_key.h"
-#include "pando/ddl/partition.h"
 #include "pando/metadata/table.h"
 
 /* ------------------------------------------------------------------------------------
@@ -271,17 +270,13 @@ exclusion_contains(Constraint *constraint, const char *key)
 	return false;
 }
 
-/* Columns of an index by name, for ADD CONSTRAINT ... USING INDEX. */
+/* Names of an index's columns. */
 static List *
-index_column_names(Oid relid, const char *name)
+index_column_names(Oid relid, Oid indexid)
 {
-	Oid indexid = get_relname_relid(name, get_rel_namespace(relid));
+	Relation index = index_open(indexid, AccessShareLock);
 	List *names = NIL;
-	Relation index;
 
-	if (!OidIsValid(indexid) || !partition_relkind_is_index(get_rel_relkind(indexid)))
-		return NIL;
-	index = index_open(indexid, AccessShareLock);
 	for (int i = 0; i < index->rd_index->indnkeyatts; i++)
 	{
 		if (index->rd_index->indkey.values[i] != InvalidAttrNumber)
@@ -290,6 +285,18 @@ index_column_names(Oid relid, const char *name)
 	}
 	index_close(index, AccessShareLock);
 	return names;
+}
+
+/* Of ADD CONSTRAINT ... USING INDEX; NIL: there is no such index, or it is none that
+ * PostgreSQL takes. */
+static List *
+names_of_using_index(Oid relid, const char *name)
+{
+	Oid indexid = get_relname_relid(name, get_rel_namespace(relid));
+
+	if (!OidIsValid(indexid) || get_rel_relkind(indexid) != RELKIND_INDEX)
+		return NIL;
+	return index_column_names(relid, indexid);
 }
 
 static void
@@ -304,9 +311,9 @@ constraint_check_key(Oid relid, Constraint *constraint, char *column)
 	if (column != NULL)
 		names = list_make1(column);
 	if (constraint->indexname != NULL)
-		names = index_column_names(relid, constraint->indexname);
+		names = names_of_using_index(relid, constraint->indexname);
 	if (names == NIL && constraint->indexname != NULL)
-		return; /* PostgreSQL will say that there's no such index */
+		return; /* PostgreSQL will say so */
 	if (constraint->contype == CONSTR_EXCLUSION)
 	{
 		if (!exclusion_contains(constraint, key))
@@ -350,7 +357,7 @@ primary_key_names(Oid relid)
 		return NIL;
 	index = get_constraint_index(constraint);
 	if (OidIsValid(index))
-		return index_column_names(relid, get_rel_name(index));
+		return index_column_names(relid, index);
 	while ((column = bms_next_member(columns, column)) >= 0)
 		names =
 			lappend(names, get_attname(relid, column + FirstLowInvalidHeapAttributeNumber,

@@ -30,11 +30,14 @@
 #include "pando/plan/fragment.h"
 
 PG_FUNCTION_INFO_V1(action_elsewhere);
+PG_FUNCTION_INFO_V1(key_waits);
+PG_FUNCTION_INFO_V1(check_waiting_keys);
 
-/* A key that may not be referred to when the transaction ends. */
+/* A key that may not be referred to when the transaction ends, or the statement. */
 typedef struct ActedKey
 {
 	SubTransactionId subxact;
+	bool waits; /* for the end of the statement */
 	Oid relid;
 	Trigger trigger; /* without what it points to */
 	TriggerEvent event;
@@ -61,9 +64,8 @@ row_of_key(TupleTableSlot *row, Oid constraint)
 	return heap_form_tuple(desc, row->tts_values, isnull);
 }
 
-/* The trigger function of what was an action. */
-Datum
-action_elsewhere(PG_FUNCTION_ARGS)
+static Datum
+keep_key(FunctionCallInfo fcinfo, bool waits)
 {
 	TriggerData *data = (TriggerData *) fcinfo->context;
 	MemoryContext old;
@@ -82,6 +84,7 @@ action_elsewhere(PG_FUNCTION_ARGS)
 	old = MemoryContextSwitchTo(TopTransactionContext);
 	key = palloc0(sizeof(ActedKey));
 	key->subxact = GetCurrentSubTransactionId();
+	key->waits = waits;
 	key->relid = RelationGetRelid(data->tg_relation);
 	key->event = data->tg_event;
 	key->trigger.tgoid = data->tg_trigger->tgoid;
@@ -94,8 +97,21 @@ action_elsewhere(PG_FUNCTION_ARGS)
 	return PointerGetDatum(NULL);
 }
 
+/* The trigger functions of what was an action, and of what was a check. */
+Datum
+action_elsewhere(PG_FUNCTION_ARGS)
+{
+	return keep_key(fcinfo, false);
+}
+
+Datum
+key_waits(PG_FUNCTION_ARGS)
+{
+	return keep_key(fcinfo, true);
+}
+
 /* ------------------------------------------------------------------------------------
- * The end of the transaction.
+ * Keys are checked.
  */
 
 /* PostgreSQL's own check of a key without action, with what it would be given as a
@@ -159,7 +175,7 @@ check_key(ActedKey *key)
 		return;
 	if (SearchSysCacheExists1(CONSTROID, ObjectIdGetDatum(key->trigger.tgconstraint)))
 	{
-		if (IsolationUsesXactSnapshot())
+		if (IsolationUsesXactSnapshot() && !key->waits)
 			check_row_serially(key, relation);
 		else
 			check_row(key, relation);
@@ -168,18 +184,42 @@ check_key(ActedKey *key)
 }
 
 static void
-check_keys(void)
+check_keys(bool all)
 {
+	List *left = NIL;
+
 	if (acted_keys == NIL)
 		return;
 	PushActiveSnapshot(GetTransactionSnapshot());
 	foreach_ptr (ActedKey, key, acted_keys)
 	{
 		CHECK_FOR_INTERRUPTS();
-		check_key(key);
+		if (all || key->waits)
+			check_key(key);
+		else
+		{
+			MemoryContext old = MemoryContextSwitchTo(TopTransactionContext);
+
+			left = lappend(left, key);
+			MemoryContextSwitchTo(old);
+		}
 	}
 	PopActiveSnapshot();
-	acted_keys = NIL;
+	acted_keys = left;
+}
+
+void
+check_keys_here(void)
+{
+	check_keys(false);
+}
+
+/* pando.check_keys(): when a statement ends that changed rows one by one. */
+Datum
+check_waiting_keys(PG_FUNCTION_ARGS)
+{
+	check_keys_here();
+	PG_RETURN_VOID();
 }
 
 static void
@@ -189,7 +229,7 @@ transaction_ends(XactEvent event, void *context)
 	{
 		case XACT_EVENT_PRE_COMMIT:
 		case XACT_EVENT_PRE_PREPARE:
-			check_keys();
+			check_keys(true);
 			break;
 		case XACT_EVENT_COMMIT:
 		case XACT_EVENT_ABORT:
@@ -225,40 +265,63 @@ subtransaction_ends(SubXactEvent event, SubTransactionId own, SubTransactionId p
  * The node.
  */
 
+/* What is said of the change. */
+typedef struct Elsewhere
+{
+	CustomScanState css;
+	bool acts;
+	bool moves;
+	bool waits;
+} Elsewhere;
+
+static Oid
+own_function(const char *name)
+{
+	return LookupFuncName(list_make2(makeString("pando"), makeString(pstrdup(name))), 0,
+						  NULL, false);
+}
+
 /* A row that moves has been updated: what an UPDATE does is done elsewhere. */
 static bool
-is_done_elsewhere(const Trigger *trigger, bool moves)
+is_done_elsewhere(const Elsewhere *elsewhere, const Trigger *trigger)
 {
-	return trigger_is_action(trigger) ||
-		   (moves && RI_FKey_trigger_type(trigger->tgfoid) == RI_TRIGGER_PK &&
-			key_has_update_action(trigger->tgconstraint));
+	if (trigger_is_action(trigger))
+		return elsewhere->acts || elsewhere->moves;
+	return elsewhere->moves && RI_FKey_trigger_type(trigger->tgfoid) == RI_TRIGGER_PK &&
+		   key_has_update_action(trigger->tgconstraint);
 }
 
 static void
-replace_actions(const ResultRelInfo *relinfo, bool moves)
+replace_triggers(const Elsewhere *elsewhere, const ResultRelInfo *relinfo)
 {
 	TriggerDesc *triggers = relinfo->ri_TrigDesc;
 
 	for (int i = 0; triggers != NULL && i < triggers->numtriggers; i++)
 	{
-		if (is_done_elsewhere(&triggers->triggers[i], moves))
-			triggers->triggers[i].tgfoid = LookupFuncName(
-				list_make2(makeString("pando"), makeString("action_elsewhere")), 0, NULL,
-				false);
+		Trigger *trigger = &triggers->triggers[i];
+
+		if (is_done_elsewhere(elsewhere, trigger))
+			trigger->tgfoid = own_function("action_elsewhere");
+		else if (elsewhere->waits &&
+				 trigger_checks_itself(trigger,
+									   RelationGetRelid(relinfo->ri_RelationDesc)))
+			trigger->tgfoid = own_function("key_waits");
 	}
 }
-
 static void
 elsewhere_begin(CustomScanState *node, EState *estate, int eflags)
 {
+	Elsewhere *elsewhere = (Elsewhere *) node;
 	const CustomScan *plan = (CustomScan *) node->ss.ps.plan;
-	bool moves = boolVal(linitial(plan->custom_private));
 	ModifyTableState *modify =
 		castNode(ModifyTableState, ExecInitNode(outerPlan(plan), estate, eflags));
 
 	outerPlanState(node) = &modify->ps;
+	elsewhere->acts = boolVal(linitial(plan->custom_private));
+	elsewhere->moves = boolVal(lsecond(plan->custom_private));
+	elsewhere->waits = boolVal(lthird(plan->custom_private));
 	for (int i = 0; i < modify->mt_nrels; i++)
-		replace_actions(&modify->resultRelInfo[i], moves);
+		replace_triggers(elsewhere, &modify->resultRelInfo[i]);
 }
 
 static TupleTableSlot *
@@ -290,8 +353,7 @@ static const CustomExecMethods elsewhere_methods = {
 void
 actions_elsewhere_init(void)
 {
-	plan_register_kind(PLAN_ACTIONS_ELSEWHERE, sizeof(CustomScanState),
-					   &elsewhere_methods);
+	plan_register_kind(PLAN_ACTIONS_ELSEWHERE, sizeof(Elsewhere), &elsewhere_methods);
 	RegisterXactCallback(transaction_ends, NULL);
 	RegisterSubXactCallback(subtransaction_ends, NULL);
 }

@@ -32,9 +32,12 @@
 #include "miscadmin.h"
 #include "utils/rel.h"
 
+#include "pando/executor/actions_elsewhere.h"
 #include "pando/executor/triggers.h"
 #include "pando/executor/triggers_scan.h"
+#include "pando/metadata/node.h"
 #include "pando/metadata/table.h"
+#include "pando/transaction/xact.h"
 
 /* ------------------------------------------------------------------------------------
  * What PostgreSQL calls for each row.
@@ -192,6 +195,7 @@ set_table(TriggersScan *scan)
 
 	scan->key = table->key;
 	scan->acts_here = table->acts_here;
+	scan->keys_wait = table->refers_to_itself;
 }
 
 static void
@@ -243,10 +247,31 @@ triggers_begin(CustomScanState *node, EState *estate, int eflags)
 	((ReadFirstScan *) outerPlanState(scan->modify))->triggers = scan;
 }
 
+/* All rows have been changed: now those that are left have to refer to what is there. */
+static void
+check_waiting_keys(const TriggersScan *scan)
+{
+	List *nodes = NIL;
+
+	if (!scan->keys_wait || scan->modify->operation == CMD_INSERT)
+		return;
+	foreach_ptr (const DistNode, node, node_list(NODES_OTHER))
+	{
+		if (xact_wrote_on(node->group))
+			nodes = lappend(nodes, unconstify(DistNode *, node));
+	}
+	check_keys_here();
+	xact_run_on_nodes(nodes, "SELECT pando.check_keys()");
+}
+
 static TupleTableSlot *
 hand_on(CustomScanState *node)
 {
-	return ExecProcNode(outerPlanState(node));
+	TupleTableSlot *row = ExecProcNode(outerPlanState(node));
+
+	if (TupIsNull(row))
+		check_waiting_keys((TriggersScan *) node);
+	return row;
 }
 
 /* PostgreSQL closes what it opened. */

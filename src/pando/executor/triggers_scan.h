@@ -60,6 +60,7 @@ struct TriggersScan
 	List *routed;  /* ResultRelInfo *, of partitions that were shown later */
 	AttrNumber key;
 	int acts_here;	   /* DistTable's */
+	bool keys_wait;	   /* of the table to itself, and no row has been checked yet */
 	PlannedStmt *move; /* once a row has got another key */
 	PlannedStmt *gone; /* once one that moves has been given up */
 	ParamListInfo params;

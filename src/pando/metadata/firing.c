@@ -320,6 +320,40 @@ add_referenced(Bitmapset *columns, Oid relid, const KeyColumns *key)
 	return columns;
 }
 
+/* Keys to partitioned tables are left to the shards (ddl/attached.c). */
+static const TriggerDesc *
+triggers_unless_partitioned(const Relation relation)
+{
+	return relation->rd_rel->relkind == RELKIND_PARTITIONED_TABLE ||
+				   relation->rd_rel->relispartition
+			   ? NULL
+			   : relation->trigdesc;
+}
+
+bool
+trigger_checks_itself(const Trigger *trigger, Oid relid)
+{
+	return trigger->tgisinternal && trigger->tgconstrrelid == relid &&
+		   (trigger->tgfoid == F_RI_FKEY_NOACTION_DEL ||
+			trigger->tgfoid == F_RI_FKEY_NOACTION_UPD);
+}
+
+bool
+refers_to_itself(Oid relid)
+{
+	Relation relation = RelationIdGetRelation(relid);
+	const TriggerDesc *triggers;
+	bool found = false;
+
+	if (!RelationIsValid(relation))
+		return false;
+	triggers = triggers_unless_partitioned(relation);
+	for (int i = 0; triggers != NULL && i < triggers->numtriggers && !found; i++)
+		found = trigger_checks_itself(&triggers->triggers[i], relid);
+	RelationClose(relation);
+	return found;
+}
+
 int
 changes_that_act_here(Oid relid, Bitmapset **columns)
 {
@@ -330,11 +364,7 @@ changes_that_act_here(Oid relid, Bitmapset **columns)
 	*columns = NULL;
 	if (!RelationIsValid(relation))
 		return 0;
-	/* Keys to partitioned tables have none that are (ddl/attached.c). */
-	triggers = relation->rd_rel->relkind == RELKIND_PARTITIONED_TABLE ||
-					   relation->rd_rel->relispartition
-				   ? NULL
-				   : relation->trigdesc;
+	triggers = triggers_unless_partitioned(relation);
 	for (int i = 0; triggers != NULL && i < triggers->numtriggers; i++)
 	{
 		const Trigger *trigger = &triggers->triggers[i];

@@ -32,6 +32,12 @@ extern bool trigger_is_action(const Trigger *trigger);
  */
 extern int changes_that_act_here(Oid relid, Bitmapset **columns);
 
+/* Does a key without action, of the trigger's table to itself, fire it? */
+extern bool trigger_checks_itself(const Trigger *trigger, Oid relid);
+
+/* Has the table such a key? Not told of one that is partitioned, or a partition. */
+extern bool refers_to_itself(Oid relid);
+
 /* Has the foreign key such an action? */
 extern bool key_acts_here(Oid constraint, char on_delete, char on_update);
 

@@ -346,6 +346,7 @@ table_load(Oid relid)
 	{
 		table->fires_here = changes_that_fire_here(table->relid);
 		table->acts_here = changes_that_act_here(table->relid, &table->acting_columns);
+		table->refers_to_itself = refers_to_itself(table->relid);
 	}
 	return table;
 }

@@ -90,6 +90,7 @@ typedef struct DistTable
 					 * is; the others' triggers, if there are any, its shards have */
 	int acts_here;	/* the same: which changes have actions of foreign keys done there */
 	Bitmapset *acting_columns; /* of an UPDATE that has, one is assigned; 0: any */
+	bool refers_to_itself;	   /* by a foreign key without action */
 } DistTable;
 
 /* Is the extension created in this database, and is it safe to look at its catalogs? */

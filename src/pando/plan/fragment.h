@@ -210,7 +210,8 @@ typedef enum PlanKind
 					* plans of their own. custom_private: see TriggeredChange */
 	PLAN_ACTIONS_ELSEWHERE, /* "Citus Actions Elsewhere": lefttree is a ModifyTable of a
 							 * shard; actions of foreign keys are done elsewhere.
-							 * custom_private: list_make1(whether rows move) */
+							 * custom_private: list_make3(whether they are, whether rows
+							 * move, whether keys of the table to itself wait) */
 	PLAN_KINDS
 } PlanKind;
 

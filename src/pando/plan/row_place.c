@@ -44,6 +44,7 @@
 PG_FUNCTION_INFO_V1(row_place);
 PG_FUNCTION_INFO_V1(row_ctid);
 PG_FUNCTION_INFO_V1(row_acts_elsewhere);
+PG_FUNCTION_INFO_V1(row_keys_wait);
 PG_FUNCTION_INFO_V1(row_moved);
 PG_FUNCTION_INFO_V1(row_tableoid);
 PG_FUNCTION_INFO_V1(row_version);
@@ -98,6 +99,12 @@ Node *
 row_acts_elsewhere_call(Index varno)
 {
 	return call_for_row("row_acts_elsewhere", 2, BOOLOID, InvalidOid, varno, 0);
+}
+
+Node *
+row_keys_wait_call(Index varno)
+{
+	return call_for_row("row_keys_wait", 2, BOOLOID, InvalidOid, varno, 0);
 }
 
 Node *
@@ -205,10 +212,16 @@ is_row_acts_elsewhere(Node *node)
 }
 
 bool
+is_row_keys_wait(Node *node)
+{
+	return calls(node, "row_keys_wait", 2, system_types);
+}
+
+bool
 is_shard_call(Node *node)
 {
 	return is_row_place(node) || calls(node, "row_ctid", 2, system_types) ||
-		   is_row_moved(node) || is_row_acts_elsewhere(node) ||
+		   is_row_moved(node) || is_row_acts_elsewhere(node) || is_row_keys_wait(node) ||
 		   calls(node, "row_tableoid", 3, tableoid_types);
 }
 
@@ -494,6 +507,13 @@ row_moved(PG_FUNCTION_ARGS)
  */
 Datum
 row_acts_elsewhere(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_BOOL(true);
+}
+
+/* pando.row_keys_wait(tableoid, ctid): the same. */
+Datum
+row_keys_wait(PG_FUNCTION_ARGS)
 {
 	PG_RETURN_BOOL(true);
 }

@@ -45,6 +45,11 @@ extern bool is_row_moved(Node *node);
 extern Node *row_acts_elsewhere_call(Index varno);
 extern bool is_row_acts_elsewhere(Node *node);
 
+/* pando.row_keys_wait(tableoid, ctid): keys of the table to itself wait for
+ * pando.check_keys(), when all rows of the statement have been changed. */
+extern Node *row_keys_wait_call(Index varno);
+extern bool is_row_keys_wait(Node *node);
+
 /* pando.shard_ctid(): back to the ctid in the shard, of a ctid or an array of them. */
 extern Node *shard_ctid_call(Node *value, int nshards);
 

@@ -65,8 +65,15 @@ CREATE TABLE child (k int, id int, CONSTRAINT cascading FOREIGN KEY (k, id) REFE
 SELECT create_distributed_table('parent', 'k', shard_count => 4), create_distributed_table('child', 'k', colocate_with => 'parent');
 INSERT INTO parent VALUES (1, 1), (2, 2);
 INSERT INTO child VALUES (1, 1);
+\set VERBOSITY terse
 UPDATE parent SET k = 3 WHERE id = 1;
+\set VERBOSITY default
 UPDATE parent SET k = k WHERE id = 1;
+CREATE TABLE parts (k int PRIMARY KEY) PARTITION BY RANGE (k);
+SELECT create_distributed_table('parts', 'k', shard_count => 4);
+CREATE TABLE of_parts (k int REFERENCES parts ON UPDATE CASCADE);
+SELECT create_distributed_table('of_parts', 'k', colocate_with => 'parts');
+DROP TABLE of_parts, parts;
 UPDATE child SET k = 2, id = 2;
 \set VERBOSITY terse
 UPDATE child SET k = 3;

@@ -6,7 +6,8 @@
  * referenced row in its shard is not to do them as well. pando.row_acts_elsewhere() in
  * its WHERE says so; the plan gets "Citus Actions Elsewhere" on top. So does the DELETE
  * of a row that goes to another shard (pando.row_moved()), which is no DELETE for who
- * refers to it.
+ * refers to it; and a change of one of several rows of a statement that may refer to each
+ * other (pando.row_keys_wait()).
  */
 #include "pando/compat/compat.h"
 
@@ -42,10 +43,12 @@ actions_elsewhere_take(Query *query)
 	{
 		if (is_row_acts_elsewhere(qual))
 			taken.acts = true;
+		else if (is_row_keys_wait(qual))
+			taken.waits = true;
 		else
 			quals = lappend(quals, qual);
 	}
-	if (taken.acts)
+	if (taken.acts || taken.waits)
 		query->jointree->quals = quals_as_node(quals);
 	return taken;
 }
@@ -55,9 +58,11 @@ actions_elsewhere_plan(PlannedStmt *stmt, ActionsElsewhere taken)
 {
 	CustomScan *scan;
 
-	if ((!taken.acts && !taken.moves) || !IsA(stmt->planTree, ModifyTable))
+	if ((!taken.acts && !taken.waits && !taken.moves) ||
+		!IsA(stmt->planTree, ModifyTable))
 		return;
 	scan = fragment_scan_above(stmt->planTree, PLAN_ACTIONS_ELSEWHERE);
-	scan->custom_private = list_make1(makeBoolean(taken.moves));
+	scan->custom_private = list_make3(makeBoolean(taken.acts), makeBoolean(taken.moves),
+									  makeBoolean(taken.waits));
 	stmt->planTree = &scan->scan.plan;
 }

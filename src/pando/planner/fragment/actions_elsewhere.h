@@ -14,6 +14,7 @@ typedef struct ActionsElsewhere
 {
 	bool acts;	/* they are done where the client is */
 	bool moves; /* the row goes to another shard */
+	bool waits; /* keys of the table to itself are checked later */
 } ActionsElsewhere;
 
 /* What is said in the query; takes the mark out of it. */

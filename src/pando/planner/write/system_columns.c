@@ -19,7 +19,7 @@ use_walker(Node *node, void *context)
 	SystemColumns *use = context;
 
 	/* What it says holds for each copy. */
-	if (node == NULL || is_row_acts_elsewhere(node))
+	if (node == NULL || is_row_acts_elsewhere(node) || is_row_keys_wait(node))
 		return false;
 	if (IsA(node, Var))
 	{

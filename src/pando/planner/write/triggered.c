@@ -466,6 +466,8 @@ change_of_row(const Triggered *triggered, CmdType command, bool moves)
 
 		if ((triggered->target->acts_here & (1 << command)) != 0)
 			quals = lappend(quals, row_acts_elsewhere_call(1));
+		if (triggered->target->refers_to_itself)
+			quals = lappend(quals, row_keys_wait_call(1));
 		change->jointree = makeFromExpr(from_one(1)->fromlist, quals_as_node(quals));
 	}
 	return change;
