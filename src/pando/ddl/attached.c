@@ -122,7 +122,7 @@ follow_key(Relation relation, Oid constraint, List **told)
 	Form_pg_constraint key = (Form_pg_constraint) GETSTRUCT(tuple);
 	const char *why = shards_act(relation, key->confrelid);
 
-	if (key_acts_here(constraint, key->confdeltype, key->confupdtype))
+	if (key_acts_here(constraint))
 	{
 		if (why != NULL)
 			ereport(ERROR,

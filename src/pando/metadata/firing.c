@@ -159,16 +159,18 @@ static const Action actions[] = {
 	{F_RI_FKEY_SETDEFAULT_UPD, FKCONSTR_ACTION_SETDEFAULT, CMD_UPDATE, CMD_UPDATE},
 };
 
-/* The columns of a foreign key. */
-typedef struct KeyColumns
+/* A foreign key. */
+typedef struct ForeignKey
 {
 	Oid table; /* that has it */
+	char on_delete;
+	char on_update;
 	int count;
 	AttrNumber own[INDEX_MAX_KEYS];
 	AttrNumber referenced[INDEX_MAX_KEYS];
 	int ndeleted; /* that ON DELETE SET has; 0: all */
 	AttrNumber deleted[INDEX_MAX_KEYS];
-} KeyColumns;
+} ForeignKey;
 
 static const Action *
 action_of(const Trigger *trigger)
@@ -189,13 +191,17 @@ trigger_is_action(const Trigger *trigger)
 
 /* False: it has gone. */
 static bool
-columns_of_key(Oid constraint, KeyColumns *key)
+key_of_constraint(Oid constraint, ForeignKey *key)
 {
 	HeapTuple tuple = SearchSysCache1(CONSTROID, ObjectIdGetDatum(constraint));
+	Form_pg_constraint form;
 
 	if (!HeapTupleIsValid(tuple))
 		return false;
-	key->table = ((Form_pg_constraint) GETSTRUCT(tuple))->conrelid;
+	form = (Form_pg_constraint) GETSTRUCT(tuple);
+	key->table = form->conrelid;
+	key->on_delete = form->confdeltype;
+	key->on_update = form->confupdtype;
 	DeconstructFkConstraintRow(tuple, &key->count, key->own, key->referenced, NULL, NULL,
 							   NULL, &key->ndeleted, key->deleted);
 	ReleaseSysCache(tuple);
@@ -215,7 +221,7 @@ has_column(const AttrNumber *columns, int count, AttrNumber column)
 
 /* Do the rows that it changes get another value of the distribution column? */
 static bool
-moves_rows(const Action *action, const KeyColumns *key)
+moves_rows(const Action *action, const ForeignKey *key)
 {
 	PartitionRow *row =
 		action->effect == CMD_UPDATE ? catalog_partition_by_relid(key->table) : NULL;
@@ -231,7 +237,7 @@ moves_rows(const Action *action, const KeyColumns *key)
 static bool change_acts_here(Oid relid, CmdType change, List **seen);
 
 static bool
-is_done_here(const Action *action, const KeyColumns *key, List **seen)
+is_done_here(const Action *action, const ForeignKey *key, List **seen)
 {
 	return (changes_that_fire_here(key->table) & (1 << action->effect)) != 0 ||
 		   moves_rows(action, key) || change_acts_here(key->table, action->effect, seen);
@@ -251,11 +257,11 @@ change_acts_here(Oid relid, CmdType change, List **seen)
 	{
 		const Trigger *trigger = &relation->trigdesc->triggers[i];
 		const Action *action = action_of(trigger);
-		KeyColumns key;
+		ForeignKey key;
 
 		if (action == NULL || action->change != change ||
 			list_member_oid(*seen, trigger->tgconstraint) ||
-			!columns_of_key(trigger->tgconstraint, &key))
+			!key_of_constraint(trigger->tgconstraint, &key))
 			continue;
 		*seen = lappend_oid(*seen, trigger->tgconstraint);
 		acts = is_done_here(action, &key, seen);
@@ -265,18 +271,19 @@ change_acts_here(Oid relid, CmdType change, List **seen)
 }
 
 bool
-key_acts_here(Oid constraint, char on_delete, char on_update)
+key_acts_here(Oid constraint)
 {
-	KeyColumns key;
+	ForeignKey key;
 	bool acts = false;
 
-	if (!columns_of_key(constraint, &key))
+	if (!key_of_constraint(constraint, &key))
 		return false;
 	for (int i = 0; i < lengthof(actions) && !acts; i++)
 	{
 		List *seen = NIL;
 
-		if (actions[i].kind == (actions[i].change == CMD_DELETE ? on_delete : on_update))
+		if (actions[i].kind ==
+			(actions[i].change == CMD_DELETE ? key.on_delete : key.on_update))
 			acts = is_done_here(&actions[i], &key, &seen);
 	}
 	return acts;
@@ -286,9 +293,9 @@ Bitmapset *
 key_referenced_columns(Oid constraint)
 {
 	Bitmapset *columns = NULL;
-	KeyColumns key;
+	ForeignKey key;
 
-	if (!columns_of_key(constraint, &key))
+	if (!key_of_constraint(constraint, &key))
 		return NULL;
 	for (int i = 0; i < key.count; i++)
 		columns = bms_add_member(columns, key.referenced[i]);
@@ -298,20 +305,16 @@ key_referenced_columns(Oid constraint)
 bool
 key_has_update_action(Oid constraint)
 {
-	HeapTuple tuple = SearchSysCache1(CONSTROID, ObjectIdGetDatum(constraint));
-	char action = FKCONSTR_ACTION_NOACTION;
+	ForeignKey key;
 
-	if (HeapTupleIsValid(tuple))
-	{
-		action = ((Form_pg_constraint) GETSTRUCT(tuple))->confupdtype;
-		ReleaseSysCache(tuple);
-	}
-	return action != FKCONSTR_ACTION_NOACTION && action != FKCONSTR_ACTION_RESTRICT;
+	return key_of_constraint(constraint, &key) &&
+		   key.on_update != FKCONSTR_ACTION_NOACTION &&
+		   key.on_update != FKCONSTR_ACTION_RESTRICT;
 }
 
 /* The referenced columns; 0 among them stands for any: one is generated from others. */
 static Bitmapset *
-add_referenced(Bitmapset *columns, Oid relid, const KeyColumns *key)
+add_referenced(Bitmapset *columns, Oid relid, const ForeignKey *key)
 {
 	for (int i = 0; i < key->count; i++)
 		columns = bms_add_member(columns, get_attgenerated(relid, key->referenced[i])
@@ -370,9 +373,9 @@ changes_that_act_here(Oid relid, Bitmapset **columns)
 		const Trigger *trigger = &triggers->triggers[i];
 		const Action *action = action_of(trigger);
 		List *seen = NIL;
-		KeyColumns key;
+		ForeignKey key;
 
-		if (action == NULL || !columns_of_key(trigger->tgconstraint, &key) ||
+		if (action == NULL || !key_of_constraint(trigger->tgconstraint, &key) ||
 			!is_done_here(action, &key, &seen))
 			continue;
 		changes |= 1 << action->change;

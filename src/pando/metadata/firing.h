@@ -39,7 +39,7 @@ extern bool trigger_checks_itself(const Trigger *trigger, Oid relid);
 extern bool refers_to_itself(Oid relid);
 
 /* Has the foreign key such an action? */
-extern bool key_acts_here(Oid constraint, char on_delete, char on_update);
+extern bool key_acts_here(Oid constraint);
 
 /* The numbers of the columns that the foreign key refers to. */
 extern Bitmapset *key_referenced_columns(Oid constraint);
