@@ -236,24 +236,58 @@ typedef struct Triggered
 	List *returning;
 } Triggered;
 
+/* ------------------------------------------------------------------------------------
+ * Rights. To lock a row, to read all of it and to write all of it takes more of them than
+ * the statement needs. The client's are checked on the shell; where they don't do for the
+ * rest, that is done as the table's owner.
+ */
+
+static bool
+client_has(const RangeTblEntry *rte, AclMode rights)
+{
+	Oid role = OidIsValid(rte->checkAsUser) ? rte->checkAsUser : GetUserId();
+
+	return pg_class_aclmask(rte->relid, role, rights, ACLMASK_ALL) == rights;
+}
+
+/* What the change of one row needs. */
+static AclMode
+rights_of_change(CmdType command)
+{
+	switch (command)
+	{
+		case CMD_INSERT:
+			return ACL_INSERT;
+		case CMD_UPDATE:
+			return ACL_UPDATE | ACL_SELECT;
+		default:
+			return ACL_DELETE | ACL_SELECT;
+	}
+}
+
+/* Policies are the client's: those of the shards, but for a DELETE, whose rows were found
+ * with them. */
+static void
+take_rights(const Triggered *triggered, RangeTblEntry *rte, CmdType command)
+{
+	Form_pg_class form = triggered->relation->rd_rel;
+	AclMode rights = rights_of_change(command);
+
+	if (client_has(rte, rights) || form->relforcerowsecurity ||
+		(form->relrowsecurity && triggered->query->commandType != CMD_DELETE))
+		return;
+	entry_use_as_owner(rte, rights);
+}
+
+/* ------------------------------------------------------------------------------------
+ * The rows that are there.
+ */
+
 static AttrNumber
 add_output(List **outputs, Node *expr)
 {
 	*outputs = lappend(*outputs, expr);
 	return list_length(*outputs);
-}
-
-/* To lock a row and to read all of it takes more rights than a DELETE, or an UPDATE of
- * some columns. */
-static bool
-client_may_find(const RangeTblEntry *rte)
-{
-	Oid role = OidIsValid(rte->checkAsUser) ? rte->checkAsUser : GetUserId();
-
-	return pg_class_aclcheck(rte->relid, role, ACL_SELECT) == ACLCHECK_OK &&
-		   (pg_class_aclcheck(rte->relid, role, ACL_UPDATE) == ACLCHECK_OK ||
-			pg_attribute_aclcheck_all(rte->relid, role, ACL_UPDATE, ACLMASK_ANY) ==
-				ACLCHECK_OK);
 }
 
 /* What finds the rows. The policies of a DELETE are others than those of rows that are
@@ -265,7 +299,7 @@ finder_of(const Triggered *triggered, List *policies)
 	RangeTblEntry *rte = rt_fetch(finder->resultRelation, finder->rtable);
 	bool deletes = policies != NIL && finder->commandType == CMD_DELETE;
 
-	if ((client_may_find(rte) && !deletes) ||
+	if ((client_has(rte, ACL_SELECT | ACL_UPDATE) && !deletes) ||
 		triggered->relation->rd_rel->relforcerowsecurity)
 		rte->securityQuals = copyObject(policies);
 	else
@@ -453,6 +487,7 @@ change_of_row(const Triggered *triggered, CmdType command, bool moves)
 	Query *change = query_new();
 
 	rte->securityQuals = NIL;
+	take_rights(triggered, rte, command);
 	change->commandType = command;
 	change->resultRelation = 1;
 	change->rtable = list_make1(rte);
