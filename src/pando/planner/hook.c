@@ -331,10 +331,10 @@ plan_hook(Query *query, const char *source, int cursor_options, ParamListInfo pa
 
 	if (query->commandType == CMD_UTILITY || plan_shells || !metadata_active())
 		return plan_locally(query, source, cursor_options, params);
-	if ((cursor_options & CURSOR_OPT_PARALLEL_OK) != 0 &&
+	found = query_dist_relations(query);
+	if (found.any && (cursor_options & CURSOR_OPT_PARALLEL_OK) != 0 &&
 		query_may_read_in_functions(query))
 		cursor_options &= ~CURSOR_OPT_PARALLEL_OK;
-	found = query_dist_relations(query);
 	if (found.sql_functions && !is_call_for_coordinator(query))
 		return plan_inlined(query, source, cursor_options, params);
 	return plan_statement(query, source, cursor_options, params, found);

@@ -118,8 +118,11 @@ add_member(const DistNode *node, bool owner, bool extra)
 	Session *session;
 
 	if (IsParallelWorker())
-		ereport(ERROR, (errcode(ERRCODE_INVALID_TRANSACTION_STATE),
-						errmsg("cannot access other nodes in a parallel worker")));
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_TRANSACTION_STATE),
+				 errmsg("cannot access other nodes in a parallel worker"),
+				 errhint("A function that uses distributed tables should be PARALLEL "
+						 "RESTRICTED.")));
 	relay_require_none(node);
 	members_close_strangers();
 	session = extra ? session_claim_extra(&address, login_role(true))

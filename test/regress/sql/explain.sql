@@ -133,7 +133,7 @@ SET citus.explain_all_tasks = on;
 SELECT wrong('SELECT count(*) FROM github_events');
 RESET citus.explain_all_tasks;
 
--- Beside a fragment a plan may be parallel; with a function that may read distributed tables it may not, even of local tables alone.
+-- Beside a fragment a plan may be parallel; with a function that may read distributed tables it may not.
 CREATE TABLE beside (i int, v int);
 INSERT INTO beside SELECT i, i % 100 FROM generate_series(1, 20000) i;
 ANALYZE beside;
@@ -156,7 +156,9 @@ SET min_parallel_table_scan_size = 0;
 SELECT parallel_scans('SELECT count(*) FROM beside WHERE v > (SELECT avg(v) FROM few)');
 SELECT count(*) FROM beside WHERE v > (SELECT avg(v) FROM few);
 SELECT parallel_scans('SELECT count(*) FROM beside WHERE reads_not(v) = 3');
-SELECT parallel_scans('SELECT count(*) FROM beside WHERE i < 200 AND reads(v) = 1');
-SELECT count(*) FROM beside WHERE i < 200 AND reads(v) = 1;
+SELECT parallel_scans('SELECT count(*) FROM beside, (SELECT avg(v) AS least FROM few) f WHERE i < 200 AND reads(v) = 1 AND v > least');
 SELECT count(*) FROM beside, (SELECT avg(v) AS least FROM few) f WHERE i < 200 AND reads(v) = 1 AND v > least;
+SELECT parallel_scans('SELECT count(*) FROM beside WHERE i < 200 AND reads(v) = 1');
+ALTER FUNCTION reads PARALLEL RESTRICTED;
+SELECT count(*) FROM beside WHERE i < 200 AND reads(v) = 1;
 DROP SCHEMA explain CASCADE;
