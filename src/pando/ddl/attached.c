@@ -120,10 +120,11 @@ follow_key(Relation relation, Oid constraint, List **told)
 {
 	HeapTuple tuple = SearchSysCache1(CONSTROID, ObjectIdGetDatum(constraint));
 	Form_pg_constraint key = (Form_pg_constraint) GETSTRUCT(tuple);
-	const char *why = shards_act(relation, key->confrelid);
 
 	if (key_acts_here(constraint))
 	{
+		const char *why = shards_act(relation, key->confrelid);
+
 		if (why != NULL)
 			ereport(ERROR,
 					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),

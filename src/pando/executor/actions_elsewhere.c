@@ -20,6 +20,7 @@
 #include "nodes/extensible.h"
 #include "parser/parse_func.h"
 #include "utils/fmgrprotos.h"
+#include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
@@ -70,17 +71,20 @@ keep_key(FunctionCallInfo fcinfo, bool waits)
 	TriggerData *data = (TriggerData *) fcinfo->context;
 	MemoryContext old;
 	ActedKey *key;
+	HeapTuple row;
 
 	if (!CALLED_AS_TRIGGER(fcinfo) || !TRIGGER_FIRED_AFTER(data->tg_event) ||
 		!TRIGGER_FIRED_FOR_ROW(data->tg_event) ||
 		!OidIsValid(data->tg_trigger->tgconstraint) || !data->tg_trigger->tgisinternal)
 		ereport(ERROR, (errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
-						errmsg("pando.action_elsewhere() is no trigger function for a "
-							   "table")));
+						errmsg("function pando.%s() serves the triggers of foreign keys "
+							   "alone",
+							   get_func_name(fcinfo->flinfo->fn_oid))));
 	if (TRIGGER_FIRED_BY_UPDATE(data->tg_event) &&
 		!RI_FKey_pk_upd_check_required(data->tg_trigger, data->tg_relation,
 									   data->tg_trigslot, data->tg_newslot))
 		return PointerGetDatum(NULL);
+	row = row_of_key(data->tg_trigslot, data->tg_trigger->tgconstraint);
 	old = MemoryContextSwitchTo(TopTransactionContext);
 	key = palloc0(sizeof(ActedKey));
 	key->subxact = GetCurrentSubTransactionId();
@@ -91,7 +95,7 @@ keep_key(FunctionCallInfo fcinfo, bool waits)
 	key->trigger.tgconstraint = data->tg_trigger->tgconstraint;
 	key->trigger.tgconstrrelid = data->tg_trigger->tgconstrrelid;
 	key->trigger.tgconstrindid = data->tg_trigger->tgconstrindid;
-	key->row = row_of_key(data->tg_trigslot, data->tg_trigger->tgconstraint);
+	key->row = heap_copytuple(row);
 	acted_keys = lappend(acted_keys, key);
 	MemoryContextSwitchTo(old);
 	return PointerGetDatum(NULL);
@@ -308,6 +312,7 @@ replace_triggers(const Elsewhere *elsewhere, const ResultRelInfo *relinfo)
 			trigger->tgfoid = own_function("key_waits");
 	}
 }
+
 static void
 elsewhere_begin(CustomScanState *node, EState *estate, int eflags)
 {

@@ -253,7 +253,8 @@ check_waiting_keys(const TriggersScan *scan)
 {
 	List *nodes = NIL;
 
-	if (!scan->keys_wait || scan->modify->operation == CMD_INSERT)
+	if (!scan->keys_wait ||
+		(scan->modify->operation == CMD_INSERT && scan->change.find == NULL))
 		return;
 	foreach_ptr (const DistNode, node, node_list(NODES_OTHER))
 	{

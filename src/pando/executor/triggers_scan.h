@@ -60,7 +60,7 @@ struct TriggersScan
 	List *routed;  /* ResultRelInfo *, of partitions that were shown later */
 	AttrNumber key;
 	int acts_here;	   /* DistTable's */
-	bool keys_wait;	   /* of the table to itself, and no row has been checked yet */
+	bool keys_wait;	   /* those of the table to itself */
 	PlannedStmt *move; /* once a row has got another key */
 	PlannedStmt *gone; /* once one that moves has been given up */
 	ParamListInfo params;
