@@ -27,6 +27,12 @@ LANGUAGE C STRICT VOLATILE AS 'MODULE_PATHNAME', 'result_append';
 COMMENT ON FUNCTION pando.result_append(text, bigint, bytea)
 IS 'adds a piece to an intermediate result; called by other nodes';
 
+CREATE OR REPLACE FUNCTION pando.plan_with_values(statement text)
+RETURNS void
+LANGUAGE C STRICT VOLATILE AS 'MODULE_PATHNAME', 'plan_with_values';
+COMMENT ON FUNCTION pando.plan_with_values(text)
+IS 'has a statement that this session has prepared planned anew for each execution; called by other nodes';
+
 CREATE OR REPLACE FUNCTION pando.last_explain(OUT milliseconds float8, OUT plan text)
 LANGUAGE C STRICT VOLATILE AS 'MODULE_PATHNAME', 'last_explain';
 COMMENT ON FUNCTION pando.last_explain()

@@ -460,9 +460,11 @@ def set_up(database):
 
 
 # Which of the rows of a query comes first, and so which constraint is broken first, nobody says; and where rows are changed
-# one by one a key without action is checked after each.
+# one by one a key without action is checked after each. PostgreSQL 15 doesn't find the subquery of a MERGE's action in
+# partitions that nothing of the plan reads ("SubPlan found with no parent plan").
 UNSAID = re.compile(r'^differs: (?:DO [^\n]*)?(?:(?:INSERT INTO \w+ \([^)]*\) (?:SELECT [^\n]*|VALUES [^\n]*\), \([^\n]*)|[^\n]*UPDATE f[pr] [^\n]*)\n  only plain: error: 23\d{3}\n  only dist: error: 23\d{3}'
-                    r'|MERGE INTO [^\n]*\n  only plain: error: (?:23\d{3}|21000)\n  only dist: error: (?:23\d{3}|21000))$', re.M)
+                    r'|MERGE INTO [^\n]*\n  only plain: error: (?:23\d{3}|21000)\n  only dist: error: (?:23\d{3}|21000)'
+                    r'|MERGE INTO p[^\n]*\(SELECT [^\n]*\n  only plain: error: XX000\n  only dist: [^\n]*)$', re.M)
 
 
 def main():

@@ -137,7 +137,8 @@ run_over(Session *session, const RemoteCall *call, TupleDesc desc, Tuplestoresta
 	for (int i = 0; i < call->nparams; i++)
 		texts[i] = literal_text(call->values[i], call->nulls[i],
 								call->types[i] == UNKNOWNOID ? TEXTOID : call->types[i]);
-	session_send_params(session, call->sql, call->nparams, texts, NULL, false, true);
+	session_send_params(session, call->sql, call->nparams, texts, NULL, false,
+						REUSE_PLAN);
 	result = session_finish(session);
 	if (store != NULL && result != NULL)
 		take_rows(result, desc, store);

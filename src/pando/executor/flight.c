@@ -128,13 +128,14 @@ reusable_text(FragmentRun *run, Task *task)
 
 /* The statement that has its values as parameters. */
 static const char *
-params_text(Flight *flight, Task *task, bool reuse)
+params_text(Flight *flight, Task *task, SessionReuse reuse)
 {
 	FragmentRun *run = flight->run;
 
 	if (list_length(flight->tasks) > 1)
 		return linitial(tasks_as_unions(run, flight->tasks, false));
-	return reuse ? reusable_text(run, task) : task_text(run, task, false);
+	return reuse != REUSE_NOTHING ? reusable_text(run, task)
+								  : task_text(run, task, false);
 }
 
 /* Parameters of a task or of several together: the fragment's and the rows'. */
@@ -146,7 +147,7 @@ send_params(Flight *flight)
 	int count = run->params.count;
 	const char **values;
 	int *lengths;
-	bool reuse;
+	SessionReuse reuse = REUSE_NOTHING;
 
 	foreach_ptr (RunValues, row, task->rows)
 		count += row->count;
@@ -160,8 +161,9 @@ send_params(Flight *flight)
 		count += row->count;
 	}
 	/* What is said of several tasks, or rows, is hardly said again. */
-	reuse = statement_caches != STATEMENT_CACHES_NEVER && count > 0 &&
-			list_length(flight->tasks) == 1 && list_length(task->rows) <= 1;
+	if (statement_caches != STATEMENT_CACHES_NEVER && count > 0 &&
+		list_length(flight->tasks) == 1 && list_length(task->rows) <= 1)
+		reuse = run->fragment->plans_anew ? REUSE_STATEMENT : REUSE_PLAN;
 	add_step(flight, STEP_TASK, task);
 	session_send_params(flight->session, params_text(flight, task, reuse), count, values,
 						lengths, run->binary, reuse);

@@ -331,7 +331,7 @@ send_chunk(List *nodes, const char *name, const char *data, int length, off_t of
 		Session *session = xact_session(node, XACT_SNAPSHOT);
 
 		session_send_params(session, "SELECT pando.result_append($1, $2, $3)", 3, values,
-							lengths, false, true);
+							lengths, false, REUSE_PLAN);
 		sessions = lappend(sessions, session);
 	}
 	foreach_ptr (Session, session, sessions)

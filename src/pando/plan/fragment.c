@@ -33,6 +33,7 @@ typedef enum Number
 	NUMBER_MERGES,
 	NUMBER_BY_CTID,
 	NUMBER_BY_LINE,
+	NUMBER_PLANS_ANEW,
 	NUMBER_ID_HIGH,
 	NUMBER_ID_LOW
 } Number;
@@ -253,6 +254,7 @@ fragment_pack(const Fragment *fragment)
 	numbers = lappend_int(numbers, fragment->merges);
 	numbers = lappend_int(numbers, fragment->by_ctid);
 	numbers = lappend_int(numbers, fragment->by_line);
+	numbers = lappend_int(numbers, fragment->plans_anew);
 	last_id++;
 	numbers = append_halves(numbers, last_id);
 	packed = lappend(packed, numbers);
@@ -304,6 +306,7 @@ fragment_unpack(List *packed)
 	fragment->merges = list_nth_int(numbers, NUMBER_MERGES) != 0;
 	fragment->by_ctid = list_nth_int(numbers, NUMBER_BY_CTID) != 0;
 	fragment->by_line = list_nth_int(numbers, NUMBER_BY_LINE) != 0;
+	fragment->plans_anew = list_nth_int(numbers, NUMBER_PLANS_ANEW) != 0;
 	fragment->anchor = linitial_oid((List *) list_nth(packed, FIELD_ANCHOR));
 	fragment->keys = list_nth(packed, FIELD_KEYS);
 	fragment->relations = list_nth(packed, FIELD_RELATIONS);

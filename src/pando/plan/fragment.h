@@ -109,6 +109,7 @@ typedef struct Fragment
 	int restart;	 /* 1 + executor parameter whose change makes the tasks run anew; 0 */
 	FragmentSpread spread;
 	bool merges; /* tasks of one node had better be one query over all of their shards */
+	bool plans_anew; /* tasks had better not have plans for all values of parameters */
 	FragmentLocal *local; /* NULL: it can't; fragment_unpack() leaves it out */
 } Fragment;
 

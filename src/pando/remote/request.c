@@ -10,12 +10,16 @@
  */
 #include "pando/compat/compat.h"
 
-#include "common/hashfn.h"
-#include "pando/remote/wire.h"
 #include "catalog/pg_collation.h"
+#include "commands/prepare.h"
+#include "common/hashfn.h"
+#include "fmgr.h"
+#include "nodes/parsenodes.h"
 #include "utils/builtins.h"
 #include "utils/fmgrprotos.h"
 #include "utils/memutils.h"
+
+#include "pando/remote/wire.h"
 
 /*
  * A statement on each shard of a node is one of its own, so that a client with a dozen
@@ -314,6 +318,19 @@ pipeline_forget_all(Session *session)
 }
 
 static bool
+pipeline_prepare(Session *session, const Request *request, const Prepared *prepared)
+{
+	char sql[NAMEDATALEN + 40];
+
+	session->wire->swallow++;
+	if (PQsendPrepare(session->conn, prepared->name, request->sql, request->nparams,
+					  NULL) != 1)
+		return false;
+	snprintf(sql, sizeof(sql), "SELECT pando.plan_with_values('%s')", prepared->name);
+	return request->reuse == REUSE_PLAN || pipeline_step(session, sql);
+}
+
+static bool
 send_statement(Session *session, const Request *request, const Prepared *prepared)
 {
 	int *formats = NULL;
@@ -338,7 +355,7 @@ launch_params(Session *session, const Request *request)
 {
 	SessionWire *wire = session->wire;
 	bool outdated = wire->prepared_epoch != statements_epoch && wire->nprepared > 0;
-	bool reuse = request->reuse && !session->pooled;
+	bool reuse = request->reuse != REUSE_NOTHING && !session->pooled;
 	uint64 hash = reuse ? statement_hash(request->sql) : 0;
 	Prepared *prepared = reuse && !outdated ? prepared_find(wire, hash) : NULL;
 	bool prepare = reuse && prepared == NULL;
@@ -365,9 +382,7 @@ launch_params(Session *session, const Request *request)
 			return false;
 		prepared = prepared_add(wire, request->sql, hash);
 		wire->preparing = prepared;
-		wire->swallow++;
-		if (PQsendPrepare(session->conn, prepared->name, request->sql, request->nparams,
-						  NULL) != 1)
+		if (!pipeline_prepare(session, request, prepared))
 			return false;
 	}
 	return send_statement(session, request, prepared) &&
@@ -494,7 +509,7 @@ session_send_simple(Session *session, const char *sql)
 void
 session_send_params(Session *session, const char *sql, int nparams,
 					const char *const *values, const int *lengths, bool binary_results,
-					bool reuse)
+					SessionReuse reuse)
 {
 	Request request = {.kind = REQUEST_PARAMS,
 					   .sql = sql,
@@ -518,7 +533,7 @@ session_send_bytes(Session *session, const char *sql, const char *text, const ch
 					   .nparams = 2,
 					   .values = values,
 					   .lengths = lengths,
-					   .reuse = true};
+					   .reuse = REUSE_PLAN};
 
 	Assert(length > 0);
 	request_start(session, &request);
@@ -548,4 +563,21 @@ session_stream_rows(Session *session)
 	wire->stream = true;
 	if (session->state == SESSION_BUSY && (wire->swallow == 0 || !wire->pipelined))
 		(void) PQsetSingleRowMode(session->conn);
+}
+
+PG_FUNCTION_INFO_V1(plan_with_values);
+
+/*
+ * pando.plan_with_values(name): on the node, a statement that this session has prepared
+ * gets no plan for all values, unless plan_cache_mode forces it. Raises 26000 where there
+ * is no such statement.
+ */
+Datum
+plan_with_values(PG_FUNCTION_ARGS)
+{
+	char *name = text_to_cstring(PG_GETARG_TEXT_PP(0));
+
+	FetchPreparedStatement(name, true)->plansource->cursor_options |=
+		CURSOR_OPT_CUSTOM_PLAN;
+	PG_RETURN_VOID();
 }

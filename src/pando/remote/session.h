@@ -143,17 +143,24 @@ extern void session_send_simple(Session *session, const char *sql);
 /* Names of statements that a session has prepared on its node begin with it. */
 #define SESSION_STATEMENT_PREFIX "pando_"
 
+/* What a node keeps of a parameterised statement: nothing, or, from its first use on, a
+ * named prepared statement (a bounded LRU per session). */
+typedef enum SessionReuse
+{
+	REUSE_NOTHING,
+	REUSE_STATEMENT, /* planned anew each time, with its values */
+	REUSE_PLAN		 /* its plan as well, if the node's plan cache thinks so */
+} SessionReuse;
+
 /*
- * Starts a request: preamble (if any) and one parameterised statement, pipelined. With
- * `reuse` it is a named prepared statement on the node from its first use on (a bounded
- * LRU per session). A NULL pointer is an SQL NULL; a value with a length > 0 is bytes in
- * its type's binary form, others are text (lengths may be NULL). The node infers the
- * types. Results come in binary if asked. Bytes are copied unless the session is
- * connected.
+ * Starts a request: preamble (if any) and one parameterised statement, pipelined. A NULL
+ * pointer is an SQL NULL; a value with a length > 0 is bytes in its type's binary form,
+ * others are text (lengths may be NULL). The node infers the types. Results come in
+ * binary if asked. Bytes are copied unless the session is connected.
  */
 extern void session_send_params(Session *session, const char *sql, int nparams,
 								const char *const *values, const int *lengths,
-								bool binary_results, bool reuse);
+								bool binary_results, SessionReuse reuse);
 
 /*
  * The same for a statement that stays prepared, with $1 as text and $2 as a bytea's

@@ -43,7 +43,7 @@ typedef struct Request
 	const int *lengths; /* of values that are bytes in binary format, 0 elsewhere; or NULL
 						 */
 	bool binary_results;
-	bool reuse;
+	SessionReuse reuse;
 } Request;
 
 /* One named prepared statement on the node. */

@@ -11,6 +11,7 @@
 #include "pando/planner/fragment/fragment_make.h"
 #include "pando/planner/where/fragment_params.h"
 #include "pando/planner/fragment/merge.h"
+#include "pando/planner/fragment/partition_choice.h"
 #include "pando/planner/fragment/spread.h"
 
 /* Rows of a fragment of which nothing is known. */
@@ -116,6 +117,7 @@ fragment_from_facts(Query *query, const Distribution *distribution,
 	fragment->locks = facts->locks;
 	fragment->only_reads = !fragment->locks && spread_only_reads(query);
 	fragment->first_copy = facts->locks || facts->places;
+	fragment->plans_anew = params != NIL && query_partitions_by_params(query);
 	fragment->merges = query->commandType == CMD_SELECT && !fragment->locks &&
 					   !fragment->first_copy && distribution->kind == DIST_SHARDED &&
 					   merge_is_better(query);

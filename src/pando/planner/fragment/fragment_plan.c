@@ -9,6 +9,7 @@
 
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
+#include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
 
 #include "pando/planner/fragment/estimate.h"
@@ -98,11 +99,11 @@ fragment_cost(const Fragment *fragment, Cost *startup, Cost *total)
 
 	/*
 	 * A plan that PostgreSQL's own will replace costs nothing here, so that the plan
-	 * cache comes to prefer it to planning for each value.
+	 * cache comes to prefer it to planning for each value, unless that is better.
 	 */
 	if (fragment->local != NULL)
 	{
-		*startup = *total = 0;
+		*startup = *total = fragment->plans_anew ? disable_cost : 0;
 		return;
 	}
 	*startup = ROUND_TRIP_COST;
