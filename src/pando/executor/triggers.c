@@ -235,7 +235,8 @@ triggers_begin(CustomScanState *node, EState *estate, int eflags)
 	scan->routine = routine();
 	show_targets(scan, castNode(ModifyTable, outerPlan(plan)), estate);
 	desc = RelationGetDescr(scan->shell);
-	scan->params = triggers_make_params(desc);
+	scan->params = triggers_make_params(
+		desc, scan->change.found_params != NIL ? estate->es_param_list_info : NULL);
 	scan->old = ExecInitExtraTupleSlot(estate, desc, &TTSOpsHeapTuple);
 	scan->new = ExecInitExtraTupleSlot(estate, desc, &TTSOpsVirtual);
 	outerPlanState(node) = ExecInitNode(outerPlan(plan), estate, eflags);

@@ -87,6 +87,25 @@ set_found_param(TriggersScan *scan, TupleTableSlot *row, AttrNumber column, int 
 					   isnull);
 }
 
+/* What was computed with the row that was found, for ModifyTable. */
+static void
+set_computed(const TriggersScan *scan, TupleTableSlot *row)
+{
+	ParamExecData *params = scan->css.ss.ps.state->es_param_exec_vals;
+	AttrNumber column = 0;
+
+	foreach_int(number, scan->change.found_params)
+	{
+		Form_pg_attribute attr = TupleDescAttr(row->tts_tupleDescriptor, column++);
+		bool isnull;
+		Datum value = slot_getattr(row, column, &isnull);
+
+		params[number] = (ParamExecData){
+			.value = isnull ? value : datumCopy(value, attr->attbyval, attr->attlen),
+			.isnull = isnull};
+	}
+}
+
 /* Reads and locks the row that is in the way; false: there is none any more. */
 bool
 triggers_conflict_find(TriggersScan *scan)
@@ -96,6 +115,7 @@ triggers_conflict_find(TriggersScan *scan)
 	DestReceiver *dest = CreateDestReceiver(DestTuplestore);
 	Tuplestorestate *rows = tuplestore_begin_heap(false, false, work_mem);
 	int natts = RelationGetDescr(scan->shell)->natts;
+	AttrNumber whole = list_length(scan->change.found_params) + 1;
 	TupleTableSlot *row;
 	bool found;
 	bool isnull;
@@ -110,9 +130,10 @@ triggers_conflict_find(TriggersScan *scan)
 	{
 		HeapTuple tuple = &scan->old_tuple;
 
-		tuple->t_data = DatumGetHeapTupleHeaderCopy(slot_getattr(row, 1, &isnull));
+		tuple->t_data = DatumGetHeapTupleHeaderCopy(slot_getattr(row, whole, &isnull));
 		tuple->t_len = HeapTupleHeaderGetDatumLength(tuple->t_data);
 		ItemPointerSetInvalid(&tuple->t_self);
+		set_computed(scan, row);
 		set_found_param(scan, row, scan->change.found_ctid, 2 * natts + 1);
 		set_found_param(scan, row, scan->change.found_place, 2 * natts + 2);
 	}

@@ -33,20 +33,30 @@ triggers_set_columns(ParamListInfo params, int before, TupleTableSlot *row)
 }
 
 ParamListInfo
-triggers_make_params(TupleDesc desc)
+triggers_make_params(TupleDesc desc, ParamListInfo client)
 {
 	int natts = desc->natts;
-	ParamListInfo params = makeParamList(2 * natts + 2);
+	int own = TRIGGERED_PARAMS(natts);
+	ParamListInfo params = makeParamList(own + (client != NULL ? client->numParams : 0));
 
 	for (int i = 0; i < natts; i++)
 		params->params[i].ptype = params->params[natts + i].ptype =
 			TupleDescAttr(desc, i)->atttypid;
 	params->params[2 * natts].ptype = TIDOID;
 	params->params[2 * natts + 1].ptype = TEXTOID;
-	for (int i = 0; i < 2 * natts + 2; i++)
+	for (int i = 0; i < own; i++)
 	{
 		params->params[i].isnull = true;
 		params->params[i].pflags = 0;
+	}
+	for (int i = own; i < params->numParams; i++)
+	{
+		ParamExternData fetched;
+
+		params->params[i] =
+			client->paramFetch != NULL
+				? *client->paramFetch(client, i - own + 1, false, &fetched)
+				: client->params[i - own];
 	}
 	return params;
 }

@@ -93,8 +93,8 @@ triggers_scan(const ResultRelInfo *relinfo)
 extern void triggers_set_param(ParamListInfo params, int number, Datum value,
 							   bool isnull);
 extern void triggers_set_columns(ParamListInfo params, int before, TupleTableSlot *row);
-/* Parameters of the plans: columns after and before, ctid, place. */
-extern ParamListInfo triggers_make_params(TupleDesc desc);
+/* Parameters of the plans: columns after and before, ctid, place, the client's. */
+extern ParamListInfo triggers_make_params(TupleDesc desc, ParamListInfo client);
 /* Runs a plan for a row, seeing all before it; returns how many rows it has changed. */
 extern uint64 triggers_run_plan(const TriggersScan *scan, PlannedStmt *plan,
 								DestReceiver *dest);

@@ -178,6 +178,18 @@ mention_from(Level *level, Node *item, DeparsedQuery *result)
 	}
 }
 
+Oid
+conflict_index(const OnConflictExpr *conflict)
+{
+	Oid index = get_constraint_index(conflict->constraint);
+
+	if (!OidIsValid(index))
+		ereport(ERROR,
+				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+				 errmsg("constraint in ON CONFLICT clause has no associated index")));
+	return index;
+}
+
 /*
  * ON CONFLICT ON CONSTRAINT names the shell table's constraint: infer the same index from
  * its columns instead.
@@ -186,8 +198,7 @@ static void
 conflict_by_columns(Query *query)
 {
 	OnConflictExpr *conflict = query->onConflict;
-	Oid indexid = get_constraint_index(conflict->constraint);
-	Relation index = index_open(indexid, AccessShareLock);
+	Relation index = index_open(conflict_index(conflict), AccessShareLock);
 
 	if (!index->rd_index->indisunique)
 		refuse("ON CONFLICT with an exclusion constraint");

@@ -7,6 +7,7 @@
 #include "pando/compat/compat.h"
 #include "nodes/parsenodes.h"
 #include "nodes/pg_list.h"
+#include "nodes/primnodes.h"
 
 typedef struct DeparsedQuery
 {
@@ -24,5 +25,9 @@ typedef struct DeparsedQuery
  * faithfully.
  */
 extern DeparsedQuery deparse_query(Query *query);
+
+/* The index of the constraint that ON CONFLICT names. Raises wrong_object_type, as
+ * PostgreSQL does, where it has none. */
+extern Oid conflict_index(const OnConflictExpr *conflict);
 
 #endif

@@ -383,7 +383,8 @@ triggered_change_pack(const TriggeredChange *change)
 								  change->found_ctid, change->found_place),
 				   change->plan, change->find, change->update, change->conflict_columns);
 
-	return lappend(lappend(packed, change->move), change->gone);
+	packed = lappend(lappend(packed, change->move), change->gone);
+	return lappend(packed, change->found_params);
 }
 
 TriggeredChange
@@ -401,5 +402,6 @@ triggered_change_unpack(const List *packed)
 							 .update = lfourth(packed),
 							 .conflict_columns = list_nth(packed, 4),
 							 .move = list_nth(packed, 5),
-							 .gone = list_nth(packed, 6)};
+							 .gone = list_nth(packed, 6),
+							 .found_params = list_nth(packed, 7)};
 }

@@ -221,15 +221,19 @@ typedef enum PlanKind
  * columns of its new version by their numbers, then those of the old one, then its ctid
  * and place.
  */
+#define TRIGGERED_PARAMS(natts) (2 * (natts) + 2)
+
 typedef struct TriggeredChange
 {
 	AttrNumber ctid; /* columns of ModifyTable's input, or 0 */
 	AttrNumber place;
 	AttrNumber leaf; /* the partition, which "Citus Read First" puts there */
 	PlannedStmt *plan;
-	/* ON CONFLICT DO UPDATE: reads the row that is in the way, as the first column, and
-	 * its ctid and place; the change of that row; the columns that it has in common. */
+	/* ON CONFLICT DO UPDATE: reads what is computed with the row that is in the way, the
+	 * row, its ctid and place, and may have the client's parameters after those of a
+	 * change; the change of that row; the columns that it has in common. */
 	PlannedStmt *find;
+	List *found_params; /* int list: what is computed becomes these PARAM_EXEC Params */
 	AttrNumber found_ctid;
 	AttrNumber found_place;
 	PlannedStmt *update;

@@ -28,5 +28,6 @@ SELECT *, tableoid::regclass FROM parted ORDER BY a;
 UPDATE parted SET b = b || random();
 DELETE FROM parted WHERE random() < 2;
 \! sh "$PG_ABS_SRCDIR/twice.sh" conflict_functions
+\! sh "$PG_ABS_SRCDIR/twice.sh" conflict_subqueries
 SET client_min_messages = warning;
 DROP SCHEMA twice CASCADE;

@@ -88,8 +88,8 @@ comparison_walker(Node *node, void *context)
 		return false;
 	if (IsA(node, Query))
 		return query_partitions_by_params((Query *) node);
-	if ((IsA(node, OpExpr) || IsA(node, ScalarArrayOpExpr)) && key_walker(node, context) &&
-		param_walker(node, NULL))
+	if ((IsA(node, OpExpr) || IsA(node, ScalarArrayOpExpr)) &&
+		key_walker(node, context) && param_walker(node, NULL))
 		return true;
 	return expression_tree_walker(node, comparison_walker, context);
 }

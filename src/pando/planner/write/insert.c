@@ -195,7 +195,7 @@ template_query(Query *query, List *tlist)
 }
 
 bool
-conflict_has_sublinks(Query *query)
+conflict_has_sublinks(const Query *query)
 {
 	const OnConflictExpr *conflict = query->onConflict;
 

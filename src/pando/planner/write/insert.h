@@ -33,6 +33,6 @@ extern bool conflict_is_for_here(const Query *query);
 extern void check_on_shard(Query *insert, const DistTable *target);
 
 /* Does its ON CONFLICT have subqueries? */
-extern bool conflict_has_sublinks(Query *insert);
+extern bool conflict_has_sublinks(const Query *insert);
 
 #endif

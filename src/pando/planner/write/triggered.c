@@ -234,6 +234,7 @@ typedef struct Triggered
 	List *columns; /* of an UPDATE: int list, those that the first ones of rows are for */
 	int nvalues;   /* columns of rows that aren't junk */
 	List *returning;
+	List *computed; /* of ON CONFLICT DO UPDATE: conflict_computed() */
 } Triggered;
 
 /* ------------------------------------------------------------------------------------
@@ -321,6 +322,7 @@ find_rows_to_change(Triggered *triggered, Query *given)
 	Query *finder;
 	const char *why;
 
+	outputs = list_copy(triggered->computed);
 	if (query->commandType == CMD_UPDATE)
 		foreach_ptr (TargetEntry, entry, query->targetList)
 		{
@@ -543,7 +545,9 @@ plan_conflict(Triggered *triggered)
 
 	triggered->change.conflict_columns =
 		conflict_columns(triggered->query, triggered->relation);
+	change.computed = conflict_computed(triggered->query, triggered->relation);
 	find_rows_to_change(&change, copyObject(update));
+	triggered->computed = change.computed;
 	triggered->change.find = plan_any_query(change.rows, 0, NULL);
 	triggered->change.found_ctid = change.change.ctid;
 	triggered->change.found_place = change.change.place;
@@ -699,8 +703,28 @@ add_relation(const Triggered *triggered, ModifyTable *modify, List *returning, O
 										map, get_rel_type_id(relid), &whole_row));
 }
 
+/* Params that the executor sets once the row that is in the way has been found. */
+static List *
+params_of_computed(Triggered *triggered, PlannedStmt *stmt)
+{
+	List *params = NIL;
+
+	foreach_ptr (Node, value, triggered->computed)
+	{
+		Param *stands = param(list_length(stmt->paramExecTypes), exprType(value),
+							  exprTypmod(value), exprCollation(value));
+
+		stands->paramkind = PARAM_EXEC;
+		stmt->paramExecTypes = lappend_oid(stmt->paramExecTypes, stands->paramtype);
+		triggered->change.found_params =
+			lappend_int(triggered->change.found_params, stands->paramid);
+		params = lappend(params, stands);
+	}
+	return params;
+}
+
 static ModifyTable *
-modify_table(const Triggered *triggered, PlannedStmt *stmt, Index target, List *leaves)
+modify_table(Triggered *triggered, PlannedStmt *stmt, Index target, List *leaves)
 {
 	ModifyTable *modify = makeNode(ModifyTable);
 	List *returning = planned_returning(triggered->returning);
@@ -719,7 +743,8 @@ modify_table(const Triggered *triggered, PlannedStmt *stmt, Index target, List *
 	modify->resultRelations = leaves != NIL ? leaves : list_make1_int(target);
 	modify->onConflictAction = ONCONFLICT_NONE;
 	if (conflict_updates(triggered->query))
-		conflict_set(modify, triggered->query, target);
+		conflict_set(modify, triggered->query, target,
+					 params_of_computed(triggered, stmt));
 	ChangeVarNodes((Node *) returning, triggered->query->resultRelation, target, 0);
 	foreach_int(position, modify->resultRelations) add_relation(
 		triggered, modify, returning, rt_fetch(position, stmt->rtable)->relid);

@@ -32,6 +32,7 @@
 #include "utils/syscache.h"
 #include "utils/typcache.h"
 
+#include "pando/plan/deparse.h"
 #include "pando/planner/query/from_item.h"
 #include "pando/planner/query/join_tree.h"
 #include "pando/planner/query/level_fields.h"
@@ -90,6 +91,149 @@ has_system_column(Node *expr)
 	return false;
 }
 
+/* ------------------------------------------------------------------------------------
+ * Values that need subqueries. They are computed by the plan that finds the row which is
+ * in the way, where the columns of EXCLUDED are parameters.
+ */
+
+typedef struct InFinder
+{
+	const Query *insert;
+	Relation table;
+	Index level;
+	const char *refused; /* why one of them can't be computed so */
+} InFinder;
+
+static const char why_row[] = "It has a subquery, and EXCLUDED as a whole row";
+static const char why_with[] = "It has a subquery that reads a WITH query";
+
+/* Of the row to insert. */
+static Node *
+new_value(AttrNumber column, Oid type, int32 typmod, Oid collation)
+{
+	Param *value = makeNode(Param);
+
+	value->paramkind = PARAM_EXTERN;
+	value->paramid = column;
+	value->paramtype = type;
+	value->paramtypmod = typmod;
+	value->paramcollid = collation;
+	value->location = -1;
+	return (Node *) value;
+}
+
+static Node *
+in_finder_mutator(Node *node, void *context)
+{
+	InFinder *finder = context;
+	const OnConflictExpr *conflict = finder->insert->onConflict;
+
+	if (node == NULL)
+		return NULL;
+	if (IsA(node, Query))
+	{
+		Query *query = (Query *) node;
+
+		finder->level++;
+		foreach_ptr (RangeTblEntry, rte, query->rtable)
+		{
+			if (rte->rtekind == RTE_CTE && rte->ctelevelsup >= finder->level)
+				finder->refused = why_with;
+		}
+		query = query_tree_mutator(query, in_finder_mutator, context, 0);
+		finder->level--;
+		return (Node *) query;
+	}
+	if (IsA(node, Var) && ((Var *) node)->varlevelsup == finder->level &&
+		((Var *) node)->varno == conflict->exclRelIndex)
+	{
+		const Var *var = (const Var *) node;
+
+		if (var->varattno == InvalidAttrNumber)
+		{
+			finder->refused = why_row;
+			return node;
+		}
+		return new_value(var->varattno, var->vartype, var->vartypmod, var->varcollid);
+	}
+	if (IsA(node, Param) && ((Param *) node)->paramkind == PARAM_EXTERN)
+	{
+		Param *param = copyObject((Param *) node);
+
+		param->paramid += TRIGGERED_PARAMS(RelationGetNumberOfAttributes(finder->table));
+		return (Node *) param;
+	}
+	return expression_tree_mutator(node, in_finder_mutator, context);
+}
+
+static Node *
+in_finder(Node *expr, InFinder *finder)
+{
+	expr = in_finder_mutator(expr, finder);
+	ChangeVarNodes(expr, finder->insert->resultRelation, 1, 0);
+	return expr;
+}
+
+/* What WHERE leaves out is not computed. */
+static Node *
+value_where(Node *value, Node *where)
+{
+	CaseExpr *choice = makeNode(CaseExpr);
+	CaseWhen *when = makeNode(CaseWhen);
+
+	when->expr = (Expr *) where;
+	when->result = (Expr *) value;
+	when->location = -1;
+	choice->casetype = exprType(value);
+	choice->casecollid = exprCollation(value);
+	choice->args = list_make1(when);
+	choice->defresult =
+		(Expr *) makeNullConst(exprType(value), exprTypmod(value), exprCollation(value));
+	choice->location = -1;
+	return (Node *) choice;
+}
+
+List *
+conflict_computed(const Query *insert, Relation table)
+{
+	const OnConflictExpr *conflict = insert->onConflict;
+	InFinder finder = {.insert = insert, .table = table};
+	List *values = NIL;
+
+	if (checkExprHasSubLink(conflict->onConflictWhere))
+		values = list_make1(in_finder(conflict->onConflictWhere, &finder));
+	foreach_ptr (TargetEntry, entry, conflict->onConflictSet)
+	{
+		Node *value = (Node *) entry->expr;
+
+		if (!checkExprHasSubLink(value))
+			continue;
+		value = in_finder(value, &finder);
+		if (conflict->onConflictWhere != NULL)
+			value = value_where(value, in_finder(conflict->onConflictWhere, &finder));
+		values = lappend(values, value);
+	}
+	if (finder.refused != NULL)
+		refuse(table, finder.refused);
+	return values;
+}
+
+static const char *
+why_not_subqueries(const Query *insert)
+{
+	const OnConflictExpr *conflict = insert->onConflict;
+
+	foreach_ptr (TargetEntry, entry, conflict->onConflictSet)
+	{
+		if (entry->resjunk)
+			return "It assigns several columns from one subquery";
+	}
+	if (checkExprHasSubLink((Node *) conflict->onConflictSet) &&
+		expression_varies(conflict->onConflictWhere))
+		return "It has a subquery beside a volatile condition";
+	return NULL;
+}
+
 /* NULL, or why the row that is in the way can't be found and changed by itself. */
 static const char *
 why_not(const Query *insert, Relation table)
@@ -100,7 +244,12 @@ why_not(const Query *insert, Relation table)
 		return "It has row-level security";
 	if (checkExprHasSubLink((Node *) conflict->onConflictSet) ||
 		checkExprHasSubLink(conflict->onConflictWhere))
-		return "It has a subquery";
+	{
+		const char *why = why_not_subqueries(insert);
+
+		if (why != NULL)
+			return why;
+	}
 	if (has_system_column((Node *) conflict->onConflictSet) ||
 		has_system_column(conflict->onConflictWhere))
 		return "It has a system column";
@@ -115,6 +264,15 @@ why_not(const Query *insert, Relation table)
 	return NULL;
 }
 
+/* A node that has what the subqueries read can compute it all. */
+static bool
+conflict_subqueries_go_along(const Query *query)
+{
+	return conflict_has_sublinks(query) &&
+		   !expression_varies((Node *) list_make2(query->onConflict->onConflictSet,
+												  query->onConflict->onConflictWhere));
+}
+
 bool
 conflict_is_computed_here(const Query *query, const DistTable *target)
 {
@@ -123,6 +281,7 @@ conflict_is_computed_here(const Query *query, const DistTable *target)
 	const char *why;
 
 	if (!conflict_updates(query) || rows_have_no_name(target) ||
+		conflict_subqueries_go_along(query) ||
 		(!conflict_is_for_here(query) &&
 		 !(table_has_copies(target) &&
 		   expression_varies(
@@ -144,7 +303,10 @@ conflict_columns(const Query *insert, Relation table)
 	if (why != NULL)
 		refuse(table, why);
 	if (OidIsValid(conflict->constraint))
+	{
+		(void) conflict_index(conflict);
 		return columns_of_constraint(conflict->constraint);
+	}
 	foreach_ptr (InferenceElem, elem, conflict->arbiterElems)
 		columns = lappend_int(columns, ((Var *) elem->expr)->varattno);
 	return columns;
@@ -157,17 +319,11 @@ column_is_new(Relation table, AttrNumber number)
 	Var *column =
 		makeVar(1, number, attr->atttypid, attr->atttypmod, attr->attcollation, 0);
 	Oid equal = lookup_type_cache(attr->atttypid, TYPECACHE_EQ_OPR)->eq_opr;
-	Param *value = makeNode(Param);
-	OpExpr *test;
+	Node *value = new_value(number, attr->atttypid, attr->atttypmod, attr->attcollation);
+	OpExpr *test =
+		(OpExpr *) make_opclause(equal, BOOLOID, false, (Expr *) column, (Expr *) value,
+								 InvalidOid, attr->attcollation);
 
-	value->paramkind = PARAM_EXTERN;
-	value->paramid = number;
-	value->paramtype = attr->atttypid;
-	value->paramtypmod = attr->atttypmod;
-	value->paramcollid = attr->attcollation;
-	value->location = -1;
-	test = (OpExpr *) make_opclause(equal, BOOLOID, false, (Expr *) column,
-									(Expr *) value, InvalidOid, attr->attcollation);
 	set_opfuncid(test);
 	return (Node *) test;
 }
@@ -192,28 +348,43 @@ conflict_update(const Query *insert, Relation table)
 		list_make1(copyObject(rt_fetch(insert->resultRelation, insert->rtable)));
 	/* In whichever partition. */
 	((RangeTblEntry *) linitial(update->rtable))->inh = true;
+	update->hasSubLinks = conflict_has_sublinks(insert);
 	update->jointree = makeFromExpr(from_one(1)->fromlist, quals_as_node(quals));
 	return update;
 }
 
+/* The next of the values that were computed, or the expression. */
+static Expr *
+computed_or_planned(Node *expr, ListCell **computed, const List *params)
+{
+	Expr *value;
+
+	if (!checkExprHasSubLink(expr))
+		return expression_planner((Expr *) expr);
+	value = lfirst(*computed);
+	*computed = lnext(params, *computed);
+	return value;
+}
+
 void
-conflict_set(ModifyTable *modify, const Query *insert, Index target)
+conflict_set(ModifyTable *modify, const Query *insert, Index target, const List *computed)
 {
 	OnConflictExpr *conflict = copyObject(insert->onConflict);
 	List *set = conflict->onConflictSet;
+	ListCell *next = list_head(computed);
 
 	ChangeVarNodes((Node *) set, conflict->exclRelIndex, INNER_VAR, 0);
 	ChangeVarNodes(conflict->onConflictWhere, conflict->exclRelIndex, INNER_VAR, 0);
 	ChangeVarNodes((Node *) set, insert->resultRelation, target, 0);
 	ChangeVarNodes(conflict->onConflictWhere, insert->resultRelation, target, 0);
 	ChangeVarNodes((Node *) conflict->exclRelTlist, conflict->exclRelIndex, target, 0);
+	if (conflict->onConflictWhere != NULL)
+		modify->onConflictWhere = (Node *) make_ands_implicit(
+			computed_or_planned(conflict->onConflictWhere, &next, computed));
 	foreach_ptr (TargetEntry, entry, set)
-		entry->expr = expression_planner(entry->expr);
+		entry->expr = computed_or_planned((Node *) entry->expr, &next, computed);
 	modify->onConflictAction = ONCONFLICT_UPDATE;
 	modify->onConflictCols = extract_update_targetlist_colnos(set);
 	modify->onConflictSet = set;
-	if (conflict->onConflictWhere != NULL)
-		modify->onConflictWhere = (Node *) make_ands_implicit(
-			expression_planner((Expr *) conflict->onConflictWhere));
 	modify->exclRelTlist = conflict->exclRelTlist;
 }

@@ -28,8 +28,16 @@ extern List *conflict_columns(const Query *insert, Relation table);
  * nothing. */
 extern Query *conflict_update(const Query *insert, Relation table);
 
-/* What PostgreSQL's executor computes: the new values and the condition. `target`: the
- * table in the finished plan's range table. */
-extern void conflict_set(ModifyTable *modify, const Query *insert, Index target);
+/*
+ * What that reads besides, since it needs subqueries: the condition and new values, in
+ * this order, over the row that conflicts. The client's parameters come after those of
+ * the change of a row. Raises feature_not_supported.
+ */
+extern List *conflict_computed(const Query *insert, Relation table);
+
+/* What PostgreSQL's executor computes: the new values and the condition, with what stands
+ * for those that were read. `target`: the table in the finished plan's range table. */
+extern void conflict_set(ModifyTable *modify, const Query *insert, Index target,
+						 const List *computed);
 
 #endif
