@@ -29,5 +29,6 @@ UPDATE parted SET b = b || random();
 DELETE FROM parted WHERE random() < 2;
 \! sh "$PG_ABS_SRCDIR/twice.sh" conflict_functions
 \! sh "$PG_ABS_SRCDIR/twice.sh" conflict_subqueries
+\! sh "$PG_ABS_SRCDIR/twice.sh" conflict_policies
 SET client_min_messages = warning;
 DROP SCHEMA twice CASCADE;

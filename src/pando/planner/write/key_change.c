@@ -471,7 +471,7 @@ plan_key_change(Query *given, Query *query, const DistTable *target, int cursor_
 
 	check(&change);
 	change.checked =
-		policy_check(given->withCheckOptions,
+		policy_check(given->withCheckOptions, WCO_RLS_UPDATE_CHECK,
 					 var_of_attribute(query->resultRelation, target->relid, target->key));
 	level_take_policies(change.query,
 						rt_fetch(given->resultRelation, given->rtable)->securityQuals);

@@ -1,10 +1,11 @@
 /*
- * policy_check.c: what policies ask of rows that move to another shard.
+ * policy_check.c: what policies ask of rows that shards don't ask.
  *
  * A shard checks the policies of the change that it makes. To it a row that moves is one
  * that is deleted, or inserted, of which other policies know; so that is done as the
  * table's owner (key_change.c), and the checks of UPDATE are made here, before anything
- * changes, by an expression that raises the error.
+ * changes, by an expression that raises the error. So are those of the row that is in the
+ * way of an ON CONFLICT DO UPDATE which is computed here: it is found as the owner.
  */
 #include "pando/compat/compat.h"
 
@@ -19,21 +20,19 @@
 
 PG_FUNCTION_INFO_V1(refuse_secured_row);
 
-/* refuse_secured_row("table" text, policy text, "column" "any") returns boolean: 42501 */
+/* refuse_secured_row("table" text, policy text, "column" "any") returns boolean: 42501.
+ * policy: what the message says of it, or NULL. */
 Datum
 refuse_secured_row(PG_FUNCTION_ARGS)
 {
 	char *table = PG_ARGISNULL(0) ? "" : text_to_cstring(PG_GETARG_TEXT_PP(0));
+	char *policy =
+		PG_ARGISNULL(1) ? "" : psprintf(" %s", text_to_cstring(PG_GETARG_TEXT_PP(1)));
 
-	if (PG_ARGISNULL(1))
-		ereport(ERROR, (errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
-						errmsg("new row violates row-level security policy for table "
-							   "\"%s\"",
-							   table)));
 	ereport(ERROR,
 			(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
-			 errmsg("new row violates row-level security policy \"%s\" for table \"%s\"",
-					text_to_cstring(PG_GETARG_TEXT_PP(1)), table)));
+			 errmsg("new row violates row-level security policy%s for table \"%s\"",
+					policy, table)));
 }
 
 static Const *
@@ -42,6 +41,17 @@ text_const(const char *text)
 	return makeConst(TEXTOID, -1, DEFAULT_COLLATION_OID, -1,
 					 text != NULL ? CStringGetTextDatum(text) : (Datum) 0, text == NULL,
 					 false);
+}
+
+static char *
+words_of_policy(const WithCheckOption *option)
+{
+	const char *using =
+		option->kind == WCO_RLS_CONFLICT_CHECK ? "(USING expression)" : NULL;
+
+	if (option->polname == NULL)
+		return using ? pstrdup(using) : NULL;
+	return psprintf("\"%s\"%s%s", option->polname, using ? " " : "", using ? using : "");
 }
 
 /* Called with a column, so that it is no constant. */
@@ -53,10 +63,10 @@ refusal(const WithCheckOption *option, Var *column)
 		LookupFuncName(list_make2(makeString("pando"), makeString("refuse_secured_row")),
 					   3, types, false);
 
-	return (Expr *) makeFuncExpr(
-		function, BOOLOID,
-		list_make3(text_const(option->relname), text_const(option->polname), column),
-		InvalidOid, DEFAULT_COLLATION_OID, COERCE_EXPLICIT_CALL);
+	return (Expr *) makeFuncExpr(function, BOOLOID,
+								 list_make3(text_const(option->relname),
+											text_const(words_of_policy(option)), column),
+								 InvalidOid, DEFAULT_COLLATION_OID, COERCE_EXPLICIT_CALL);
 }
 
 static CaseWhen *
@@ -75,24 +85,24 @@ refused_unless(const WithCheckOption *option, Var *column)
 }
 
 List *
-policy_options(List *options)
+policy_options(List *options, WCOKind kind)
 {
 	List *policies = NIL;
 
 	foreach_ptr (WithCheckOption, option, options)
 	{
-		if (option->kind == WCO_RLS_UPDATE_CHECK)
+		if (option->kind == kind)
 			policies = lappend(policies, option);
 	}
 	return policies;
 }
 
 Node *
-policy_check(List *options, Var *column)
+policy_check(List *options, WCOKind kind, Var *column)
 {
 	CaseExpr *choice = makeNode(CaseExpr);
 
-	foreach_ptr (WithCheckOption, option, policy_options(options))
+	foreach_ptr (WithCheckOption, option, policy_options(options, kind))
 		choice->args = lappend(choice->args, refused_unless(option, column));
 	choice->casetype = BOOLOID;
 	choice->defresult = (Expr *) makeBoolConst(true, false);

@@ -1,5 +1,5 @@
 /*
- * policy_check.h: what policies ask of rows that move to another shard.
+ * policy_check.h: what policies ask of rows that shards don't ask.
  *
  * Internal to the planner module.
  */
@@ -11,14 +11,14 @@
 #include "nodes/primnodes.h"
 
 /*
- * A boolean expression over the statement's table, as it will be, which raises
- * PostgreSQL's error (42501) where a check of row-level security among the
- * WithCheckOptions doesn't hold; NULL if there is none. column: one of
- * the table's.
+ * A boolean expression over the statement's table, as it will be, or as it is (kind:
+ * WCO_RLS_UPDATE_CHECK, WCO_RLS_CONFLICT_CHECK), which raises PostgreSQL's error (42501)
+ * where a check of that kind among the WithCheckOptions doesn't hold; NULL if there is
+ * none. column: one of the table's.
  */
-extern Node *policy_check(List *options, Var *column);
+extern Node *policy_check(List *options, WCOKind kind, Var *column);
 
-/* The options that are of row-level security. */
-extern List *policy_options(List *options);
+/* The options of the kind. */
+extern List *policy_options(List *options, WCOKind kind);
 
 #endif

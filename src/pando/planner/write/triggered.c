@@ -234,7 +234,9 @@ typedef struct Triggered
 	List *columns; /* of an UPDATE: int list, those that the first ones of rows are for */
 	int nvalues;   /* columns of rows that aren't junk */
 	List *returning;
-	List *computed; /* of ON CONFLICT DO UPDATE: conflict_computed() */
+	/* Of ON CONFLICT DO UPDATE. */
+	List *computed; /* conflict_computed() */
+	bool secured;	/* policies are asked when the row that is in the way is known */
 } Triggered;
 
 /* ------------------------------------------------------------------------------------
@@ -300,8 +302,10 @@ finder_of(const Triggered *triggered, List *policies)
 	RangeTblEntry *rte = rt_fetch(finder->resultRelation, finder->rtable);
 	bool deletes = policies != NIL && finder->commandType == CMD_DELETE;
 
-	if ((client_has(rte, ACL_SELECT | ACL_UPDATE) && !deletes) ||
-		triggered->relation->rd_rel->relforcerowsecurity)
+	if (triggered->secured)
+		entry_use_as_owner(rte, ACL_SELECT | ACL_UPDATE);
+	else if ((client_has(rte, ACL_SELECT | ACL_UPDATE) && !deletes) ||
+			 triggered->relation->rd_rel->relforcerowsecurity)
 		rte->securityQuals = copyObject(policies);
 	else
 	{
@@ -540,8 +544,10 @@ static void
 plan_conflict(Triggered *triggered)
 {
 	Query *update = conflict_update(triggered->query, triggered->relation);
-	Triggered change = {
-		.query = update, .target = triggered->target, .relation = triggered->relation};
+	Triggered change = {.query = update,
+						.target = triggered->target,
+						.relation = triggered->relation,
+						.secured = triggered->secured};
 
 	triggered->change.conflict_columns =
 		conflict_columns(triggered->query, triggered->relation);
@@ -812,12 +818,16 @@ plan_triggered(Query *given, Query *query, const DistTable *target, int cursor_o
 			triggered.change.gone = change_of_row(&triggered, CMD_DELETE, false);
 		triggered.change.move = change_of_row(&triggered, CMD_UPDATE, true);
 		triggered.change.move->withCheckOptions =
-			copyObject(policy_options(given->withCheckOptions));
+			copyObject(policy_options(given->withCheckOptions, WCO_RLS_UPDATE_CHECK));
 		ChangeVarNodes((Node *) triggered.change.move->withCheckOptions,
 					   query->resultRelation, 1, 0);
 	}
 	if (conflict_updates(query))
+	{
+		triggered.query = query_with_conflict_policies(triggered.query, given, target,
+													   &triggered.secured);
 		plan_conflict(&triggered);
+	}
 	name_columns(&triggered, stmt->planTree);
 	stmt->planTree = plan_read_first(&triggered, stmt->planTree, reads);
 

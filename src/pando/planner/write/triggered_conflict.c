@@ -38,6 +38,7 @@
 #include "pando/planner/query/level_fields.h"
 #include "pando/planner/query/query_shape.h"
 #include "pando/planner/write/insert.h"
+#include "pando/planner/write/policy_check.h"
 #include "pando/planner/write/row_identity.h"
 #include "pando/planner/write/triggered_conflict.h"
 #include "pando/planner/write/write_rules.h"
@@ -236,12 +237,10 @@ why_not_subqueries(const Query *insert)
 
 /* NULL, or why the row that is in the way can't be found and changed by itself. */
 static const char *
-why_not(const Query *insert, Relation table)
+why_not(const Query *insert)
 {
 	const OnConflictExpr *conflict = insert->onConflict;
 
-	if (table->rd_rel->relrowsecurity)
-		return "It has row-level security";
 	if (checkExprHasSubLink((Node *) conflict->onConflictSet) ||
 		checkExprHasSubLink(conflict->onConflictWhere))
 	{
@@ -277,8 +276,6 @@ bool
 conflict_is_computed_here(const Query *query, const DistTable *target)
 {
 	const OnConflictExpr *conflict = query->onConflict;
-	Relation table;
-	const char *why;
 
 	if (!conflict_updates(query) || rows_have_no_name(target) ||
 		conflict_subqueries_go_along(query) ||
@@ -287,17 +284,14 @@ conflict_is_computed_here(const Query *query, const DistTable *target)
 		   expression_varies(
 			   (Node *) list_make2(conflict->onConflictSet, conflict->onConflictWhere)))))
 		return false;
-	table = table_open(target->relid, NoLock);
-	why = why_not(query, table);
-	table_close(table, NoLock);
-	return why == NULL;
+	return why_not(query) == NULL;
 }
 
 List *
 conflict_columns(const Query *insert, Relation table)
 {
 	const OnConflictExpr *conflict = insert->onConflict;
-	const char *why = why_not(insert, table);
+	const char *why = why_not(insert);
 	List *columns = NIL;
 
 	if (why != NULL)
@@ -351,6 +345,36 @@ conflict_update(const Query *insert, Relation table)
 	update->hasSubLinks = conflict_has_sublinks(insert);
 	update->jointree = makeFromExpr(from_one(1)->fromlist, quals_as_node(quals));
 	return update;
+}
+
+Query *
+query_with_conflict_policies(const Query *insert, const Query *given,
+							 const DistTable *target, bool *secured)
+{
+	Query *query = copyObject(unconstify(Query *, insert));
+	OnConflictExpr *conflict = query->onConflict;
+	Index varno = query->resultRelation;
+	Relation table = table_open(target->relid, NoLock);
+	Node *check =
+		policy_check(given->withCheckOptions, WCO_RLS_CONFLICT_CHECK,
+					 var_of_attribute(varno, target->relid,
+									  linitial_int(conflict_columns(insert, table))));
+
+	*secured = check != NULL;
+	if (*secured)
+	{
+		if (table->rd_rel->relforcerowsecurity)
+			refuse(table, "Its row-level security is for its owner, too");
+		if (!keeps_key(query, target, NIL))
+			refuse(table, "Rows would move, and it has row-level security");
+		ChangeVarNodes(check, given->resultRelation, varno, 0);
+		conflict->onConflictWhere = conflict->onConflictWhere != NULL
+										? value_where(check, conflict->onConflictWhere)
+										: check;
+		query->hasSubLinks |= checkExprHasSubLink(check);
+	}
+	table_close(table, NoLock);
+	return query;
 }
 
 /* The next of the values that were computed, or the expression. */

@@ -24,6 +24,14 @@ extern bool conflict_is_computed_here(const Query *query, const DistTable *targe
  * insert. Raises feature_not_supported for what can't be computed here. */
 extern List *conflict_columns(const Query *insert, Relation table);
 
+/*
+ * The INSERT whose condition asks the policies, too, which `given` still has: is the row
+ * that conflicts one that the client may update? Tells if there are any; that row has to
+ * be found as the table's owner then. Raises feature_not_supported.
+ */
+extern Query *query_with_conflict_policies(const Query *insert, const Query *given,
+										   const DistTable *target, bool *secured);
+
 /* UPDATE of the row that conflicts with the one whose columns are $1 and on; it assigns
  * nothing. */
 extern Query *conflict_update(const Query *insert, Relation table);
