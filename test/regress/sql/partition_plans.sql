@@ -24,6 +24,9 @@ SELECT node_plans(1, 'AS chosen');
 PREPARE expression (int, int) AS SELECT v AS expression FROM others WHERE k = $1 AND t + 1 = $2;
 SELECT format('EXECUTE expression (1, %s)', t) FROM generate_series(1, 7) t \gexec
 SELECT node_plans(1, 'AS expression');
+PREPARE today (int) AS SELECT v AS today FROM many WHERE k = $1 AND t = (extract(year FROM now()) * 0)::int + 3;
+SELECT 'EXECUTE today (1)' FROM generate_series(1, 7) \gexec
+SELECT node_plans(1, 'AS today');
 PREPARE below (int, int) AS SELECT sum(v) AS below FROM (SELECT * FROM many WHERE t BETWEEN 3 AND $2 UNION ALL SELECT * FROM others) u WHERE k = $1;
 SELECT format('EXECUTE below (1, %s)', t) FROM generate_series(1, 7) t \gexec
 SELECT node_plans(1, 'AS below');

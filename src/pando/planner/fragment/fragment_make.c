@@ -111,13 +111,13 @@ fragment_from_facts(Query *query, const Distribution *distribution,
 	fragment->anchor = distribution->anchor;
 	fragment->choice = choice_of(distribution, query->commandType);
 	fragment->keys = plan_values(distribution->keys);
+	fragment->plans_anew = params != NIL && query_partitions_by_params(copy);
 	fragment->template = template_from_query(copy, &fragment->relations);
 	fragment->params = plan_values(params);
 	fragment->rows = DEFAULT_ROWS;
 	fragment->locks = facts->locks;
 	fragment->only_reads = !fragment->locks && spread_only_reads(query);
 	fragment->first_copy = facts->locks || facts->places;
-	fragment->plans_anew = params != NIL && query_partitions_by_params(query);
 	fragment->merges = query->commandType == CMD_SELECT && !fragment->locks &&
 					   !fragment->first_copy && distribution->kind == DIST_SHARDED &&
 					   merge_is_better(query);

@@ -14,6 +14,7 @@
 
 #include "pando/planner/fragment/estimate.h"
 #include "pando/planner/fragment/fragment_plan.h"
+#include "pando/planner/fragment/partition_choice.h"
 #include "pando/planner/fragment/plan_relations.h"
 #include "pando/planner/query/from_item.h"
 #include "pando/planner/query/query_shape.h"
@@ -103,7 +104,8 @@ fragment_cost(const Fragment *fragment, Cost *startup, Cost *total)
 	 */
 	if (fragment->local != NULL)
 	{
-		*startup = *total = fragment->plans_anew ? disable_cost : 0;
+		*startup = *total =
+			query_partitions_by_params(fragment->local->query) ? disable_cost : 0;
 		return;
 	}
 	*startup = ROUND_TRIP_COST;
