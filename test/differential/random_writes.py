@@ -333,7 +333,7 @@ def insert():
         conflict = f' ON CONFLICT ({", ".join(key)}) ' + random.choice([
             'DO NOTHING', f'DO UPDATE SET {c} = excluded.{c}', f'DO UPDATE SET {c} = {table}.{c} + 1',
             f'DO UPDATE SET {c} = coalesce(excluded.{c}, 3) WHERE {table}.{c} > 2',
-            f'DO UPDATE SET {c} = (SELECT count(*) FROM {random.choice(["r2", "b", "pl"])} z WHERE z.id <> {table}.{key[-1]} OR z.id = excluded.{key[0]})'
+            f'DO UPDATE SET {c} = (SELECT count(*) FROM {random.choice([name for name in ("r2", "b", "pl") if name not in (table, table[3:])])} z WHERE z.id <> {table}.{key[-1]} OR z.id = excluded.{key[0]})'
             + random.choice(['', f' WHERE (SELECT {table}.{c} IS NULL OR {table}.{c} < 5)'])] + (
             # To where no row of the same statement is.
             [f'DO UPDATE SET k = {table}.k + 5000, {c} = excluded.{c}'] if table in ('a', 'b', 'pk') else []))

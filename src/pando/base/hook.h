@@ -32,6 +32,7 @@ typedef enum StartPlace
 	START_SWITCH,  /* moves that wait come before the statement */
 	START_EXPLAIN, /* instruments for another node's EXPLAIN */
 	START_REFUSE,  /* a function that changes what a change is being computed of */
+	START_NOTE,	   /* tables that functions change while a statement reads them */
 	START_STEPS,   /* names of what steps keep */
 	START_INSTEAD, /* a kept plan takes the place of the statement's */
 	START_COUNT,   /* statements and tenants */

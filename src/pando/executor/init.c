@@ -24,6 +24,7 @@
 #include "pando/executor/steps.h"
 #include "pando/executor/subplan.h"
 #include "pando/executor/triggers.h"
+#include "pando/executor/written.h"
 #include "pando/plan/fragment.h"
 
 int executor_assignment_policy = ASSIGN_GREEDY;
@@ -159,6 +160,7 @@ executor_init(void)
 	actions_elsewhere_init();
 	triggers_init();
 	subplan_init();
+	written_init();
 	shard_choice_register();
 	row_lookup_register();
 	call_init();

@@ -242,6 +242,8 @@ triggers_begin(CustomScanState *node, EState *estate, int eflags)
 	outerPlanState(node) = ExecInitNode(outerPlan(plan), estate, eflags);
 	scan->modify = castNode(ModifyTableState, outerPlanState(node));
 	scan->capture = scan->modify->mt_transition_capture;
+	if (scan->change.found_reads != NIL)
+		scan->written = written_watch(scan->change.found_reads);
 	for (int i = 0; i < scan->modify->mt_nrels; i++)
 		scan->modify->resultRelInfo[i].ri_FdwState = list_nth(scan->targets, number++);
 	set_routing(scan, estate);

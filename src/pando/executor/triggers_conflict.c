@@ -106,6 +106,25 @@ set_computed(const TriggersScan *scan, TupleTableSlot *row)
 	}
 }
 
+/* What is computed with the row may not see what this statement has done. */
+static void
+require_unchanged(const TriggersScan *scan)
+{
+	Oid changed = scan->written != NULL ? written_table(scan->written) : InvalidOid;
+
+	if (OidIsValid(changed))
+		ereport(
+			ERROR,
+			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+			 errmsg("this ON CONFLICT DO UPDATE is not supported yet for table \"%s\", "
+					"whose rows are changed one by one",
+					RelationGetRelationName(scan->shell)),
+			 errdetail("It has a subquery that reads table \"%s\", which the statement "
+					   "may have changed.",
+					   get_rel_name(changed)),
+			 errhint("Insert the rows in statements of their own.")));
+}
+
 /* Reads and locks the row that is in the way; false: there is none any more. */
 bool
 triggers_conflict_find(TriggersScan *scan)
@@ -120,6 +139,7 @@ triggers_conflict_find(TriggersScan *scan)
 	bool found;
 	bool isnull;
 
+	require_unchanged(scan);
 	SetTuplestoreDestReceiverParams(dest, rows, CurrentMemoryContext, false, NULL, NULL);
 	(void) triggers_run_plan(scan, scan->change.find, dest);
 	row = MakeSingleTupleTableSlot(

@@ -74,6 +74,8 @@ triggers_run_plan(const TriggersScan *scan, PlannedStmt *plan, DestReceiver *des
 	PushActiveSnapshot(GetTransactionSnapshot());
 	query = CreateQueryDesc(plan, estate->es_sourceText, GetActiveSnapshot(),
 							InvalidSnapshot, dest, scan->params, NULL, 0);
+	if (scan->written != NULL)
+		written_start_own(scan->written, plan);
 	ExecutorStart(query, 0);
 	ExecutorRun(query, ForwardScanDirection, 0, true);
 	processed = query->estate->es_processed;
@@ -82,6 +84,8 @@ triggers_run_plan(const TriggersScan *scan, PlannedStmt *plan, DestReceiver *des
 	FreeQueryDesc(query);
 	PopActiveSnapshot();
 	CommandCounterIncrement();
+	if (scan->written != NULL && plan->commandType != CMD_SELECT && processed > 0)
+		written_note(scan->written, RelationGetRelid(scan->shell));
 	return processed;
 }
 

@@ -19,6 +19,7 @@
 #include "nodes/params.h"
 #include "utils/hsearch.h"
 
+#include "pando/executor/written.h"
 #include "pando/plan/fragment.h"
 
 typedef struct TriggersScan TriggersScan;
@@ -71,6 +72,7 @@ struct TriggersScan
 	ResultRelInfo *changed; /* which isn't shown as foreign until the next row is read */
 	TransitionCaptureState *capture; /* ModifyTable's, but for a row that is updated by
 									  * ON CONFLICT */
+	Written *written;				 /* what is read for ON CONFLICT, or NULL */
 	HTAB *made; /* of ON CONFLICT: hashes of the rows that this statement has made */
 };
 

@@ -384,7 +384,8 @@ triggered_change_pack(const TriggeredChange *change)
 				   change->plan, change->find, change->update, change->conflict_columns);
 
 	packed = lappend(lappend(packed, change->move), change->gone);
-	return lappend(packed, change->found_params);
+	packed = lappend(packed, change->found_params);
+	return lappend(packed, change->found_reads);
 }
 
 TriggeredChange
@@ -403,5 +404,6 @@ triggered_change_unpack(const List *packed)
 							 .conflict_columns = list_nth(packed, 4),
 							 .move = list_nth(packed, 5),
 							 .gone = list_nth(packed, 6),
-							 .found_params = list_nth(packed, 7)};
+							 .found_params = list_nth(packed, 7),
+							 .found_reads = list_nth(packed, 8)};
 }

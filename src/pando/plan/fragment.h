@@ -234,6 +234,7 @@ typedef struct TriggeredChange
 	 * change; the change of that row; the columns that it has in common. */
 	PlannedStmt *find;
 	List *found_params; /* int list: what is computed becomes these PARAM_EXEC Params */
+	List *found_reads;	/* Oids: tables that it reads for that, roots of partitions */
 	AttrNumber found_ctid;
 	AttrNumber found_place;
 	PlannedStmt *update;

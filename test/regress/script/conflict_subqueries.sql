@@ -30,14 +30,15 @@ CREATE FUNCTION plus(i int) RETURNS int LANGUAGE plpgsql VOLATILE AS $$ BEGIN RE
 -- Correlated with the row, with what it was to be, with neither.
 INSERT INTO t VALUES (1, 5), (11, 6) ON CONFLICT (k) DO UPDATE SET v = (SELECT sum(x) FROM o WHERE o.k = t.k) RETURNING *;
 INSERT INTO t VALUES (2, 5), (12, 6) ON CONFLICT (k) DO UPDATE SET v = (SELECT sum(x) FROM o WHERE o.k = excluded.k) + excluded.v, n = (SELECT 'r' || v FROM r WHERE id = t.k) WHERE EXISTS (SELECT FROM own WHERE own.k = t.v) RETURNING *;
-INSERT INTO t VALUES (3, 5), (4, 6) ON CONFLICT ON CONSTRAINT t_pkey DO UPDATE SET v = DEFAULT, n = (SELECT string_agg(n, ',' ORDER BY k) FROM t);
+INSERT INTO t VALUES (4, 6) ON CONFLICT ON CONSTRAINT t_pkey DO UPDATE SET v = DEFAULT, n = (SELECT string_agg(n, ',' ORDER BY k) FROM t) RETURNING *;
 INSERT INTO t AS x VALUES (5, 5), (6, 6) ON CONFLICT (k) DO UPDATE SET v = (SELECT max(i) FROM (SELECT o.x + x.v AS i FROM o WHERE o.k IN (SELECT own.k FROM own WHERE own.x = excluded.v + x.k)) s);
 INSERT INTO t SELECT k, count(*) FROM o GROUP BY k ON CONFLICT (k) DO UPDATE SET v = (SELECT max(x) FROM o WHERE o.k = excluded.k) WHERE (SELECT t.k % 2 = 0);
 -- What WHERE leaves out isn't computed.
 INSERT INTO t VALUES (7, 5), (8, 6) ON CONFLICT (k) DO UPDATE SET v = (SELECT sum(x / (t.k - 7)) FROM o) WHERE t.k <> 7;
 INSERT INTO t VALUES (7, 5), (8, 6) ON CONFLICT (k) DO UPDATE SET v = (SELECT sum(x / (t.k - 7)) FROM o) WHERE t.k < 100;
 -- Rows move; the same row twice; a check; several rows of a subquery.
-INSERT INTO m VALUES (1, 1), (2, 2) ON CONFLICT (k) DO UPDATE SET k = (SELECT 100 + max(x) + excluded.k FROM o), v = (SELECT count(*) FROM m) RETURNING *;
+INSERT INTO m VALUES (1, 1), (2, 2) ON CONFLICT (k) DO UPDATE SET k = (SELECT 100 + max(x) + excluded.k FROM o), v = (SELECT count(*) FROM r) RETURNING *;
+INSERT INTO m VALUES (7, 1) ON CONFLICT (k) DO UPDATE SET k = (SELECT max(k) + 1 FROM m) RETURNING *;
 INSERT INTO m VALUES (3, 1), (3, 2) ON CONFLICT (k) DO UPDATE SET k = (SELECT 300), v = 1;
 INSERT INTO t VALUES (9, 9), (9, 9) ON CONFLICT (k) DO UPDATE SET v = (SELECT 1);
 INSERT INTO t VALUES (9, 9) ON CONFLICT (k) DO UPDATE SET v = (SELECT 10000 + count(*) FROM o);
@@ -49,7 +50,8 @@ INSERT INTO m VALUES (4, 1) ON CONFLICT ON CONSTRAINT m_v_check DO UPDATE SET v 
 INSERT INTO m VALUES (4, 1), (5, 1) ON CONFLICT ON CONSTRAINT m_v_check DO NOTHING;
 -- Copies, partitions.
 INSERT INTO r VALUES (1, 1), (20, 20) ON CONFLICT (id) DO UPDATE SET v = (SELECT count(*) FROM o WHERE o.k = r.id + excluded.v) RETURNING *;
-INSERT INTO pt VALUES (12, 12, 0), (3, 3, 0), (3, 4, 0) ON CONFLICT (k, at) DO UPDATE SET v = (SELECT count(*) FROM pt p WHERE p.at > pt.at) + excluded.at RETURNING *;
+INSERT INTO pt VALUES (12, 12, 0), (3, 3, 0), (3, 4, 0) ON CONFLICT (k, at) DO UPDATE SET v = (SELECT count(*) FROM o WHERE o.x > pt.at) + excluded.at RETURNING *;
+INSERT INTO pt VALUES (13, 13, 0) ON CONFLICT (k, at) DO UPDATE SET v = (SELECT count(*) FROM pt p WHERE p.at > pt.at) + excluded.at RETURNING *;
 -- Parameters: of a client, of a function; a transaction; a savepoint.
 PREPARE p (int, int) AS INSERT INTO t VALUES ($1, $2) ON CONFLICT (k) DO UPDATE SET v = (SELECT sum(x) + $2 FROM o WHERE o.k = $1), n = 'p' RETURNING *;
 EXECUTE p (3, 1000);

@@ -141,6 +141,21 @@ WITH q AS (SELECT 1 AS one) INSERT INTO owned VALUES (1, 'y') ON CONFLICT (k) DO
 INSERT INTO owned VALUES (1, 'y') ON CONFLICT (k) DO UPDATE SET (v) = (SELECT count(*) FROM t);
 INSERT INTO owned VALUES (1, 'y') ON CONFLICT (k) DO UPDATE SET v = (SELECT excluded::text);
 INSERT INTO owned VALUES (1, 'y') ON CONFLICT (k) DO UPDATE SET v = ctid::text;
+-- A subquery would see what the statement, or a function that it calls, has done.
+CREATE TABLE watched (k int PRIMARY KEY, v int);
+CREATE TABLE noted (i int) PARTITION BY LIST (i);
+CREATE TABLE noted_1 PARTITION OF noted FOR VALUES IN (1);
+SELECT create_distributed_table('watched', 'k');
+SELECT create_reference_table('noted');
+INSERT INTO watched VALUES (1, 1), (2, 2);
+CREATE FUNCTION note_row() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN INSERT INTO noted_1 VALUES (1); RETURN NEW; END $$;
+CREATE TRIGGER note_row BEFORE INSERT ON watched FOR EACH ROW EXECUTE FUNCTION note_row();
+INSERT INTO watched VALUES (1, 5), (2, 5) ON CONFLICT (k) DO UPDATE SET v = (SELECT count(*) FROM watched);
+INSERT INTO watched VALUES (1, 5) ON CONFLICT (k) DO UPDATE SET v = (SELECT count(*) FROM noted);
+INSERT INTO watched VALUES (2, 5), (1, 5) ON CONFLICT (k) DO UPDATE SET v = (SELECT count(*) + watched.k + 100 FROM t WHERE false);
+INSERT INTO watched VALUES (2, 5) ON CONFLICT (k) DO UPDATE SET v = watched.v + (SELECT count(*) FROM watched);
+SELECT * FROM watched ORDER BY k;
+DROP TABLE noted, watched;
 
 -- MERGE, by steps.
 DROP TRIGGER move ON owned;

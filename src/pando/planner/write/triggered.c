@@ -551,7 +551,8 @@ plan_conflict(Triggered *triggered)
 
 	triggered->change.conflict_columns =
 		conflict_columns(triggered->query, triggered->relation);
-	change.computed = conflict_computed(triggered->query, triggered->relation);
+	change.computed = conflict_computed(triggered->query, triggered->relation,
+										&triggered->change.found_reads);
 	find_rows_to_change(&change, copyObject(update));
 	triggered->computed = change.computed;
 	triggered->change.find = plan_any_query(change.rows, 0, NULL);

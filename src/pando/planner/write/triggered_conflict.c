@@ -18,6 +18,7 @@
 #include "access/htup_details.h"
 #include "access/sysattr.h"
 #include "access/table.h"
+#include "catalog/partition.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_constraint.h"
 #include "nodes/makefuncs.h"
@@ -102,11 +103,20 @@ typedef struct InFinder
 	const Query *insert;
 	Relation table;
 	Index level;
+	List *reads;		 /* Oids: tables of subqueries */
 	const char *refused; /* why one of them can't be computed so */
 } InFinder;
 
 static const char why_row[] = "It has a subquery, and EXCLUDED as a whole row";
 static const char why_with[] = "It has a subquery that reads a WITH query";
+
+static Oid
+root_of(Oid relid)
+{
+	List *ancestors = get_partition_ancestors(relid);
+
+	return ancestors != NIL ? llast_oid(ancestors) : relid;
+}
 
 /* Of the row to insert. */
 static Node *
@@ -140,6 +150,9 @@ in_finder_mutator(Node *node, void *context)
 		{
 			if (rte->rtekind == RTE_CTE && rte->ctelevelsup >= finder->level)
 				finder->refused = why_with;
+			if (rte->rtekind == RTE_RELATION)
+				finder->reads =
+					list_append_unique_oid(finder->reads, root_of(rte->relid));
 		}
 		query = query_tree_mutator(query, in_finder_mutator, context, 0);
 		finder->level--;
@@ -195,7 +208,7 @@ value_where(Node *value, Node *where)
 }
 
 List *
-conflict_computed(const Query *insert, Relation table)
+conflict_computed(const Query *insert, Relation table, List **reads)
 {
 	const OnConflictExpr *conflict = insert->onConflict;
 	InFinder finder = {.insert = insert, .table = table};
@@ -216,6 +229,7 @@ conflict_computed(const Query *insert, Relation table)
 	}
 	if (finder.refused != NULL)
 		refuse(table, finder.refused);
+	*reads = finder.reads;
 	return values;
 }
 

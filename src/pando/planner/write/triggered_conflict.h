@@ -39,9 +39,10 @@ extern Query *conflict_update(const Query *insert, Relation table);
 /*
  * What that reads besides, since it needs subqueries: the condition and new values, in
  * this order, over the row that conflicts. The client's parameters come after those of
- * the change of a row. Raises feature_not_supported.
+ * the change of a row. reads: the tables that subqueries read (Oids, roots of
+ * partitions). Raises feature_not_supported.
  */
-extern List *conflict_computed(const Query *insert, Relation table);
+extern List *conflict_computed(const Query *insert, Relation table, List **reads);
 
 /* What PostgreSQL's executor computes: the new values and the condition, with what stands
  * for those that were read. `target`: the table in the finished plan's range table. */
