@@ -73,7 +73,7 @@ triggers_run_plan(const TriggersScan *scan, PlannedStmt *plan, DestReceiver *des
 	CommandCounterIncrement();
 	PushActiveSnapshot(GetTransactionSnapshot());
 	query = CreateQueryDesc(plan, estate->es_sourceText, GetActiveSnapshot(),
-							InvalidSnapshot, dest, scan->params, NULL, 0);
+							InvalidSnapshot, dest, scan->params, estate->es_queryEnv, 0);
 	if (scan->written != NULL)
 		written_start_own(scan->written, plan);
 	ExecutorStart(query, 0);

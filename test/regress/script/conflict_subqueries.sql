@@ -52,6 +52,8 @@ INSERT INTO m VALUES (4, 1), (5, 1) ON CONFLICT ON CONSTRAINT m_v_check DO NOTHI
 INSERT INTO r VALUES (1, 1), (20, 20) ON CONFLICT (id) DO UPDATE SET v = (SELECT count(*) FROM o WHERE o.k = r.id + excluded.v) RETURNING *;
 INSERT INTO pt VALUES (12, 12, 0), (3, 3, 0), (3, 4, 0) ON CONFLICT (k, at) DO UPDATE SET v = (SELECT count(*) FROM o WHERE o.x > pt.at) + excluded.at RETURNING *;
 INSERT INTO pt VALUES (13, 13, 0) ON CONFLICT (k, at) DO UPDATE SET v = (SELECT count(*) FROM pt p WHERE p.at > pt.at) + excluded.at RETURNING *;
+-- Beside another change, of what they read.
+WITH u AS (UPDATE o SET x = x + 1 WHERE k = 9 RETURNING k) INSERT INTO t SELECT max(k), 1 FROM u ON CONFLICT (k) DO UPDATE SET v = (SELECT sum(x) FROM o WHERE k = t.k) RETURNING *;
 -- Parameters: of a client, of a function; a transaction; a savepoint.
 PREPARE p (int, int) AS INSERT INTO t VALUES ($1, $2) ON CONFLICT (k) DO UPDATE SET v = (SELECT sum(x) + $2 FROM o WHERE o.k = $1), n = 'p' RETURNING *;
 EXECUTE p (3, 1000);
