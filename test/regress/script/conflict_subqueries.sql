@@ -4,6 +4,7 @@ CREATE TABLE t (k int PRIMARY KEY, v int CHECK (v < 5000), n text, dropped int);
 ALTER TABLE t DROP COLUMN dropped;
 CREATE TABLE m (k int PRIMARY KEY, v int CHECK (v < 5000));
 CREATE TABLE r (id int PRIMARY KEY, v int);
+CREATE TABLE rr (id int PRIMARY KEY, v int);
 CREATE TABLE pt (k int, at int, v int, PRIMARY KEY (k, at)) PARTITION BY RANGE (at);
 CREATE TABLE pt_0 PARTITION OF pt FOR VALUES FROM (0) TO (10);
 CREATE TABLE pt_1 (v int, at int NOT NULL, k int NOT NULL);
@@ -15,6 +16,7 @@ SELECT distribute('m', 'k');
 SELECT distribute('pt', 'k');
 SELECT distribute('o', 'x');
 SELECT reference('r');
+SELECT reference('rr');
 INSERT INTO t SELECT i, i, 'a' FROM generate_series(1, 10) i;
 INSERT INTO m SELECT i, i FROM generate_series(1, 10) i;
 INSERT INTO r SELECT i, i * 100 FROM generate_series(1, 10) i;
@@ -52,6 +54,10 @@ INSERT INTO m VALUES (4, 1), (5, 1) ON CONFLICT ON CONSTRAINT m_v_check DO NOTHI
 INSERT INTO r VALUES (1, 1), (20, 20) ON CONFLICT (id) DO UPDATE SET v = (SELECT count(*) FROM o WHERE o.k = r.id + excluded.v) RETURNING *;
 INSERT INTO pt VALUES (12, 12, 0), (3, 3, 0), (3, 4, 0) ON CONFLICT (k, at) DO UPDATE SET v = (SELECT count(*) FROM o WHERE o.x > pt.at) + excluded.at RETURNING *;
 INSERT INTO pt VALUES (13, 13, 0) ON CONFLICT (k, at) DO UPDATE SET v = (SELECT count(*) FROM pt p WHERE p.at > pt.at) + excluded.at RETURNING *;
+-- Copies without triggers: rows of a query with LIMIT, which is run once.
+INSERT INTO rr SELECT i, i FROM generate_series(1, 3) i;
+INSERT INTO rr SELECT k, count(*) FROM o GROUP BY k ORDER BY 1 LIMIT 4 ON CONFLICT (id) DO UPDATE SET v = (SELECT count(*) FROM o z WHERE z.k <> rr.id OR z.k = excluded.id);
+SELECT * FROM rr ORDER BY id;
 -- Beside another change, of what they read.
 WITH u AS (UPDATE o SET x = x + 1 WHERE k = 9 RETURNING k) INSERT INTO t SELECT max(k), 1 FROM u ON CONFLICT (k) DO UPDATE SET v = (SELECT sum(x) FROM o WHERE k = t.k) RETURNING *;
 -- Parameters: of a client, of a function; a transaction; a savepoint.

@@ -280,7 +280,7 @@ check_on_shard(Query *query, const DistTable *target)
 							   "table cannot be evaluated on a shard"),
 						errdetail("%s.", hazard)));
 	if (conflict_has_sublinks(query))
-		refuse_varying_copies(target, query);
+		refuse_varying_copies(target, template_query(query, query->targetList));
 	if (table_has_copies(target) && expression_varies(parts))
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),

@@ -382,8 +382,9 @@ query_with_conflict_policies(const Query *insert, const Query *given,
 		if (!keeps_key(query, target, NIL))
 			refuse(table, "Rows would move, and it has row-level security");
 		ChangeVarNodes(check, given->resultRelation, varno, 0);
+		/* Before the condition, as PostgreSQL does it since 15.20. */
 		conflict->onConflictWhere = conflict->onConflictWhere != NULL
-										? value_where(check, conflict->onConflictWhere)
+										? value_where(conflict->onConflictWhere, check)
 										: check;
 		query->hasSubLinks |= checkExprHasSubLink(check);
 	}
