@@ -64,17 +64,24 @@ expr_row(RowExpr *row)
 }
 
 Param *
-expr_sublink_param(int column, Node *expr)
+expr_param(ParamKind kind, int number, Oid type, int32 typmod, Oid collation)
 {
 	Param *param = makeNode(Param);
 
-	param->paramkind = PARAM_SUBLINK;
-	param->paramid = column;
-	param->paramtype = exprType(expr);
-	param->paramtypmod = exprTypmod(expr);
-	param->paramcollid = exprCollation(expr);
+	param->paramkind = kind;
+	param->paramid = number;
+	param->paramtype = type;
+	param->paramtypmod = typmod;
+	param->paramcollid = collation;
 	param->location = -1;
 	return param;
+}
+
+Param *
+expr_sublink_param(int column, Node *expr)
+{
+	return expr_param(PARAM_SUBLINK, column, exprType(expr), exprTypmod(expr),
+					  exprCollation(expr));
 }
 
 Node *

@@ -18,6 +18,9 @@ extern Node *expr_if(Node *condition, Node *value);
  */
 extern Node *expr_row(RowExpr *row);
 
+extern Param *expr_param(ParamKind kind, int number, Oid type, int32 typmod,
+						 Oid collation);
+
 /* What stands in a sublink's test for a column of its query, from 1, that is `expr`. */
 extern Param *expr_sublink_param(int column, Node *expr);
 

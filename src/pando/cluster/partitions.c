@@ -57,7 +57,7 @@ partitions_refuse(Oid relid, const char *what)
 
 	if (!get_rel_relispartition(relid))
 		return;
-	root = llast_oid(get_partition_ancestors(relid));
+	root = table_root(relid);
 	ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 					errmsg("cannot %s %s alone", what, name_qualified(relid)),
 					errdetail("It is a partition of %s.", name_qualified(root)),
@@ -70,14 +70,8 @@ partitions_complete(List *relids)
 {
 	List *complete = NIL;
 
-	foreach_oid(relid, relids)
-	{
-		Oid root = get_rel_relispartition(relid)
-					   ? llast_oid(get_partition_ancestors(relid))
-					   : relid;
-
-		complete = list_concat_unique_oid(complete, partition_tree(root, NoLock));
-	}
+	foreach_oid(relid, relids) complete =
+		list_concat_unique_oid(complete, partition_tree(table_root(relid), NoLock));
 	return complete;
 }
 

@@ -18,7 +18,6 @@
 #include "catalog/namespace.h"
 #include "catalog/objectaddress.h"
 #include "catalog/pg_class.h"
-#include "catalog/partition.h"
 #include "catalog/pg_inherits.h"
 #include "catalog/pg_namespace.h"
 #include "fmgr.h"
@@ -163,7 +162,7 @@ tables_to_distribute(Oid schemaid)
 			check_partitions(relid);
 			relids = lappend_oid(relids, relid);
 		}
-		else if (get_rel_namespace(llast_oid(get_partition_ancestors(relid))) != schemaid)
+		else if (get_rel_namespace(table_root(relid)) != schemaid)
 			refuse_schema(
 				schemaid,
 				psprintf("Its table %s is a partition of one in another schema.",

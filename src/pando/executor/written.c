@@ -9,12 +9,12 @@
  */
 #include "pando/compat/compat.h"
 
-#include "catalog/partition.h"
 #include "executor/executor.h"
 #include "utils/memutils.h"
 
 #include "pando/base/hook.h"
 #include "pando/executor/written.h"
+#include "pando/metadata/table.h"
 #include "pando/plan/fragment.h"
 
 struct Written
@@ -64,13 +64,10 @@ written_start_own(Written *written, const PlannedStmt *plan)
 void
 written_note(Written *written, Oid relid)
 {
-	List *ancestors = get_partition_ancestors(relid);
+	Oid root = table_root(relid);
 
-	if (ancestors != NIL)
-		relid = llast_oid(ancestors);
-	list_free(ancestors);
-	if (list_member_oid(written->tables, relid))
-		written->changed = relid;
+	if (list_member_oid(written->tables, root))
+		written->changed = root;
 }
 
 Oid

@@ -13,6 +13,7 @@
 #include "access/htup_details.h"
 #include "access/table.h"
 #include "access/transam.h"
+#include "catalog/partition.h"
 #include "catalog/dependency.h"
 #include "catalog/pg_inherits.h"
 #include "catalog/pg_trigger.h"
@@ -408,6 +409,13 @@ dist_table(Oid relid)
 	if (entry->state != CACHE_VALID)
 		table_entry_load(entry);
 	return entry->table;
+}
+
+Oid
+table_root(Oid relid)
+{
+	return get_rel_relispartition(relid) ? llast_oid(get_partition_ancestors(relid))
+										 : relid;
 }
 
 const DistTable *

@@ -102,6 +102,9 @@ extern const DistTable *dist_table(Oid relid);
 /* The same; raises invalid_object_definition "table %s is not distributed" if absent. */
 extern const DistTable *dist_table_require(Oid relid);
 
+/* The table, or the root of those that it is a partition of. */
+extern Oid table_root(Oid relid);
+
 /* Are its rows split over shards, of which others may have the same number? */
 static inline bool
 dist_table_is_split(const DistTable *table)

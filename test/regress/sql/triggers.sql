@@ -155,7 +155,10 @@ INSERT INTO watched VALUES (1, 5) ON CONFLICT (k) DO UPDATE SET v = (SELECT coun
 INSERT INTO watched VALUES (2, 5), (1, 5) ON CONFLICT (k) DO UPDATE SET v = (SELECT count(*) + watched.k + 100 FROM t WHERE false);
 INSERT INTO watched VALUES (2, 5) ON CONFLICT (k) DO UPDATE SET v = watched.v + (SELECT count(*) FROM watched);
 SELECT * FROM watched ORDER BY k;
-DROP TABLE noted, watched;
+CREATE TABLE follows (k int REFERENCES watched ON UPDATE CASCADE, i int);
+SELECT create_distributed_table('follows', 'k', colocate_with => 'watched');
+INSERT INTO watched VALUES (1, 5), (2, 5) ON CONFLICT (k) DO UPDATE SET v = (SELECT count(*) FROM follows);
+DROP TABLE noted, watched, follows;
 
 -- MERGE, by steps.
 DROP TRIGGER move ON owned;

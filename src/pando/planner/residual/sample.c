@@ -31,6 +31,7 @@
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 
+#include "pando/base/expr.h"
 #include "pando/metadata/table.h"
 #include "pando/planner/query/each_level.h"
 #include "pando/planner/query/flatten.h"
@@ -50,13 +51,8 @@ sent_argument(Expr *argument, List **arguments)
 
 	if (argument == NULL || !sample_argument_is_for_here((Node *) argument))
 		return argument;
-	param = makeNode(Param);
-	param->paramkind = PARAM_EXEC;
-	param->paramid = list_length(*arguments);
-	param->paramtype = exprType((Node *) argument);
-	param->paramtypmod = -1;
-	param->paramcollid = exprCollation((Node *) argument);
-	param->location = -1;
+	param = expr_param(PARAM_EXEC, list_length(*arguments), exprType((Node *) argument),
+					   -1, exprCollation((Node *) argument));
 	*arguments = lappend(*arguments, argument);
 	return (Expr *) param;
 }

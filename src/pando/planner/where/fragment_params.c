@@ -25,6 +25,7 @@
 #include "utils/datum.h"
 #include "utils/lsyscache.h"
 
+#include "pando/base/expr.h"
 #include "pando/planner/where/object_names.h"
 #include "pando/planner/where/fragment_params.h"
 
@@ -151,7 +152,7 @@ open_walker(Node *node, Closure *closure)
 Node *
 fragment_param(Node *expr, List **params)
 {
-	Param *param = makeNode(Param);
+	Param *param;
 	Oid type = exprType(expr);
 	Oid collation = exprCollation(expr);
 	RelabelType *cast;
@@ -168,12 +169,9 @@ fragment_param(Node *expr, List **params)
 	if (number > list_length(*params))
 		*params = lappend(*params, copyObject(expr));
 
-	param->paramkind = PARAM_EXTERN;
-	param->paramid = number;
-	param->paramtype = type == UNKNOWNOID ? TEXTOID : type;
-	param->paramtypmod = -1;
-	param->paramcollid = get_typcollation(param->paramtype);
-	param->location = -1;
+	if (type == UNKNOWNOID)
+		type = TEXTOID;
+	param = expr_param(PARAM_EXTERN, number, type, -1, get_typcollation(type));
 	cast = makeRelabelType((Expr *) param, param->paramtype, -1, param->paramcollid,
 						   COERCE_EXPLICIT_CAST);
 	cast->location = -1;

@@ -35,6 +35,7 @@
 #include "utils/rel.h"
 #include "utils/syscache.h"
 
+#include "pando/base/expr.h"
 #include "pando/plan/cursor_row.h"
 #include "pando/plan/row_place.h"
 #include "pando/planner/query/join_tree.h"
@@ -185,14 +186,9 @@ value_in_cursor(const CurrentOfExpr *cursor, const Change *change, AttrNumber co
 								  CStringGetTextDatum(cursor->cursor_name), false, false);
 	else
 	{
-		Param *param = makeNode(Param);
+		Param *param = expr_param(PARAM_EXTERN, cursor->cursor_param, REFCURSOROID, -1,
+								  get_typcollation(REFCURSOROID));
 
-		param->paramkind = PARAM_EXTERN;
-		param->paramid = cursor->cursor_param;
-		param->paramtype = REFCURSOROID;
-		param->paramtypmod = -1;
-		param->paramcollid = get_typcollation(REFCURSOROID);
-		param->location = -1;
 		name = (Node *) makeRelabelType((Expr *) param, TEXTOID, -1,
 										DEFAULT_COLLATION_OID, COERCE_IMPLICIT_CAST);
 	}

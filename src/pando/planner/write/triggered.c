@@ -50,6 +50,7 @@
 #include "utils/rel.h"
 #include "utils/typcache.h"
 
+#include "pando/base/expr.h"
 #include "pando/plan/fragment.h"
 #include "pando/plan/row_place.h"
 #include "pando/planner/fragment/plan_relations.h"
@@ -379,20 +380,6 @@ find_rows_to_change(Triggered *triggered, Query *given)
  * The change of one row.
  */
 
-static Param *
-param(int number, Oid type, int32 typmod, Oid collation)
-{
-	Param *result = makeNode(Param);
-
-	result->paramkind = PARAM_EXTERN;
-	result->paramid = number;
-	result->paramtype = type;
-	result->paramtypmod = typmod;
-	result->paramcollid = collation;
-	result->location = -1;
-	return result;
-}
-
 static Node *
 is_same(Expr *a, Expr *b)
 {
@@ -409,9 +396,10 @@ static Node *
 column_is_old(TupleDesc desc, AttrNumber number)
 {
 	Form_pg_attribute attr = TupleDescAttr(desc, number - 1);
-	Node *test = is_same((Expr *) var_of_column(1, attr),
-						 (Expr *) param(desc->natts + number, attr->atttypid,
-										attr->atttypmod, attr->attcollation));
+	Node *test =
+		is_same((Expr *) var_of_column(1, attr),
+				(Expr *) expr_param(PARAM_EXTERN, desc->natts + number, attr->atttypid,
+									attr->atttypmod, attr->attcollation));
 
 	if (attr->attnotnull)
 		return test;
@@ -423,7 +411,7 @@ static List *
 same_row(const Triggered *triggered, TupleDesc desc)
 {
 	const DistTable *target = triggered->target;
-	Param *ctid = param(2 * desc->natts + 1, TIDOID, -1, InvalidOid);
+	Param *ctid = expr_param(PARAM_EXTERN, 2 * desc->natts + 1, TIDOID, -1, InvalidOid);
 	List *quals = NIL;
 
 	if (table_has_copies(target))
@@ -437,9 +425,10 @@ same_row(const Triggered *triggered, TupleDesc desc)
 												-1, InvalidOid, 0),
 							   (Expr *) shard_ctid_call((Node *) ctid, target->nshards)));
 	if (triggered->change.place != 0)
-		quals = lappend(quals, is_same((Expr *) row_place_call(1),
-									   (Expr *) param(2 * desc->natts + 2, TEXTOID, -1,
-													  DEFAULT_COLLATION_OID)));
+		quals = lappend(quals,
+						is_same((Expr *) row_place_call(1),
+								(Expr *) expr_param(PARAM_EXTERN, 2 * desc->natts + 2,
+													TEXTOID, -1, DEFAULT_COLLATION_OID)));
 	if (target->key != InvalidAttrNumber)
 		quals = lappend(quals, column_is_old(desc, target->key));
 	return quals;
@@ -460,8 +449,9 @@ new_values(const Triggered *triggered, TupleDesc desc, bool moves)
 			 attr->attnum == triggered->target->key))
 			continue;
 		tlist = lappend(
-			tlist, makeTargetEntry((Expr *) param(attr->attnum, attr->atttypid,
-												  attr->atttypmod, attr->attcollation),
+			tlist, makeTargetEntry((Expr *) expr_param(PARAM_EXTERN, attr->attnum,
+													   attr->atttypid, attr->atttypmod,
+													   attr->attcollation),
 								   attr->attnum, pstrdup(NameStr(attr->attname)), false));
 	}
 	return tlist;
@@ -718,10 +708,10 @@ params_of_computed(Triggered *triggered, PlannedStmt *stmt)
 
 	foreach_ptr (Node, value, triggered->computed)
 	{
-		Param *stands = param(list_length(stmt->paramExecTypes), exprType(value),
-							  exprTypmod(value), exprCollation(value));
+		Param *stands =
+			expr_param(PARAM_EXEC, list_length(stmt->paramExecTypes), exprType(value),
+					   exprTypmod(value), exprCollation(value));
 
-		stands->paramkind = PARAM_EXEC;
 		stmt->paramExecTypes = lappend_oid(stmt->paramExecTypes, stands->paramtype);
 		triggered->change.found_params =
 			lappend_int(triggered->change.found_params, stands->paramid);

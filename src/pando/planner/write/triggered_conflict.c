@@ -18,7 +18,6 @@
 #include "access/htup_details.h"
 #include "access/sysattr.h"
 #include "access/table.h"
-#include "catalog/partition.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_constraint.h"
 #include "nodes/makefuncs.h"
@@ -33,6 +32,8 @@
 #include "utils/syscache.h"
 #include "utils/typcache.h"
 
+#include "pando/base/expr.h"
+#include "pando/metadata/firing.h"
 #include "pando/plan/deparse.h"
 #include "pando/planner/query/from_item.h"
 #include "pando/planner/query/join_tree.h"
@@ -110,29 +111,6 @@ typedef struct InFinder
 static const char why_row[] = "It has a subquery, and EXCLUDED as a whole row";
 static const char why_with[] = "It has a subquery that reads a WITH query";
 
-static Oid
-root_of(Oid relid)
-{
-	List *ancestors = get_partition_ancestors(relid);
-
-	return ancestors != NIL ? llast_oid(ancestors) : relid;
-}
-
-/* Of the row to insert. */
-static Node *
-new_value(AttrNumber column, Oid type, int32 typmod, Oid collation)
-{
-	Param *value = makeNode(Param);
-
-	value->paramkind = PARAM_EXTERN;
-	value->paramid = column;
-	value->paramtype = type;
-	value->paramtypmod = typmod;
-	value->paramcollid = collation;
-	value->location = -1;
-	return (Node *) value;
-}
-
 static Node *
 in_finder_mutator(Node *node, void *context)
 {
@@ -152,7 +130,7 @@ in_finder_mutator(Node *node, void *context)
 				finder->refused = why_with;
 			if (rte->rtekind == RTE_RELATION)
 				finder->reads =
-					list_append_unique_oid(finder->reads, root_of(rte->relid));
+					list_append_unique_oid(finder->reads, table_root(rte->relid));
 		}
 		query = query_tree_mutator(query, in_finder_mutator, context, 0);
 		finder->level--;
@@ -168,7 +146,8 @@ in_finder_mutator(Node *node, void *context)
 			finder->refused = why_row;
 			return node;
 		}
-		return new_value(var->varattno, var->vartype, var->vartypmod, var->varcollid);
+		return (Node *) expr_param(PARAM_EXTERN, var->varattno, var->vartype,
+								   var->vartypmod, var->varcollid);
 	}
 	if (IsA(node, Param) && ((Param *) node)->paramkind == PARAM_EXTERN)
 	{
@@ -188,23 +167,37 @@ in_finder(Node *expr, InFinder *finder)
 	return expr;
 }
 
-/* What WHERE leaves out is not computed. */
-static Node *
-value_where(Node *value, Node *where)
+/* Does an UPDATE of the target change rows of the table, by actions of foreign keys? */
+static bool
+follows(Oid relid, Oid target, List **seen)
 {
-	CaseExpr *choice = makeNode(CaseExpr);
-	CaseWhen *when = makeNode(CaseWhen);
+	Relation table;
+	bool found = false;
 
-	when->expr = (Expr *) where;
-	when->result = (Expr *) value;
-	when->location = -1;
-	choice->casetype = exprType(value);
-	choice->casecollid = exprCollation(value);
-	choice->args = list_make1(when);
-	choice->defresult =
-		(Expr *) makeNullConst(exprType(value), exprTypmod(value), exprCollation(value));
-	choice->location = -1;
-	return (Node *) choice;
+	if (list_member_oid(*seen, relid))
+		return false;
+	*seen = lappend_oid(*seen, relid);
+	table = table_open(relid, AccessShareLock);
+	foreach_ptr (ForeignKeyCacheInfo, key, RelationGetFKeyList(table))
+	{
+		Oid referenced = table_root(key->confrelid);
+
+		if (!found && key_has_update_action(key->conoid))
+			found = referenced == target || follows(referenced, target, seen);
+	}
+	table_close(table, AccessShareLock);
+	return found;
+}
+
+/* A table that follows the target changes with it. */
+static List *
+with_what_they_follow(List *reads, Oid target)
+{
+	bool found = false;
+	List *seen = NIL;
+
+	foreach_oid(relid, reads) found = found || follows(relid, target, &seen);
+	return found ? list_append_unique_oid(reads, target) : reads;
 }
 
 List *
@@ -223,13 +216,14 @@ conflict_computed(const Query *insert, Relation table, List **reads)
 		if (!checkExprHasSubLink(value))
 			continue;
 		value = in_finder(value, &finder);
+		/* What WHERE leaves out is not computed. */
 		if (conflict->onConflictWhere != NULL)
-			value = value_where(value, in_finder(conflict->onConflictWhere, &finder));
+			value = expr_if(in_finder(conflict->onConflictWhere, &finder), value);
 		values = lappend(values, value);
 	}
 	if (finder.refused != NULL)
 		refuse(table, finder.refused);
-	*reads = finder.reads;
+	*reads = with_what_they_follow(finder.reads, table_root(RelationGetRelid(table)));
 	return values;
 }
 
@@ -327,7 +321,8 @@ column_is_new(Relation table, AttrNumber number)
 	Var *column =
 		makeVar(1, number, attr->atttypid, attr->atttypmod, attr->attcollation, 0);
 	Oid equal = lookup_type_cache(attr->atttypid, TYPECACHE_EQ_OPR)->eq_opr;
-	Node *value = new_value(number, attr->atttypid, attr->atttypmod, attr->attcollation);
+	Param *value = expr_param(PARAM_EXTERN, number, attr->atttypid, attr->atttypmod,
+							  attr->attcollation);
 	OpExpr *test =
 		(OpExpr *) make_opclause(equal, BOOLOID, false, (Expr *) column, (Expr *) value,
 								 InvalidOid, attr->attcollation);
@@ -384,7 +379,7 @@ query_with_conflict_policies(const Query *insert, const Query *given,
 		ChangeVarNodes(check, given->resultRelation, varno, 0);
 		/* Before the condition, as PostgreSQL does it since 15.20. */
 		conflict->onConflictWhere = conflict->onConflictWhere != NULL
-										? value_where(conflict->onConflictWhere, check)
+										? expr_if(check, conflict->onConflictWhere)
 										: check;
 		query->hasSubLinks |= checkExprHasSubLink(check);
 	}
