@@ -119,9 +119,10 @@ require_unchanged(const TriggersScan *scan)
 			 errmsg("this ON CONFLICT DO UPDATE is not supported yet for table \"%s\", "
 					"whose rows are changed one by one",
 					RelationGetRelationName(scan->shell)),
-			 errdetail("It has a subquery that reads table \"%s\", which the statement "
-					   "may have changed.",
-					   get_rel_name(changed)),
+			 errdetail(
+				 "It has a subquery that reads table \"%s\", or one that follows it "
+				 "by a foreign key, and the statement may have changed it.",
+				 get_rel_name(changed)),
 			 errhint("Insert the rows in statements of their own.")));
 }
 

@@ -221,8 +221,6 @@ typedef enum PlanKind
  * columns of its new version by their numbers, then those of the old one, then its ctid
  * and place.
  */
-#define TRIGGERED_PARAMS(natts) (2 * (natts) + 2)
-
 typedef struct TriggeredChange
 {
 	AttrNumber ctid; /* columns of ModifyTable's input, or 0 */
@@ -246,6 +244,9 @@ typedef struct TriggeredChange
 	 * partition it would move to gives up. */
 	Query *gone;
 } TriggeredChange;
+
+/* How many these are, for a table of that many columns. */
+#define TRIGGERED_PARAMS(natts) (2 * (natts) + 2)
 
 /* Plans the change of one row, whose triggers have been fired; the planner's. */
 extern PlannedStmt *(*triggered_change_planner)(Query *change);
