@@ -49,6 +49,16 @@ SELECT i.item_id, (SELECT c.region FROM sales s JOIN customers c USING (customer
 SELECT i.item_id, l.* FROM items i LEFT JOIN LATERAL (SELECT s.sale_id, s.paid FROM sales s WHERE s.item_id = i.item_id AND s.paid > i.price ORDER BY s.paid DESC, s.sale_id LIMIT 2) l ON true;
 SELECT c.customer_id FROM customers c WHERE EXISTS (SELECT 1 FROM sales s JOIN dates d USING (date_id) WHERE s.customer_id = c.customer_id AND d.month = 12) AND NOT EXISTS (SELECT 1 FROM returns r WHERE r.customer_id = c.customer_id AND r.quantity > 1);
 SELECT sum(paid) FROM sales, items WHERE sales.item_id = items.item_id AND items.category = 'garden' AND sales.paid > (SELECT 1.3 * avg(s.paid) FROM sales s WHERE s.item_id = items.item_id);
+-- joins inside of correlated subqueries
+SELECT i.item_id, l.* FROM items i LEFT JOIN LATERAL (SELECT d.month, sum(s.paid) t FROM sales s JOIN dates d USING (date_id) WHERE s.item_id % 7 = i.item_id % 7 AND d.year = 2021 GROUP BY d.month ORDER BY t DESC NULLS LAST, d.month LIMIT 2) l ON true;
+SELECT c.customer_id, (SELECT max(s.paid - r.refund) FROM sales s JOIN returns r ON r.item_id = s.item_id AND r.date_id = s.date_id + 2 WHERE s.quantity > c.born % 5) FROM customers c;
+SELECT c.customer_id, (SELECT count(*) FROM sales s JOIN returns r ON r.date_id = s.date_id + 2 WHERE c.born > 1970 AND s.paid > 80) FROM customers c;
+SELECT d.date_id FROM dates d WHERE d.holiday OR EXISTS (SELECT FROM sales s JOIN items i USING (item_id) WHERE s.date_id = d.date_id AND i.brand = 'brand3' AND s.paid > d.month * 8);
+SELECT c.customer_id, l.* FROM customers c, LATERAL (SELECT i.category, count(r.sale_id) n, count(*) FROM sales s JOIN items i USING (item_id) LEFT JOIN returns r ON r.item_id = i.item_id AND r.date_id = s.date_id + 2 WHERE s.channel = 'web' AND s.quantity = c.customer_id % 6 GROUP BY i.category HAVING count(*) > c.customer_id % 3) l WHERE c.region = 'west';
+SELECT i.item_id, (SELECT string_agg(x.region || x.n, '+' ORDER BY x.region) FROM (SELECT c.region, count(*) n FROM sales s JOIN customers c USING (customer_id) JOIN dates d USING (date_id) WHERE d.year = 2021 AND s.item_id = i.item_id GROUP BY c.region) x WHERE x.n < i.price) FROM items i;
+SELECT c.customer_id, (SELECT avg(l.p) FROM items i, LATERAL (SELECT max(s.paid) p FROM sales s JOIN dates d ON d.date_id = s.date_id WHERE d.month = 3 AND s.item_id = i.item_id AND s.paid < c.born) l WHERE i.item_id < c.customer_id) FROM customers c WHERE c.customer_id < 12;
+SELECT c.customer_id, (SELECT s FROM sales s JOIN dates d USING (date_id) WHERE d.holiday AND s.customer_id = c.customer_id ORDER BY s.sale_id LIMIT 1) FROM customers c;
+WITH month AS (SELECT date_id, month FROM dates WHERE year = 2021) SELECT c.customer_id, (SELECT count(*) FROM sales s JOIN month m USING (date_id) WHERE m.month = c.customer_id % 13), (SELECT count(*) FROM month) FROM customers c WHERE c.born IS NOT NULL;
 -- WITH used several times, and all against all
 WITH yearly AS (SELECT customer_id, year, channel, sum(paid) AS total FROM sales JOIN dates USING (date_id) GROUP BY 1, 2, 3)
 SELECT a.customer_id, b.total / a.total FROM yearly a JOIN yearly b ON a.customer_id = b.customer_id AND a.channel = b.channel WHERE a.year = 2021 AND b.year = 2022 AND a.total > 0 AND b.total > (SELECT avg(total) FROM yearly WHERE channel = b.channel);

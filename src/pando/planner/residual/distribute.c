@@ -384,6 +384,7 @@ distribute_select(Query *query, bool skips)
 	exchanged = level_exchange(query);
 	if (exchanged && level_peel(query, skips))
 		return;
+	(void) level_exchange_joined(query);
 	if (level_broadcast(query))
 	{
 		level_drop_unused_ctes(query);

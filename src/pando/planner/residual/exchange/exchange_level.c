@@ -10,12 +10,14 @@
 
 #include "nodes/makefuncs.h"
 #include "optimizer/prep.h"
+#include "parser/parsetree.h"
 #include "rewrite/rewriteManip.h"
 
 #include "pando/planner/residual/cut_group.h"
 #include "pando/planner/residual/exchange/exchange_level.h"
 #include "pando/planner/query/cte_use.h"
 #include "pando/planner/query/equality.h"
+#include "pando/planner/query/from_item.h"
 #include "pando/planner/where/cte_once.h"
 #include "pando/planner/residual/cutting.h"
 #include "pando/planner/residual/decorrelate.h"
@@ -365,4 +367,103 @@ level_exchange(Query *query)
 	*query = *work;
 	level_drop_unused_ctes(query);
 	return moves > 0 || inside;
+}
+
+/* ------------------------------------------------------------------------------------
+ * What a correlated level joins.
+ */
+
+/* All items of the level as one group; its qualifications are not among the group's. */
+static CutGroup *
+group_of_all(Query *query, List *items)
+{
+	CutGroup *group = palloc0(sizeof(CutGroup));
+
+	group->items = items;
+	group->relids = get_relids_in_jointree((Node *) query->jointree, false);
+	return group;
+}
+
+/* Do fewer bytes come here if the items are joined before than if each comes by itself?
+ */
+static bool
+join_is_smaller(Query *query, List *items, List *quals)
+{
+	List *groups = NIL;
+	double apart = 0;
+
+	foreach_ptr (Node, item, items)
+		groups = lappend(groups, group_of_item(query, item, quals));
+	groups = groups_merge(query, groups, quals);
+	foreach_ptr (CutGroup, group, groups)
+	{
+		if (!fits(group))
+			return false;
+		apart += group_bytes(query, group, quals);
+	}
+	return list_length(groups) > 1 &&
+		   group_bytes(query, group_of_all(query, items), quals) < apart;
+}
+
+static RangeTblEntry *
+subquery_of_cut(Cut *cut)
+{
+	if (cut->part->targetList == NIL)
+		part_column(cut->part, (Node *) makeBoolConst(true, false), "row");
+	return rte_of_query("joined", cut->part);
+}
+
+/* The level's items and what their qualifications say of them alone, as a subquery in
+ * their place. */
+static Query *
+put_join_apart(Query *query, List *items, List *quals)
+{
+	Cutting cutting = {0};
+	Node *ref;
+	Cut *cut;
+
+	cutting_start(&cutting, query);
+	ref = cutting_cut(&cutting, group_of_all(query, items), quals);
+	cut = linitial(cutting.cuts);
+	cut->replace = subquery_of_cut;
+	cutting_finish(&cutting, (Node *) makeFromExpr(
+								 list_make1(ref),
+								 quals_as_node(cutting_not_consumed(&cutting, quals))));
+	return rt_fetch(cut->varno, query->rtable)->subquery;
+}
+
+bool
+level_exchange_joined(Query *query)
+{
+	int mark = results_mark();
+	List *items = NIL;
+	List *quals = NIL;
+	Distribution distribution;
+	Query *work;
+	Query *joined;
+
+	if (query->setOperations != NULL || !query_refers_outside(query) ||
+		locks_rows(query) || level_has_row_security(query) || level_uses_records(query))
+		return false;
+	work = copyObject(query);
+	join_tree_flatten((Node *) work->jointree, &items, &quals);
+	foreach_ptr (Node, item, items)
+	{
+		if (query_refers_outside(part_make(work, list_make1(item), NIL)))
+			return false;
+	}
+	if (!join_is_smaller(work, items, quals))
+		return false;
+	joined = put_join_apart(work, items, quals);
+	if (level_exchange(joined))
+	{
+		distribution = distribution_of_query(joined);
+		if (distribution_has_shards(&distribution))
+		{
+			*query = *work;
+			return true;
+		}
+	}
+	results_forget(mark);
+	return false;
 }

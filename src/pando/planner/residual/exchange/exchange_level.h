@@ -16,4 +16,11 @@
  */
 extern bool level_exchange(Query *query);
 
+/*
+ * The same for what a level with references to outer ones joins, which becomes a subquery
+ * of the level; where that is fewer bytes than what it is joined of. What is compared
+ * with outer rows stays.
+ */
+extern bool level_exchange_joined(Query *query);
+
 #endif

@@ -173,7 +173,7 @@ group_query(Query *query, const CutGroup *group, List *quals)
 	return part;
 }
 
-static double
+double
 group_bytes(Query *query, const CutGroup *group, List *quals)
 {
 	Estimate estimate = estimate_query(group_query(query, group, quals));

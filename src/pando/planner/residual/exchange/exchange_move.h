@@ -29,6 +29,9 @@ typedef struct Choice
 	double sent; /* the part of it that is for the rows sent */
 } Choice;
 
+/* Bytes of the group's rows, with the columns that the rest of the level needs. */
+extern double group_bytes(Query *query, const CutGroup *group, List *quals);
+
 /* The cheapest move that lets two groups of an inner join meet; none where it is better
  * to have all rows come here. */
 extern Choice move_of_inner_join(Query *query, List *groups, List *quals);
