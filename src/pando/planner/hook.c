@@ -180,6 +180,17 @@ plan_distributed(Query *query, const char *source, int cursor_options,
 	return stmt;
 }
 
+/* Those under which PostgreSQL may plan it here: in a parallel worker functions can't
+ * read distributed tables. */
+static int
+options_here(Query *query, int cursor_options)
+{
+	if ((cursor_options & CURSOR_OPT_PARALLEL_OK) != 0 &&
+		query_may_read_in_functions(query))
+		return cursor_options & ~CURSOR_OPT_PARALLEL_OK;
+	return cursor_options;
+}
+
 /* Plans a query with distributed tables, which may be scribbled on. */
 static PlannedStmt *
 plan_query(Query *query, const char *source, int cursor_options, ParamListInfo params,
@@ -192,7 +203,8 @@ plan_query(Query *query, const char *source, int cursor_options, ParamListInfo p
 
 	PG_TRY();
 	{
-		stmt = plan_distributed(query, source, cursor_options, params, found, keep);
+		stmt = plan_distributed(query, source, options_here(query, cursor_options),
+								params, found, keep);
 	}
 	PG_FINALLY();
 	{
@@ -260,14 +272,15 @@ plan_found(Query *query, const char *source, int cursor_options, ParamListInfo p
 	else if (whole && is_point && conflict_is_for_here(query) &&
 			 (all_shards_are_here(point.table) ||
 			  !conflict_is_computed_here(query, point.table)))
-		stmt = plan_point_later(query, &point, cursor_options);
+		stmt = plan_point_later(query, &point, options_here(query, cursor_options));
 	if (stmt != NULL)
 		return stmt;
 	/* Where values are given to plan with, the plan cache decides if they are used. */
 	if (whole && (shard != REPEAT_HERE || params == NULL))
 		stmt = plan_again(query, source, cursor_options, params, found, shard);
 	if (stmt == NULL && shard == REPEAT_HERE)
-		stmt = plan_point_here(query, point.table, index, source, cursor_options, params);
+		stmt = plan_point_here(query, point.table, index, source,
+							   options_here(query, cursor_options), params);
 	return stmt != NULL ? stmt
 						: plan_query(query, source, cursor_options, params, found, false);
 }
@@ -332,9 +345,6 @@ plan_hook(Query *query, const char *source, int cursor_options, ParamListInfo pa
 	if (query->commandType == CMD_UTILITY || plan_shells || !metadata_active())
 		return plan_locally(query, source, cursor_options, params);
 	found = query_dist_relations(query);
-	if (found.any && (cursor_options & CURSOR_OPT_PARALLEL_OK) != 0 &&
-		query_may_read_in_functions(query))
-		cursor_options &= ~CURSOR_OPT_PARALLEL_OK;
 	if (found.sql_functions && !is_call_for_coordinator(query))
 		return plan_inlined(query, source, cursor_options, params);
 	return plan_statement(query, source, cursor_options, params, found);

@@ -8,6 +8,17 @@ UPDATE a SET w = b.w FROM b WHERE a.id = b.id;
 UPDATE a SET w = l.w FROM l WHERE a.v = l.id;
 UPDATE a SET w = l.w FROM l WHERE a.k = l.id;
 DELETE FROM b WHERE v IN (SELECT v FROM a WHERE id = 33);
+BEGIN;
+UPDATE a SET w = b.w || a.w FROM b WHERE a.k = b.v AND b.id = a.id RETURNING a.k, a.id, a.w, b.k \g |sort
+UPDATE a SET v = q.n FROM (SELECT v, count(*) AS n FROM b GROUP BY v) q WHERE a.k = q.v RETURNING a.id, a.v \g |sort
+UPDATE a SET v = c.v, w = b.w FROM b LEFT JOIN c ON c.v = b.id + 20 WHERE a.k = b.v AND a.id = b.id + 1 RETURNING a.id, a.v, a.w, c.k \g |sort
+INSERT INTO b VALUES (1, 500, 7, 'own'), (2, 501, 8, 'own');
+UPDATE a SET w = b.w FROM b, r WHERE a.k = b.v AND b.id >= 500 AND r.id = a.v RETURNING a.id, r.w \g |sort
+DELETE FROM b USING a x WHERE b.k = x.v AND x.id = b.id + 2 RETURNING b.id, x.k \g |sort
+UPDATE a SET w = x.w FROM a x WHERE a.k = x.v AND x.id = a.id + 5 AND a.v IN (SELECT v FROM b) RETURNING a.id, x.id \g |sort
+DELETE FROM a USING b, c WHERE a.k = b.v AND c.v = b.id AND a.id = c.v + 10 RETURNING a.id, c.k, b \g |sort
+SELECT * FROM digest();
+ROLLBACK;
 DELETE FROM b USING l WHERE b.id = l.id;
 DELETE FROM a WHERE id IN (SELECT id FROM a ORDER BY id LIMIT 3);
 WITH q AS (SELECT id FROM a ORDER BY id DESC LIMIT 3) DELETE FROM a USING q WHERE a.id = q.id RETURNING a.id \g |sort

@@ -113,6 +113,17 @@ SELECT plan_text($$SELECT shops.id, count(*) FROM parts, sales, shops
 	~ 'Exchange: .* on sales_.* on shops_.* on parts_' AS reduced;
 SELECT shops.id, count(*) FROM parts, sales, shops
 	WHERE sales.part = parts.id AND shops.id = sales.shop AND shops.kind = parts.kind AND shops.name = 'shop 1' GROUP BY shops.id ORDER BY shops.id;
+-- Rows that change stay: what they are joined with goes to them, however many rows that is.
+SELECT plan_text($$UPDATE parts SET kind = sales.shop FROM sales WHERE sales.part = parts.id$$) ~ 'Exchange: Redistribute.* on sales_.*Update on parts_' AS by_key,
+	plan_text($$DELETE FROM parts USING sales WHERE sales.shop = parts.kind AND sales.id < 10$$) ~ 'Exchange: Broadcast.* on sales_.*Delete on parts_' AS to_all,
+	plan_text($$DELETE FROM sales USING parts, shops WHERE sales.part = parts.id AND shops.kind = parts.kind AND shops.name = 'shop 1'$$) ~ 'Exchange: .* on parts_.* Delete on sales_' AS small_to_large;
+BEGIN;
+INSERT INTO sales SELECT 5000 + i, i, 200 + i FROM generate_series(1, 5) i;
+WITH changed AS (UPDATE parts SET kind = sales.shop FROM sales WHERE sales.part = parts.id AND sales.id > 3998 RETURNING parts.*, sales.id AS sale)
+SELECT * FROM changed ORDER BY id;
+DELETE FROM sales USING parts WHERE sales.part = parts.id AND parts.kind > 1 AND sales.id > 4000 RETURNING sales.id > 5000, parts.kind > 200;
+SELECT count(*), sum(shop) FROM sales;
+ROLLBACK;
 DROP TABLE parts, sales, shops;
 -- What several equalities say together counts: customers that move are those of one region.
 CREATE TABLE regions (id int, name text);

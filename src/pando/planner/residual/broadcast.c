@@ -467,7 +467,6 @@ write_broadcast(Query *query)
 {
 	Trial trial = {.targets = true, .write = query};
 
-	level_keep_ctes(query);
 	if (!choose(&trial, query) || !commit(&trial, query))
 		return false;
 	level_drop_unused_ctes(query);

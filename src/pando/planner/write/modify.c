@@ -13,6 +13,8 @@
 #include "pando/planner/fragment/fragment_make.h"
 #include "pando/planner/query/flatten.h"
 #include "pando/planner/residual/broadcast.h"
+#include "pando/planner/residual/exchange/exchange_level.h"
+#include "pando/planner/where/cte_once.h"
 #include "pando/planner/where/result_scope.h"
 #include "pando/planner/write/computed_change.h"
 #include "pando/planner/write/modify.h"
@@ -34,17 +36,38 @@ refuse_modification(const DistTable *target, Query *query, const char *why)
 		 errdetail("%s.", why ? why : "It depends on rows of other shards or tables")));
 }
 
-/* The statement once what it is compared with has been read, and is known to all shards;
- * NULL if it can't stand on them then, either. */
+static bool
+stands(Query *query, const DistTable *target, Distribution *distribution)
+{
+	*distribution = distribution_of_query(query);
+	return can_stand_on_shards(query, target, distribution);
+}
+
+/* The statement once what it is joined with has been sent to where the target's rows are;
+ * what else it is compared with is read first. NULL if it can't stand on shards then. */
+static Query *
+change_after_exchange(Query *query, const DistTable *target, Distribution *distribution)
+{
+	Query *copy = query_without_join_columns(query);
+
+	level_keep_ctes(copy);
+	if (level_exchange(copy) &&
+		(stands(copy, target, distribution) ||
+		 (write_broadcast(copy) && stands(copy, target, distribution))))
+		return copy;
+	results_forget(0);
+	return NULL;
+}
+
+/* The statement once all that it is compared with has been read, and is known to all
+ * shards; NULL if it can't stand on them then, either. */
 static Query *
 change_after_reads(Query *query, const DistTable *target, Distribution *distribution)
 {
 	Query *copy = query_without_join_columns(query);
 
-	if (!write_broadcast(copy))
-		return NULL;
-	*distribution = distribution_of_query(copy);
-	return can_stand_on_shards(copy, target, distribution) ? copy : NULL;
+	level_keep_ctes(copy);
+	return write_broadcast(copy) && stands(copy, target, distribution) ? copy : NULL;
 }
 
 /* The same once all that it computes has been computed; `given`: with the policies of its
@@ -111,7 +134,11 @@ change_fragment(Query *given, Query *query, const DistTable *target)
 		change = query_that_refuses_several_sources(query, target);
 	if (change == NULL)
 	{
-		change = change_after_reads(query, target, &distribution);
+		/* Rows that go from node to node don't have the places that they came from. */
+		if (!columns.others)
+			change = change_after_exchange(query, target, &distribution);
+		if (change == NULL)
+			change = change_after_reads(query, target, &distribution);
 		by_ctid = change != NULL && columns.others;
 		if (change != NULL)
 			change = query_that_refuses_several_sources(change, target);

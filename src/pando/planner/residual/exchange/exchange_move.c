@@ -232,12 +232,21 @@ typedef struct Pair
 	Choice *best;
 } Pair;
 
+/* Rows that the statement changes are changed where they are. */
+static bool
+is_changed(const Query *query, const Move *move)
+{
+	return move != NULL && query->resultRelation != 0 &&
+		   bms_is_member(query->resultRelation, move->group->relids);
+}
+
 static void
 offer(Pair *pair, double cost, const Move *one, const Move *other)
 {
 	Choice *best = pair->best;
 
-	if (best->cost >= 0 && best->cost <= cost + pair->result)
+	if ((best->cost >= 0 && best->cost <= cost + pair->result) ||
+		is_changed(pair->query, one) || is_changed(pair->query, other))
 		return;
 	best->sent = cost;
 	best->cost = cost + pair->result;
