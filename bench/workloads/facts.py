@@ -77,4 +77,6 @@ DATASET = Dataset("facts", prepare, [
         "SELECT count(*), sum(a.t - b.t) FROM fact a JOIN fact2 b ON a.v = b.v")),
     Workload("analysis", "ORDER BY of all rows, first 10", "s", query("SELECT * FROM fact ORDER BY v, id LIMIT 10")),
     Workload("large results", "5 million rows to the client", "s", scan, goal={"one": 0.5, "cluster": 0.5}),
+    Workload("writes", "UPDATE joined off the key", "s", quick=True, run=query(
+        "UPDATE fact2 SET t = fact.t FROM fact WHERE fact.v = fact2.id AND fact.t < 100")),
 ])
