@@ -19,6 +19,17 @@ UPDATE a SET w = x.w FROM a x WHERE a.k = x.v AND x.id = a.id + 5 AND a.v IN (SE
 DELETE FROM a USING b, c WHERE a.k = b.v AND c.v = b.id AND a.id = c.v + 10 RETURNING a.id, c.k, b \g |sort
 SELECT * FROM digest();
 ROLLBACK;
+-- Sublinks that refer to the row, off the key.
+BEGIN;
+DELETE FROM a WHERE NOT EXISTS (SELECT FROM b WHERE b.v = a.k) AND a.v < 3 RETURNING a.id \g |sort
+UPDATE a SET w = 'seen' WHERE EXISTS (SELECT FROM b JOIN c ON c.v = b.id WHERE b.v = a.v AND b.w = a.w) OR a.k = 3 RETURNING a.id, a.w \g |sort
+UPDATE a SET v = 0 WHERE v < (SELECT avg(x.v) FROM a x WHERE x.w = a.w) RETURNING a.id \g |sort
+UPDATE b SET w = a.w FROM a WHERE a.v = b.k AND a.id = b.id + 1 AND NOT EXISTS (SELECT FROM c WHERE c.v = b.id) RETURNING b.id, b.w \g |sort
+DELETE FROM r WHERE NOT EXISTS (SELECT FROM a WHERE a.v = r.id AND a.k > 3) RETURNING r.id \g |sort
+UPDATE r SET w = b.w FROM b JOIN a ON a.k = b.v AND a.id = b.id WHERE b.k = r.id AND b.id = (SELECT max(x.id) FROM b x JOIN a y ON y.k = x.v AND y.id = x.id WHERE x.k = r.id) RETURNING r.id, r.w \g |sort
+UPDATE s SET w = b.w FROM b, c WHERE b.v = s.id AND c.v = b.id AND b.id = 4 RETURNING s.id, s.w \g |sort
+SELECT * FROM digest();
+ROLLBACK;
 DELETE FROM b USING l WHERE b.id = l.id;
 DELETE FROM a WHERE id IN (SELECT id FROM a ORDER BY id LIMIT 3);
 WITH q AS (SELECT id FROM a ORDER BY id DESC LIMIT 3) DELETE FROM a USING q WHERE a.id = q.id RETURNING a.id \g |sort

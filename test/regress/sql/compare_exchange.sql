@@ -116,7 +116,8 @@ SELECT shops.id, count(*) FROM parts, sales, shops
 -- Rows that change stay: what they are joined with goes to them, however many rows that is.
 SELECT plan_text($$UPDATE parts SET kind = sales.shop FROM sales WHERE sales.part = parts.id$$) ~ 'Exchange: Redistribute.* on sales_.*Update on parts_' AS by_key,
 	plan_text($$DELETE FROM parts USING sales WHERE sales.shop = parts.kind AND sales.id < 10$$) ~ 'Exchange: Broadcast.* on sales_.*Delete on parts_' AS to_all,
-	plan_text($$DELETE FROM sales USING parts, shops WHERE sales.part = parts.id AND shops.kind = parts.kind AND shops.name = 'shop 1'$$) ~ 'Exchange: .* on parts_.* Delete on sales_' AS small_to_large;
+	plan_text($$DELETE FROM sales USING parts, shops WHERE sales.part = parts.id AND shops.kind = parts.kind AND shops.name = 'shop 1'$$) ~ 'Exchange: .* on parts_.* Delete on sales_' AS small_to_large,
+	plan_text($$DELETE FROM sales WHERE NOT EXISTS (SELECT FROM parts WHERE parts.id = sales.part) AND shop < 5$$) ~ '(Group|Sort) Key: (parts\.)?id.*Delete on sales_' AS values_alone;
 BEGIN;
 INSERT INTO sales SELECT 5000 + i, i, 200 + i FROM generate_series(1, 5) i;
 WITH changed AS (UPDATE parts SET kind = sales.shop FROM sales WHERE sales.part = parts.id AND sales.id > 3998 RETURNING parts.*, sales.id AS sale)

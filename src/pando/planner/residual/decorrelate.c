@@ -297,16 +297,30 @@ rows_with_values(Query *query, Query *level, List *ties, Node *but)
 }
 
 /*
+ * A change looks once more at rows that somebody else has changed while it waited for
+ * them: with what was true of those that it had found before it would miss their values.
+ */
+static bool
+is_change(const Query *level)
+{
+	return level->resultRelation != 0;
+}
+
+/*
  * Only the values that can occur need to be looked for. Those of one column do, where
  * the others would leave hardly fewer rows: there are fewer of them.
  */
 static void
 restrict_to_values(Query *query, Query *level, List *ties, Node *but)
 {
-	double all = list_length(ties) > 1 ? rows_with_values(query, level, ties, but) : -1;
-	double least = all * ENOUGH_ROWS;
+	double all;
+	double least;
 	List *chosen = ties;
 
+	if (is_change(level))
+		return;
+	all = list_length(ties) > 1 ? rows_with_values(query, level, ties, but) : -1;
+	least = all * ENOUGH_ROWS;
 	foreach_ptr (Tie, tie, all > 0 ? ties : NIL)
 	{
 		double rows = rows_with_values(query, level, list_make1(tie), but);
@@ -665,7 +679,8 @@ decorrelated(Query *level, Node *qual)
 		follows_item(level, sublink))
 		return NIL;
 	if (sublink->subLinkType == EXPR_SUBLINK)
-		return join_aggregate(level, qual, sublink, JOINED_VALUES);
+		return is_change(level) ? NIL
+								: join_aggregate(level, qual, sublink, JOINED_VALUES);
 	if (sublink->subLinkType != EXISTS_SUBLINK || test != (Node *) sublink)
 		return NIL;
 	any = exists_of_values(level, qual, sublink, negated);

@@ -13,6 +13,7 @@
 #include "pando/planner/fragment/fragment_make.h"
 #include "pando/planner/query/flatten.h"
 #include "pando/planner/residual/broadcast.h"
+#include "pando/planner/residual/decorrelate.h"
 #include "pando/planner/residual/exchange/exchange_level.h"
 #include "pando/planner/where/cte_once.h"
 #include "pando/planner/where/result_scope.h"
@@ -49,11 +50,13 @@ static Query *
 change_after_exchange(Query *query, const DistTable *target, Distribution *distribution)
 {
 	Query *copy = query_without_join_columns(query);
+	bool moved;
 
 	level_keep_ctes(copy);
-	if (level_exchange(copy) &&
-		(stands(copy, target, distribution) ||
-		 (write_broadcast(copy) && stands(copy, target, distribution))))
+	moved = level_decorrelate(copy);
+	moved |= level_exchange(copy);
+	if (moved && (stands(copy, target, distribution) ||
+				  (write_broadcast(copy) && stands(copy, target, distribution))))
 		return copy;
 	results_forget(0);
 	return NULL;
