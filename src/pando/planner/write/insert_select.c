@@ -24,7 +24,14 @@
 #include "pando/planner/where/distribution.h"
 #include "pando/planner/fragment/fragment_make.h"
 #include "pando/planner/query/from_item.h"
+#include "pando/planner/query/flatten.h"
 #include "pando/planner/query/level_fields.h"
+#include "pando/planner/residual/decorrelate.h"
+#include "pando/planner/residual/exchange/exchange.h"
+#include "pando/planner/residual/exchange/exchange_level.h"
+#include "pando/planner/where/cte_once.h"
+#include "pando/planner/where/place.h"
+#include "pando/planner/where/result_scope.h"
 #include "pando/planner/fragment/planning.h"
 #include "pando/planner/where/relations.h"
 
@@ -197,6 +204,66 @@ whole_fragment(Query *insert, const DistTable *target, const Distribution *distr
 	return fragment;
 }
 
+/* The SELECT, if it can be evaluated on the shards of many shard groups; else NULL. */
+static Query *
+select_on_shards(Query *insert)
+{
+	Query *select = query_without_join_columns(select_of_insert(insert));
+	Distribution distribution = distribution_of_query(select);
+
+	if (distribution.kind == DIST_SHARDED)
+		return select;
+	level_keep_ctes(select);
+	(void) level_decorrelate(select);
+	if (!level_exchange(select))
+		return NULL;
+	distribution = distribution_of_query(select);
+	return distribution.kind == DIST_SHARDED ? select : NULL;
+}
+
+static int
+position_of_key(Query *insert, const DistTable *target)
+{
+	int position = 0;
+
+	foreach_int(column, insert_columns(insert))
+	{
+		position++;
+		if (column == target->key)
+			return position;
+	}
+	return 0;
+}
+
+/* The INSERT on the target's shards once the SELECT's rows have gone there; NULL: they
+ * come by way of this node. */
+static Fragment *
+exchanged_fragment(Query *insert, const DistTable *target)
+{
+	List *outer = results_enter();
+	int key = target->kind == TABLE_HASH ? position_of_key(insert, target) : 0;
+	Query *select = key > 0 ? select_on_shards(insert) : NULL;
+	Fragment *fragment = NULL;
+	Distribution distribution;
+	Query *whole;
+
+	if (select != NULL)
+	{
+		whole = insert_from_select(insert, query_of_columns(exchange_of_query(select, key, true, place_table(target->relid, 1))));
+		exchange_plan_all(whole);
+		distribution = distribution_of_query(whole);
+		if (distribution.kind == DIST_SHARDED)
+		{
+			fragment = fragment_from_query(whole, &distribution);
+			fragment->anchor = target->relid;
+			fragment->subplans = results_of_query(whole);
+		}
+		else elog(NOTICE, "kind %d %s", distribution.kind, distribution.reason);
+	}
+	results_leave(outer);
+	return fragment;
+}
+
 Fragment *
 insert_select_fragment(Query *query, const DistTable *target)
 {
@@ -208,7 +275,7 @@ insert_select_fragment(Query *query, const DistTable *target)
 		return NULL;
 	distribution = distribution_of_query(query);
 	if (!goes_whole(query, target, &distribution))
-		return NULL;
+		return exchanged_fragment(query, target);
 	return whole_fragment(query, target, &distribution);
 }
 

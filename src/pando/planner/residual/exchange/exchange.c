@@ -62,35 +62,44 @@ read_rte(Exchange *exchange)
  */
 
 RangeTblEntry *
-exchange_of_cut(Cut *cut)
+exchange_of_query(Query *query, int column, bool keep_nulls, const Place *place)
 {
-	Move *move = cut->data;
 	Exchange *exchange = palloc0(sizeof(Exchange));
 
-	exchange->query = cut->part;
+	exchange->query = query;
 	exchange->result.exchange = true;
-	if (move->column != NULL)
+	if (column > 0)
 	{
-		List *key;
+		Node *value = (Node *) list_nth_node(TargetEntry, query->targetList, column - 1)->expr;
+		List *key = list_make1(makeVar(1, column, exprType(value), exprTypmod(value),
+									   exprCollation(value), 0));
 
-		exchange->result.column = part_column(cut->part, move->column, "key");
-		exchange->result.keep_nulls = move->keep_nulls;
+		exchange->result.column = column;
+		exchange->result.keep_nulls = keep_nulls;
 		exchange->place = palloc(sizeof(Place));
-		*exchange->place = *move->place;
+		*exchange->place = *place;
 		exchange->place->bound = exchange->place->values = NIL;
 		exchange->place->pruned = exchange->place->one_group = false;
 		exchange->place->splits = true;
-		key =
-			list_make1(makeVar(1, exchange->result.column, exprType(move->column),
-							   exprTypmod(move->column), exprCollation(move->column), 0));
 		exchange->place->strict = key;
-		exchange->place->not_null = move->keep_nulls ? NIL : key;
+		exchange->place->not_null = keep_nulls ? NIL : key;
 		exchange->place->weak = NIL;
 	}
-	if (cut->part->targetList == NIL)
-		part_column(cut->part, (Node *) makeBoolConst(true, false), "row");
 	result_add(&exchange->result);
 	return read_rte(exchange);
+}
+
+RangeTblEntry *
+exchange_of_cut(Cut *cut)
+{
+	Move *move = cut->data;
+	int column = 0;
+
+	if (move->column != NULL)
+		column = part_column(cut->part, move->column, "key");
+	if (cut->part->targetList == NIL)
+		part_column(cut->part, (Node *) makeBoolConst(true, false), "row");
+	return exchange_of_query(cut->part, column, move->keep_nulls, move->place);
 }
 
 static List *
