@@ -9,6 +9,7 @@
 #include "pando/compat/compat.h"
 #include "nodes/parsenodes.h"
 #include "pando/planner/residual/cutting.h"
+#include "pando/planner/where/place.h"
 
 /* The FROM item for a cut whose data is a Move: reads a new exchange of its part. */
 extern RangeTblEntry *exchange_of_cut(Cut *cut);
