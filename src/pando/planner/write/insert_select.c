@@ -246,10 +246,13 @@ exchanged_fragment(Query *insert, const DistTable *target)
 	Fragment *fragment = NULL;
 	Distribution distribution;
 	Query *whole;
+	Query *rows;
 
 	if (select != NULL)
 	{
-		whole = insert_from_select(insert, query_of_columns(exchange_of_query(select, key, true, place_table(target->relid, 1))));
+		rows = query_of_columns(rte_of_output("rows", select));
+		linitial(rows->rtable) = exchange_of_query(select, key, true, place_table(target->relid, 1));
+		whole = insert_from_select(insert, rows);
 		exchange_plan_all(whole);
 		distribution = distribution_of_query(whole);
 		if (distribution.kind == DIST_SHARDED)
