@@ -71,7 +71,8 @@ make_spec(SplitSpec *spec, FragmentRun *run, const SubResult *sub, TupleDesc des
 	spec->binary = columns_travel_binary(desc);
 	spec->column = sub->column;
 	spec->keep_nulls = sub->keep_nulls;
-	spec->limit = executor_max_result_size;
+	/* Rows that are to be stored anyway may be as many as they are. */
+	spec->limit = run->fragment->command == CMD_INSERT ? -1 : executor_max_result_size;
 	spec->nparts = sub->column > 0 ? run->anchor->nshards : 1;
 	spec->min_hash = palloc(sizeof(int32) * spec->nparts);
 	spec->min_hash[0] = PG_INT32_MIN;
@@ -332,7 +333,7 @@ exchange_run(FragmentRun *run, const SubResult *sub, QueryDesc *query, SubRun *r
 	else
 		send_rows(query, ran, &spec);
 	/* Each node has looked at its own rows only. */
-	result_check_size(ran->bytes, executor_max_result_size);
+	result_check_size(ran->bytes, spec.limit);
 	ran->nremote = other_groups(&spec);
 }
 

@@ -90,8 +90,6 @@ static const BoolSetting bool_settings[] = {
 	{"citus.enable_unsupported_feature_messages", true,
 	 "an object that stays on its node says so at DEBUG1 only"},
 	{"citus.enable_metadata_sync", true, "every node has the metadata"},
-	{"citus.enable_repartitioned_insert_select", true,
-	 "costs decide whether rows go from node to node"},
 	{"citus.enable_router_execution", true, "there is one executor"},
 	{"citus.enable_single_hash_repartition_joins", false,
 	 "costs decide which side of a join moves"},

@@ -155,6 +155,13 @@ SELECT a.x, b.x, count(*) FROM o a FULL JOIN n b ON a.x = b.x GROUP BY 1, 2 ORDE
 SELECT a.w, b.k, count(*) FROM (SELECT NULLIF('t' || x, 't2') AS w FROM n) a FULL JOIN t b ON a.w = b.k GROUP BY 1, 2 ORDER BY 1, 2;
 SELECT o.x, count(*) FROM o LEFT JOIN n ON o.x = n.k GROUP BY o.x UNION SELECT k, count(*) FROM n GROUP BY k ORDER BY 1, 2;
 SELECT k, (SELECT count(*) FROM o WHERE o.x = n.k), (SELECT count(*) FROM o WHERE o.x IS NOT DISTINCT FROM n.k) FROM n ORDER BY id;
+BEGIN;
+INSERT INTO n (k, id, x) SELECT x, id + 1000, k FROM n;
+INSERT INTO n (k, id, x) SELECT NULLIF(o.x, 3), o.id + 2000, n.k FROM o LEFT JOIN n ON o.x = n.k RETURNING k, id, x \g |sort
+INSERT INTO n (id, x) SELECT id + 3000, k FROM o;
+SELECT k, count(*), sum(id), sum(x) FROM n GROUP BY k ORDER BY k;
+SELECT count(*) FROM n WHERE k IS NULL;
+ROLLBACK;
 RESET pando.exchange_cost;
 -- groups
 SELECT k, count(*), sum(id) FROM n GROUP BY k ORDER BY k;

@@ -125,6 +125,35 @@ SELECT * FROM changed ORDER BY id;
 DELETE FROM sales USING parts WHERE sales.part = parts.id AND parts.kind > 1 AND sales.id > 4000 RETURNING sales.id > 5000, parts.kind > 200;
 SELECT count(*), sum(shop) FROM sales;
 ROLLBACK;
+-- Rows that are inserted go from the shards where they are found to those where they belong.
+CREATE TABLE sums (part int PRIMARY KEY, n bigint, last int);
+SELECT create_distributed_table('sums', 'part', shard_count => 3, colocate_with => 'none');
+SELECT plan_text($$INSERT INTO sums SELECT part, 1, id FROM sales WHERE id <= 1000$$) ~ 'Exchange: Redistribute.* on sales_.*Insert on sums_' AS other_key,
+	plan_text($$INSERT INTO parts SELECT sales.id, parts.kind FROM sales JOIN parts ON parts.id = sales.part$$) !~ 'Exchange: .*Exchange: |coordinator' AS joined_once,
+	plan_text($$INSERT INTO sums SELECT parts.kind, count(*) FROM sales JOIN parts ON parts.id = sales.part GROUP BY parts.kind$$) ~ 'pull to coordinator' AS grouped_here;
+INSERT INTO sums SELECT part, 1, id FROM sales WHERE id <= 1000;
+INSERT INTO sums SELECT part, 2, id FROM sales WHERE id BETWEEN 900 AND 1100 AND part <> 1000 ON CONFLICT (part) DO UPDATE SET n = sums.n + excluded.n, last = greatest(sums.last, excluded.last) WHERE excluded.part < 950;
+INSERT INTO sums SELECT part, 1, id FROM sales WHERE id > 3000 ON CONFLICT DO NOTHING;
+WITH new AS (INSERT INTO sums SELECT sales.id + 5000, parts.kind, sales.id FROM sales JOIN parts ON parts.id = sales.part WHERE sales.id < 50 RETURNING *) SELECT count(*), sum(part), sum(n), sum(last) FROM new;
+SELECT count(*), sum(part), sum(n), sum(last) FROM sums;
+INSERT INTO sums SELECT part, 1, id FROM sales WHERE id < 5;
+INSERT INTO sums SELECT part + 9000, 1, id FROM sales ON CONFLICT (part) DO UPDATE SET n = 0;
+INSERT INTO sums SELECT NULLIF(part, 7) + 9000 FROM sales WHERE id < 50;
+SET citus.max_intermediate_result_size = '1kB';
+BEGIN;
+INSERT INTO sums SELECT part + 9000, 1, id FROM sales WHERE id <= 1000;
+ROLLBACK;
+RESET citus.max_intermediate_result_size;
+SET citus.enable_repartitioned_insert_select = off;
+SELECT plan_text($$INSERT INTO sums SELECT part, 1, id FROM sales WHERE id <= 1000$$) ~ 'pull to coordinator' AS by_this_node;
+RESET citus.enable_repartitioned_insert_select;
+SET pando.exchange_cost = 8;
+SELECT plan_text($$INSERT INTO sums SELECT part, 1, id FROM sales WHERE id = ANY ('{1,2,3}')$$) ~ 'pull to coordinator' AS few, plan_text($$INSERT INTO sums SELECT part, 1, id FROM sales$$) ~ 'Exchange' AS many;
+SET pando.exchange_cost = 0;
+CREATE TABLE words (word text);
+SELECT create_distributed_table('words', 'word', colocate_with => 'none');
+SELECT plan_text($$INSERT INTO words SELECT id::text COLLATE "C" FROM sales$$) ~ 'pull to coordinator' AS other_collation, plan_text($$INSERT INTO words SELECT id::text FROM sales$$) ~ 'Exchange' AS same;
+DROP TABLE sums, words;
 DROP TABLE parts, sales, shops;
 -- What several equalities say together counts: customers that move are those of one region.
 CREATE TABLE regions (id int, name text);

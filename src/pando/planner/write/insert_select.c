@@ -4,7 +4,8 @@
  * The INSERT is split into a SELECT that gives the target's columns, coerced and with
  * defaults, and the write. Where each row that the SELECT finds in a shard group belongs
  * to the same shard group of the target, the whole is one fragment and no row leaves its
- * node. Else the SELECT is planned like any other, and a node on top of it
+ * node. Where they belong to others, and are more than a few, an exchange sends them
+ * there first. Else the SELECT is planned like any other, and a node on top of it
  * (PLAN_INSERT_SELECT) sends its rows to the target's shards.
  */
 #include "pando/compat/compat.h"
@@ -21,6 +22,7 @@
 #include "pando/planner/write/write_rules.h"
 #include "pando/planner/write/insert_select.h"
 #include "pando/planner/write/insert.h"
+#include "pando/planner/write/may_run_here.h"
 #include "pando/planner/where/distribution.h"
 #include "pando/planner/fragment/fragment_make.h"
 #include "pando/planner/query/from_item.h"
@@ -29,6 +31,7 @@
 #include "pando/planner/residual/decorrelate.h"
 #include "pando/planner/residual/exchange/exchange.h"
 #include "pando/planner/residual/exchange/exchange_level.h"
+#include "pando/planner/residual/exchange/exchange_move.h"
 #include "pando/planner/where/cte_once.h"
 #include "pando/planner/where/place.h"
 #include "pando/planner/where/result_scope.h"
@@ -192,9 +195,9 @@ goes_whole(Query *insert, const DistTable *target, const Distribution *distribut
 }
 
 static Fragment *
-whole_fragment(Query *insert, const DistTable *target, const Distribution *distribution)
+whole_fragment(Query *insert, Query *whole, const DistTable *target,
+			   const Distribution *distribution)
 {
-	Query *whole = insert_from_select(insert, select_of_insert(insert));
 	Fragment *fragment;
 
 	check_on_shard(insert, target);
@@ -204,64 +207,108 @@ whole_fragment(Query *insert, const DistTable *target, const Distribution *distr
 	return fragment;
 }
 
-/* The SELECT, if it can be evaluated on the shards of many shard groups; else NULL. */
+/* ------------------------------------------------------------------------------------
+ * Rows that go from the SELECT's shards to the target's.
+ */
+
+/* Have other nodes rows of the one, and get others rows of the other? */
+static bool
+leaves_this_node(const Distribution *source, const DistTable *target)
+{
+	return source->kind == DIST_SHARDED &&
+		   !all_shards_are_here(dist_table_require(source->anchor)) &&
+		   !all_shards_are_here(target);
+}
+
+/* The SELECT, where it can be evaluated on other nodes' shards of several groups, and the
+ * target's are there as well; else NULL. */
 static Query *
-select_on_shards(Query *insert)
+select_on_shards(Query *insert, const DistTable *target)
 {
 	Query *select = query_without_join_columns(select_of_insert(insert));
 	Distribution distribution = distribution_of_query(select);
 
-	if (distribution.kind == DIST_SHARDED)
+	if (leaves_this_node(&distribution, target))
 		return select;
 	level_keep_ctes(select);
 	(void) level_decorrelate(select);
 	if (!level_exchange(select))
 		return NULL;
 	distribution = distribution_of_query(select);
-	return distribution.kind == DIST_SHARDED ? select : NULL;
+	return leaves_this_node(&distribution, target) ? select : NULL;
 }
 
+/* The number of the SELECT's column by whose hash, which may be that of its collation,
+ * nodes find the row's shard group; 0: none. */
 static int
-position_of_key(Query *insert, const DistTable *target)
+key_of_rows(Query *select, Query *insert, const DistTable *target)
 {
-	int position = 0;
+	int number = 0;
 
+	if (target->kind != TABLE_HASH)
+		return 0;
 	foreach_int(column, insert_columns(insert))
 	{
-		position++;
+		Node *value =
+			(Node *) list_nth_node(TargetEntry, select->targetList, number++)->expr;
+
 		if (column == target->key)
-			return position;
+			return exprCollation(value) == target->key_collation ? number : 0;
 	}
 	return 0;
 }
 
-/* The INSERT on the target's shards once the SELECT's rows have gone there; NULL: they
- * come by way of this node. */
+/* Do RETURNING's rows come in an order that the SELECT gives them? */
+static bool
+returns_in_order(Query *insert, Query *select)
+{
+	foreach_ptr (RangeTblEntry, rte, insert->returningList != NIL ? select->rtable : NIL)
+	{
+		if (rte->rtekind == RTE_SUBQUERY && rte->subquery->sortClause != NIL)
+			return true;
+	}
+	return false;
+}
+
+/* SELECT all columns of the rows, once they are where the target has its own. */
+static Query *
+rows_exchanged(Query *select, int key, const DistTable *target)
+{
+	Query *rows = query_of_columns(rte_of_output("rows", select));
+
+	linitial(rows->rtable) =
+		exchange_of_query(select, key, true, place_table(target->relid, 1));
+	return rows;
+}
+
+/*
+ * The INSERT as one fragment, after exchanges that make its SELECT fit or send its rows
+ * to the target's shards. NULL: they come by way of this node.
+ */
 static Fragment *
 exchanged_fragment(Query *insert, const DistTable *target)
 {
 	List *outer = results_enter();
-	int key = target->kind == TABLE_HASH ? position_of_key(insert, target) : 0;
-	Query *select = key > 0 ? select_on_shards(insert) : NULL;
+	Query *select = table_has_copies(target) ? NULL : select_on_shards(insert, target);
+	int key = select != NULL ? key_of_rows(select, insert, target) : 0;
 	Fragment *fragment = NULL;
-	Distribution distribution;
-	Query *whole;
-	Query *rows;
 
-	if (select != NULL)
+	if (key > 0 && !returns_in_order(insert, select) && exchange_of_insert_pays(select))
 	{
-		rows = query_of_columns(rte_of_output("rows", select));
-		linitial(rows->rtable) = exchange_of_query(select, key, true, place_table(target->relid, 1));
-		whole = insert_from_select(insert, rows);
-		exchange_plan_all(whole);
-		distribution = distribution_of_query(whole);
+		Query *whole = insert_from_select(insert, select);
+		Distribution distribution = distribution_of_query(whole);
+
+		if (distribution.kind != DIST_SHARDED)
+		{
+			whole = insert_from_select(insert, rows_exchanged(select, key, target));
+			exchange_plan_all(whole);
+			distribution = distribution_of_query(whole);
+		}
 		if (distribution.kind == DIST_SHARDED)
 		{
-			fragment = fragment_from_query(whole, &distribution);
-			fragment->anchor = target->relid;
+			fragment = whole_fragment(insert, whole, target, &distribution);
 			fragment->subplans = results_of_query(whole);
 		}
-		else elog(NOTICE, "kind %d %s", distribution.kind, distribution.reason);
 	}
 	results_leave(outer);
 	return fragment;
@@ -279,7 +326,8 @@ insert_select_fragment(Query *query, const DistTable *target)
 	distribution = distribution_of_query(query);
 	if (!goes_whole(query, target, &distribution))
 		return exchanged_fragment(query, target);
-	return whole_fragment(query, target, &distribution);
+	return whole_fragment(query, insert_from_select(query, select_of_insert(query)),
+						  target, &distribution);
 }
 
 PlannedStmt *

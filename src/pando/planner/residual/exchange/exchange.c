@@ -70,7 +70,8 @@ exchange_of_query(Query *query, int column, bool keep_nulls, const Place *place)
 	exchange->result.exchange = true;
 	if (column > 0)
 	{
-		Node *value = (Node *) list_nth_node(TargetEntry, query->targetList, column - 1)->expr;
+		Node *value =
+			(Node *) list_nth_node(TargetEntry, query->targetList, column - 1)->expr;
 		List *key = list_make1(makeVar(1, column, exprType(value), exprTypmod(value),
 									   exprCollation(value), 0));
 

@@ -76,6 +76,7 @@ static const struct config_enum_entry local_policies[] = {
 
 static int local_policy = LOCAL_AUTO;
 static bool redistribute = true;
+static bool redistribute_inserted = true;
 static double fixed_cost = 8.0;
 
 void
@@ -85,6 +86,11 @@ exchange_move_init(void)
 		"citus.enable_repartition_joins",
 		"Allows rows to be sent to other nodes by the hash of a join column.", NULL,
 		&redistribute, true, PGC_USERSET, 0, NULL, NULL, NULL);
+	DefineCustomBoolVariable(
+		"citus.enable_repartitioned_insert_select",
+		"Allows rows of INSERT ... SELECT to go from node to node.",
+		"Without it those that leave their shard group come by way of the client's node.",
+		&redistribute_inserted, true, PGC_USERSET, 0, NULL, NULL, NULL);
 	DefineCustomEnumVariable(
 		"citus.local_table_join_policy",
 		"Says which rows move where local and distributed tables are joined.",
@@ -179,6 +185,17 @@ group_bytes(Query *query, const CutGroup *group, List *quals)
 	Estimate estimate = estimate_query(group_query(query, group, quals));
 
 	return estimate_bytes(estimate.rows, estimate.width);
+}
+
+bool
+exchange_of_insert_pays(Query *select)
+{
+	Estimate estimate;
+
+	if (!redistribute_inserted)
+		return false;
+	estimate = estimate_query(select);
+	return estimate_bytes(estimate.rows, estimate.width) > fixed_cost * 1024;
 }
 
 /* Names of what other nodes may not have. */

@@ -42,6 +42,9 @@ extern Choice move_of_outer_join(Query *query, CutGroup *left, CutGroup *right,
 								 List *above_left, List *above_right, List *quals,
 								 JoinType type);
 
+/* Are the rows that an INSERT gets from the query enough to be sent from node to node? */
+extern bool exchange_of_insert_pays(Query *select);
+
 /* Defines the settings; once, when the library is loaded. */
 extern void exchange_move_init(void);
 
