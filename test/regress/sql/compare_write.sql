@@ -318,7 +318,7 @@ DELETE FROM a WHERE EXISTS (SELECT 1 FROM b WHERE b.y=a.y AND b.x=a.x);
 DELETE FROM a WHERE EXISTS (SELECT 1 FROM b WHERE b.k=a.k AND EXISTS (SELECT 1 FROM c WHERE c.ak=b.x));
 UPDATE a SET x = (SELECT b.id FROM b);
 DELETE FROM d WHERE t IN (SELECT y FROM a WHERE k=2);
-UPDATE a SET x = t.id FROM tree t WHERE t.parent=a.x AND t.k=2;
+UPDATE a SET x = t.id FROM tree t WHERE t.parent=a.x AND t.k=2 AND t.id % 2 = 0;
 UPDATE a SET x = (SELECT max(x) FROM b) WHERE k = 3 RETURNING id, x, (SELECT count(*) FROM e);
 DELETE FROM a USING b WHERE a.x = b.x AND a.y = b.y RETURNING a.id;
 DELETE FROM r2 WHERE EXISTS (SELECT r2.id FROM c WHERE c.x = (SELECT max(x) FROM e) LIMIT 121);

@@ -67,6 +67,9 @@ SELECT plan('SELECT event_id FROM github_events ORDER BY event_id DESC LIMIT 5')
 SELECT plan('SELECT name, count(*) FROM github_events JOIN repos USING (repo_id) JOIN types USING (event_type) GROUP BY name');
 SELECT plan('UPDATE github_events SET user_id = 0');
 SELECT plan('INSERT INTO repos SELECT repo_id + 1000, ''x'' FROM github_events');
+SET citus.enable_repartitioned_insert_select = off;
+SELECT plan('INSERT INTO repos SELECT repo_id + 1000, ''x'' FROM github_events');
+RESET citus.enable_repartitioned_insert_select;
 SELECT plan('INSERT INTO repos SELECT DISTINCT repo_id, ''x'' FROM github_events ON CONFLICT DO NOTHING');
 SELECT count(*) FROM repos;
 
