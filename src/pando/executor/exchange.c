@@ -71,8 +71,7 @@ make_spec(SplitSpec *spec, FragmentRun *run, const SubResult *sub, TupleDesc des
 	spec->binary = columns_travel_binary(desc);
 	spec->column = sub->column;
 	spec->keep_nulls = sub->keep_nulls;
-	/* Rows that are to be stored anyway may be as many as they are. */
-	spec->limit = run->fragment->command == CMD_INSERT ? -1 : executor_max_result_size;
+	spec->limit = sub->stored ? -1 : executor_max_result_size;
 	spec->nparts = sub->column > 0 ? run->anchor->nshards : 1;
 	spec->min_hash = palloc(sizeof(int32) * spec->nparts);
 	spec->min_hash[0] = PG_INT32_MIN;

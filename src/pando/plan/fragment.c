@@ -81,8 +81,10 @@ subplans_pack(const List *subplans)
 
 	foreach_ptr (SubResult, sub, subplans)
 	{
-		List *numbers = list_make5_int(sub->number, sub->exchange, sub->column,
-									   sub->keep_nulls, sub->from_nodes);
+		List *numbers =
+			lappend_int(list_make5_int(sub->number, sub->exchange, sub->column,
+									   sub->keep_nulls, sub->from_nodes),
+						sub->stored);
 
 		packed = lappend(packed, list_make3(numbers, sub->distinct, sub->plan));
 	}
@@ -104,6 +106,7 @@ subplans_unpack(const List *packed)
 		sub->column = list_nth_int(numbers, 2);
 		sub->keep_nulls = list_nth_int(numbers, 3) != 0;
 		sub->from_nodes = list_nth_int(numbers, 4) != 0;
+		sub->stored = list_nth_int(numbers, 5) != 0;
 		sub->distinct = lsecond(triple);
 		sub->plan = lthird_node(PlannedStmt, triple);
 		subplans = lappend(subplans, sub);

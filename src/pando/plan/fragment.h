@@ -126,6 +126,7 @@ typedef struct SubResult
 	int column;		 /* exchange: output column by whose hash they find the shard group of
 					  * the fragment's anchor that reads them; 0: all go everywhere */
 	bool keep_nulls; /* of column; else rows without a value are left out */
+	bool stored;	 /* exchange: of rows that become a table's, which have no limit */
 	bool
 		from_nodes; /* exchange: the plan is nothing but one fragment, whose nodes send */
 	List *distinct; /* exchange: int list, about how many values each column has; 0 or no

@@ -211,31 +211,29 @@ whole_fragment(Query *insert, Query *whole, const DistTable *target,
  * Rows that go from the SELECT's shards to the target's.
  */
 
-/* Have other nodes rows of the one, and get others rows of the other? */
 static bool
-leaves_this_node(const Distribution *source, const DistTable *target)
+is_on_other_nodes(const Distribution *distribution)
 {
-	return source->kind == DIST_SHARDED &&
-		   !all_shards_are_here(dist_table_require(source->anchor)) &&
-		   !all_shards_are_here(target);
+	return distribution->kind == DIST_SHARDED &&
+		   !all_shards_are_here(dist_table_require(distribution->anchor));
 }
 
-/* The SELECT, where it can be evaluated on other nodes' shards of several groups, and the
- * target's are there as well; else NULL. */
+/* The SELECT, where it can be evaluated on shards of several groups, not all of them
+ * here; else NULL. */
 static Query *
-select_on_shards(Query *insert, const DistTable *target)
+select_on_shards(Query *insert)
 {
 	Query *select = query_without_join_columns(select_of_insert(insert));
 	Distribution distribution = distribution_of_query(select);
 
-	if (leaves_this_node(&distribution, target))
+	if (is_on_other_nodes(&distribution))
 		return select;
 	level_keep_ctes(select);
 	(void) level_decorrelate(select);
 	if (!level_exchange(select))
 		return NULL;
 	distribution = distribution_of_query(select);
-	return leaves_this_node(&distribution, target) ? select : NULL;
+	return is_on_other_nodes(&distribution) ? select : NULL;
 }
 
 /* The number of the SELECT's column by whose hash, which may be that of its collation,
@@ -245,8 +243,6 @@ key_of_rows(Query *select, Query *insert, const DistTable *target)
 {
 	int number = 0;
 
-	if (target->kind != TABLE_HASH)
-		return 0;
 	foreach_int(column, insert_columns(insert))
 	{
 		Node *value =
@@ -278,6 +274,7 @@ rows_exchanged(Query *select, int key, const DistTable *target)
 
 	linitial(rows->rtable) =
 		exchange_of_query(select, key, true, place_table(target->relid, 1));
+	((SubResult *) llast(results_scope()))->stored = true;
 	return rows;
 }
 
@@ -289,7 +286,7 @@ static Fragment *
 exchanged_fragment(Query *insert, const DistTable *target)
 {
 	List *outer = results_enter();
-	Query *select = table_has_copies(target) ? NULL : select_on_shards(insert, target);
+	Query *select = select_on_shards(insert);
 	int key = select != NULL ? key_of_rows(select, insert, target) : 0;
 	Fragment *fragment = NULL;
 
@@ -325,7 +322,10 @@ insert_select_fragment(Query *query, const DistTable *target)
 		return NULL;
 	distribution = distribution_of_query(query);
 	if (!goes_whole(query, target, &distribution))
-		return exchanged_fragment(query, target);
+		return target->kind != TABLE_HASH || table_has_copies(target) ||
+					   all_shards_are_here(target)
+				   ? NULL
+				   : exchanged_fragment(query, target);
 	return whole_fragment(query, insert_from_select(query, select_of_insert(query)),
 						  target, &distribution);
 }

@@ -253,8 +253,7 @@ typedef struct Pair
 static bool
 is_changed(const Query *query, const Move *move)
 {
-	return move != NULL && query->resultRelation != 0 &&
-		   bms_is_member(query->resultRelation, move->group->relids);
+	return move != NULL && bms_is_member(query->resultRelation, move->group->relids);
 }
 
 static void
