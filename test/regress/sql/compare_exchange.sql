@@ -143,6 +143,8 @@ SET citus.max_intermediate_result_size = '1kB';
 BEGIN;
 INSERT INTO sums SELECT part + 9000, 1, id FROM sales WHERE id <= 1000;
 ROLLBACK;
+-- What the SELECT itself moves has one.
+INSERT INTO parts SELECT sales.id, parts.kind FROM sales JOIN parts ON parts.id = sales.part;
 RESET citus.max_intermediate_result_size;
 SET citus.enable_repartitioned_insert_select = off;
 SELECT plan_text($$INSERT INTO sums SELECT part, 1, id FROM sales WHERE id <= 1000$$) ~ 'pull to coordinator' AS by_this_node;
