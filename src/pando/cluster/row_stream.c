@@ -142,7 +142,9 @@ wait_for_copy_in(Session *session)
 			session_result_free(result);
 		}
 		if (session->state == SESSION_IDLE)
-			elog(ERROR, "the node did not start the COPY");
+			ereport(ERROR, (errcode(ERRCODE_PROTOCOL_VIOLATION),
+							errmsg("node %s:%d did not start COPY", session->address.host,
+								   session->address.port)));
 	}
 }
 

@@ -179,7 +179,9 @@ await_copy(Session *session, SessionState wanted)
 				return false;
 		}
 		if (session->state == SESSION_IDLE)
-			elog(ERROR, "the node did not start the COPY");
+			ereport(ERROR, (errcode(ERRCODE_PROTOCOL_VIOLATION),
+							errmsg("node %s:%d did not start COPY", session->address.host,
+								   session->address.port)));
 	}
 	return true;
 }

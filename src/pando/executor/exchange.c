@@ -120,6 +120,13 @@ note_splitter(SubRun *ran, const SplitSpec *spec, DestReceiver *splitter)
 	ran->bytes += splitter_bytes(splitter);
 }
 
+static void
+pg_attribute_noreturn() malformed(const char *answer)
+{
+	ereport(ERROR, (errcode(ERRCODE_PROTOCOL_VIOLATION),
+					errmsg("unexpected answer of a node: \"%s\"", answer)));
+}
+
 static int64
 next_number(const char **p, const char *answer)
 {
@@ -127,7 +134,7 @@ next_number(const char **p, const char *answer)
 	int64 number = strtoll(*p + 1, &end, 10);
 
 	if (end == *p + 1)
-		elog(ERROR, "unexpected answer to an exchange: %s", answer);
+		malformed(answer);
 	*p = end;
 	return number;
 }
@@ -145,7 +152,7 @@ note_answer(SubRun *ran, const SplitSpec *spec, int32 group, const char *answer)
 		int64 part = next_number(&p, answer);
 
 		if (part < 0 || part >= spec->nparts || *p != ',')
-			elog(ERROR, "unexpected answer to an exchange: %s", answer);
+			malformed(answer);
 		note_part(ran, group, part, next_number(&p, answer));
 	}
 }

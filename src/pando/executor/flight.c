@@ -68,7 +68,8 @@ static Step *
 current_step(Flight *flight)
 {
 	if (flight->step >= list_length(flight->steps))
-		elog(ERROR, "a node sent more results than there were statements");
+		ereport(ERROR, (errcode(ERRCODE_PROTOCOL_VIOLATION),
+						errmsg("a node sent more results than there were statements")));
 	return list_nth(flight->steps, flight->step);
 }
 
