@@ -136,5 +136,34 @@ INSERT INTO t (id) SELECT i FROM generate_series(50001, 50100) i;
 INSERT INTO t (id, b) SELECT id + 10000, b FROM t WHERE id > 50000;
 SELECT count(*), min(id), max(id) FROM t WHERE id > 50000;
 
+-- Few rows per partition: no free space map is made for them, and one that is there is used.
+CREATE TABLE days (k int, day int NOT NULL, note text) PARTITION BY LIST (day);
+CREATE TABLE days_1 PARTITION OF days FOR VALUES IN (1);
+CREATE TABLE days_2 PARTITION OF days FOR VALUES IN (2);
+SELECT create_distributed_table('days', 'k', shard_count := 4);
+COPY days FROM PROGRAM 'for i in $(seq 400); do printf "$i\t%d\t%0300d\n" $((i % 2 + 1)) $i; done';
+SELECT sum(result::int) FROM run_command_on_placements('copy.days_1', $$SELECT pg_relation_size('%s', 'fsm')$$);
+SELECT sum(result::int) AS bytes FROM run_command_on_placements('copy.days_1', $$SELECT pg_relation_size('%s')$$) \gset
+DELETE FROM days WHERE k <= 320;
+VACUUM days;
+COPY days FROM PROGRAM 'for i in $(seq 401 600); do printf "$i\t%d\t%0300d\n" $((i % 2 + 1)) $i; done';
+SELECT sum(result::int) <= :bytes AS used_again FROM run_command_on_placements('copy.days_1', $$SELECT pg_relation_size('%s')$$);
+SELECT day, count(*), sum(k), sum(note::int) FROM days GROUP BY day ORDER BY day;
+-- Rows of one table stay in their order, and errors name their own line.
+COPY days FROM PROGRAM 'for i in $(seq 900 919); do printf "5\t%d\t$i\n" $((i % 2 + 1)); done';
+SELECT array_agg(note) FROM (SELECT note FROM days WHERE k = 5 AND day = 1 ORDER BY ctid) n;
+ALTER TABLE days_2 ADD CHECK (note <> '717');
+CREATE UNIQUE INDEX ON days_2 (k) WHERE note >= '800' AND note < '880';
+CREATE FUNCTION copy_error(numbers text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE context text;
+BEGIN
+	EXECUTE format('COPY days FROM PROGRAM %L', 'for i in ' || numbers || '; do printf "$i\t%d\t$i\n" $((i % 2 + 1)); done');
+EXCEPTION WHEN OTHERS THEN
+	GET STACKED DIAGNOSTICS context = PG_EXCEPTION_CONTEXT;
+	RETURN SQLERRM || ': ' || substring(context FROM 'COPY days, line \d+');
+END $$;
+SELECT copy_error('$(seq 700 720)');
+SELECT copy_error('$(seq 800 820) 811');
+
 SET client_min_messages TO warning;
 DROP SCHEMA copy CASCADE;
