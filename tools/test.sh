@@ -141,7 +141,8 @@ scheduled() {
 	echo "$chosen"
 }
 
-# Starts the servers of a coordinator and two workers with the debug build, if they don't run yet.
+# Starts the servers of a coordinator and two workers with the debug build, if they don't run yet. Statistics are those
+# that tests collect: plans that they look at must not depend on when autovacuum comes.
 need_cluster() {
 	local i
 	[ -z "${TEST_PORT:-}" ] || return 0
@@ -150,7 +151,8 @@ need_cluster() {
 	for i in 0 1 2; do
 		server_init "$TEST_DIR/cluster/n$i" $((TEST_PORT + i)) \
 			"dynamic_library_path = '$TEST_DIR/build:\$libdir'" "fsync = off" \
-			"max_wal_size = 2GB" "shared_buffers = 64MB" "timezone = 'PST8PDT'" "datestyle = 'ISO, MDY'"
+			"max_wal_size = 2GB" "shared_buffers = 64MB" "timezone = 'PST8PDT'" "datestyle = 'ISO, MDY'" \
+			"autovacuum_analyze_threshold = 2000000000" "autovacuum_vacuum_insert_threshold = -1"
 		server_start "$TEST_DIR/cluster/n$i"
 	done
 }

@@ -127,8 +127,14 @@ foreach my $order ('execution-time', 'taskId')
 	like($plan, qr/Tasks Shown: One of 8\n.*Tuple data received from node: \d+ bytes\n.*Execution Time: /s, "$order: what was measured is shown");
 }
 is(run('the query', "SELECT count(*), sum(num_commits) FROM (" . ($query =~ s/;//r) . ") q"), '101|4000', 'its rows');
-is(run('sizes of shards', "SELECT count(*) > 0, bool_and(success AND result::bigint >= 8192) FROM run_command_on_shards('github_events', \$\$SELECT pg_total_relation_size('%s')\$\$)"),
-	't|t', 'each shard has its size');
+# A shard that has moved since its node was looked up is reported as not there.
+my $sizes;
+for (1 .. 10)
+{
+	$sizes = run('sizes of shards', "SELECT count(*) > 0, bool_and(success AND result::bigint >= 8192) FROM run_command_on_shards('github_events', \$\$SELECT pg_total_relation_size('%s')\$\$)");
+	last if $sizes eq 't|t';
+}
+is($sizes, 't|t', 'each shard has its size');
 
 # Steps, and their limit.
 my $steps = <<'SQL';
