@@ -88,9 +88,11 @@ decoder_create(TupleDesc desc, bool binary, bool checked)
 	for (int i = 0; i < n; i++)
 	{
 		Form_pg_attribute attribute = TupleDescAttr(desc, i);
-		Oid type = checked ? attribute->atttypid : getBaseType(attribute->atttypid);
+		Oid type = attribute->atttypid;
 		Oid function;
 
+		if (!checked && !type_is_basic(type))
+			type = getBaseType(type);
 		decoder->types[i] = type;
 		decoder->typmods[i] = attribute->atttypmod;
 		if (binary)
