@@ -44,8 +44,9 @@
 
 #define BATCH_ROWS 1000 /* that are written at once */
 /* Where there are more tables than rows for them in a flush, so many each are waited for,
- * in up to so many times the memory. */
-#define FEW_ROWS 8
+ * in up to so many times the memory. With 8 instead COPY into 3,200 partitions takes a
+ * quarter longer. */
+#define FEW_ROWS 24
 #define MORE_MEMORY 8
 /* A partition that gets fewer rows in a flush has no free space map made for it. */
 #define MAPPED_ROWS 64
