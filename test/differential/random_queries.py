@@ -46,6 +46,9 @@ ROWS = ['a', 'b', 'c', 'e', 'f', 'd', 's1', 's2', 'r', 'r2', 'l', 'm', 'g', 'ls'
 def column_of(name, column):
     return column.format(name) if '{}' in column else f'{name}.{column}'
 
+# Their primary keys.
+KEYS = {'a': ['k', 'id'], 'b': ['k', 'id'], 'r': ['id'], 'r2': ['id'], 'tree': ['k', 'id'], 'g': ['id']}
+
 MAKE = """
 CREATE TABLE a (gone int, k int NOT NULL, id int NOT NULL, x int, t text, PRIMARY KEY (k, id));
 CREATE TABLE b (k int NOT NULL, gone text, id int NOT NULL, x int, PRIMARY KEY (k, id));
@@ -186,7 +189,7 @@ SELECT isolate_tenant_to_new_shard('f', 5, 'CASCADE', 'block_writes');
 ROWS_OF_AP = "INSERT INTO %s SELECT NULLIF(i %% 10, 6), NULLIF(i %% 5, 2), NULLIF('y' || i %% 4, 'y3') FROM generate_series(1, 24) i WHERE "
 FILL_AP = {'plain': ROWS_OF_AP % 'ap' + 'true;',
            'dist': "SELECT FROM run_command_on_shards('ap', $$ " + ROWS_OF_AP.replace('%%', '%') + "i % 3 = substring('%s' FROM '[0-9]+$')::int % 3 $$);"}
-SETTINGS = ['', '', 'SET citus.enable_repartition_joins = off;', 'SET enable_hashjoin = off; SET enable_hashagg = off;',
+SETTINGS = ['', '', 'SET pando.exchange_cost = 0;', 'SET citus.enable_repartition_joins = off;', 'SET enable_hashjoin = off; SET enable_hashagg = off;',
             'SET enable_mergejoin = off; SET enable_nestloop = off;', 'SET enable_sort = off; SET enable_material = off;']
 
 chance = lambda share: random.random() < share
@@ -460,6 +463,14 @@ def with_clause(depth):
     return 'WITH ' + ', '.join(texts) + ' ', queries
 
 
+def grouped_by_key(scope, text, rows):
+    """Columns that the primary keys of the rows' tables determine."""
+    known = Scope(column for column in scope if column[0].split('.')[0] in {row for _, row in rows})
+    keys = ', '.join(f'{row}.{key}' for table, row in rows for key in KEYS[table])
+    having = pick(['', '', f' HAVING count(*) > 1 OR {predicate(known, 0)}'])
+    return f'SELECT {value(known, INT, 0)} AS k, {value(known, TEXT, 0)} AS x, count(DISTINCT {scope.column()}) AS y FROM {text} GROUP BY {keys}{having}'
+
+
 def select(depth, outer, simple=False, with_queries=()):
     """A SELECT, and the names and types of its columns."""
     prefix = ''
@@ -499,6 +510,9 @@ def select(depth, outer, simple=False, with_queries=()):
         if chance(0.2):
             return f'{prefix}SELECT {scope.column()} AS k, count({row}) AS x FROM {text} GROUP BY 1', [('k', INT), ('x', INT)]
         return f'{prefix}SELECT {outputs}, {whole} AS y FROM {text}', columns + [('y', TEXT)]
+    keyed = [(table, row) for table, row in re.findall(rf'\b({"|".join(KEYS)}) (t\d+)\b', text) if row in here]
+    if keyed and chance(0.15):
+        return prefix + grouped_by_key(scope, text, random.sample(keyed, random.randint(1, len(keyed)))), [('k', INT), ('x', TEXT), ('y', 'number')]
     if kind < 0.52:
         return f'{prefix}SELECT DISTINCT {outputs} FROM {text}', columns
     if kind < 0.57:

@@ -23,6 +23,23 @@ SELECT count(*), sum(r.id) FROM a JOIN r ON a.x = r.id JOIN c ON c.ak = r.x;
 SELECT a1.x, count(*) FROM a a1 JOIN a a2 ON a1.x = a2.id JOIN a a3 ON a2.x = a3.id GROUP BY a1.x;
 $$);
 
+-- Columns that a primary key determines, of tables whose rows move.
+SELECT compare($$
+SELECT a.k, a.id, a.y, b.y, b.f, count(*), max(c.x) FROM a JOIN b ON a.x = b.id LEFT JOIN c ON c.k = a.k GROUP BY a.k, a.id, b.k, b.id;
+SELECT b.y || b.x AS yx, count(a.id) FROM a JOIN b ON a.x = b.id GROUP BY b.k, b.id HAVING b.f > 1 OR count(*) > 2;
+SELECT a.y, r.name, sum(b.id) FROM a JOIN b ON a.x = b.x JOIN r ON r.id = b.id GROUP BY a.k, a.id, r.id ORDER BY r.x, a.v;
+SELECT b.y, (SELECT max(c.x) FROM c WHERE c.k = b.x), count(*) FROM a RIGHT JOIN b ON a.x = b.id GROUP BY b.k, b.id;
+SELECT a.y, b.x, count(*) FROM a JOIN b ON a.x = b.id GROUP BY GROUPING SETS ((a.k, a.id, b.k, b.id), (a.k, a.id, b.id, b.k, a.x));
+$$);
+CREATE TABLE notes (id int PRIMARY KEY, part int, body json, spot point, tags text[]);
+CREATE TABLE marks (id int PRIMARY KEY, note int, label json);
+SELECT create_distributed_table(t, 'id', colocate_with => 'none') FROM unnest(ARRAY['notes', 'marks']) t;
+INSERT INTO notes SELECT i, i % 3, json_build_object('n', i), point(i, i), ARRAY[i, i] FROM generate_series(1, 20) i;
+INSERT INTO marks SELECT i, i % 20 + 1, to_json(i) FROM generate_series(1, 60) i;
+SELECT notes.*, marks.label, count(*) FROM notes JOIN marks ON marks.note = notes.id WHERE notes.id < 3 GROUP BY notes.id, marks.id ORDER BY notes.id, marks.id;
+SELECT notes.id, notes.tags, notes.part, count(*) FROM notes JOIN marks ON marks.note = notes.id GROUP BY notes.id, marks.id % 20 ORDER BY notes.id LIMIT 2;
+DROP TABLE notes, marks;
+
 -- What a sublink says of rows that move is decided where they come from, next to what it reads.
 SELECT compare($$
 SELECT count(*), sum(a.id) FROM a JOIN d ON a.y = d.t WHERE a.id > (SELECT avg(b.id) FROM b WHERE b.k = a.k);

@@ -55,14 +55,22 @@ ungrouped_walker(Node *node, void *context)
 	return expression_tree_walker(node, ungrouped_walker, context);
 }
 
-static void
-add_to_group(Query *query, Var *var)
+/* A clause for the Var, not yet in a target list; NULL if its type has no equality. */
+static SortGroupClause *
+clause_for(Var *var)
 {
 	SortGroupClause *clause = makeNode(SortGroupClause);
+
+	get_sort_group_operators(var->vartype, false, false, false, &clause->sortop,
+							 &clause->eqop, NULL, &clause->hashable);
+	return OidIsValid(clause->eqop) ? clause : NULL;
+}
+
+static void
+add_to_group(Query *query, Var *var, SortGroupClause *clause)
+{
 	TargetEntry *entry = tlist_member((Expr *) var, query->targetList);
 
-	get_sort_group_operators(var->vartype, false, true, false, &clause->sortop,
-							 &clause->eqop, NULL, &clause->hashable);
 	if (entry == NULL)
 	{
 		entry = makeTargetEntry((Expr *) var, list_length(query->targetList) + 1,
@@ -70,23 +78,30 @@ add_to_group(Query *query, Var *var)
 		query->targetList = lappend(query->targetList, entry);
 	}
 	clause->tleSortGroupRef = assignSortGroupRef(entry, query->targetList);
-	clause->nulls_first = false;
 	query->groupClause = lappend(query->groupClause, clause);
 }
 
-void
+bool
 level_group_by_determined(Query *query)
 {
 	Ungrouped search = {0};
+	List *clauses = NIL;
+	ListCell *clause, *var;
 
-	/* With grouping sets the key is in each of them: they would all have to be longer. */
-	if (query->constraintDeps == NIL || query->groupClause == NIL ||
-		query->groupingSets != NIL)
-		return;
+	if (query->constraintDeps == NIL || query->groupClause == NIL)
+		return true;
+	/* The key is in each of the grouping sets: they would all have to be longer. */
+	if (query->groupingSets != NIL)
+		return false;
 	search.grouped = get_sortgrouplist_exprs(query->groupClause, query->targetList);
 	ungrouped_walker((Node *) query->targetList, &search);
 	ungrouped_walker(query->havingQual, &search);
-	foreach_ptr (Var, var, search.vars)
-		add_to_group(query, var);
+	foreach (var, search.vars)
+		clauses = lappend(clauses, clause_for(lfirst(var)));
+	if (list_member_ptr(clauses, NULL))
+		return false;
+	forboth(var, search.vars, clause, clauses)
+		add_to_group(query, lfirst(var), lfirst(clause));
 	query->constraintDeps = NIL;
+	return true;
 }

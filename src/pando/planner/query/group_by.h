@@ -11,8 +11,9 @@
 
 /*
  * Names such columns of the level in its GROUP BY, in place, before a table of it becomes
- * something else. Raises undefined_function for one whose type has no equality.
+ * something else. Returns false, and leaves it as it is, where there are grouping sets or
+ * a column's type has no equality.
  */
-extern void level_group_by_determined(Query *query);
+extern bool level_group_by_determined(Query *query);
 
 #endif

@@ -18,6 +18,7 @@
 #include "pando/planner/query/cte_use.h"
 #include "pando/planner/query/equality.h"
 #include "pando/planner/query/from_item.h"
+#include "pando/planner/query/group_by.h"
 #include "pando/planner/where/cte_once.h"
 #include "pando/planner/residual/cutting.h"
 #include "pando/planner/residual/decorrelate.h"
@@ -354,7 +355,8 @@ level_exchange(Query *query)
 
 		cutting_start(&fit.cutting, work);
 		tree = fit_from(&fit, list_make1(work->jointree), NIL);
-		if (tree == NULL || !fit.moved || moves > limit)
+		if (tree == NULL || !fit.moved || moves > limit ||
+			!level_group_by_determined(work))
 		{
 			results_forget(mark);
 			return false;
