@@ -120,43 +120,6 @@ note_splitter(SubRun *ran, const SplitSpec *spec, DestReceiver *splitter)
 	ran->bytes += splitter_bytes(splitter);
 }
 
-static void
-pg_attribute_noreturn() malformed(const char *answer)
-{
-	ereport(ERROR, (errcode(ERRCODE_PROTOCOL_VIOLATION),
-					errmsg("unexpected answer of a node: \"%s\"", answer)));
-}
-
-static int64
-next_number(const char **p, const char *answer)
-{
-	char *end;
-	int64 number = strtoll(*p + 1, &end, 10);
-
-	if (end == *p + 1)
-		malformed(answer);
-	*p = end;
-	return number;
-}
-
-/* The result of pando.exchange_send(): bytes, then part and rows of each part with rows.
- */
-static void
-note_answer(SubRun *ran, const SplitSpec *spec, int32 group, const char *answer)
-{
-	const char *p = answer;
-
-	ran->bytes += next_number(&p, answer);
-	while (*p == ',')
-	{
-		int64 part = next_number(&p, answer);
-
-		if (part < 0 || part >= spec->nparts || *p != ',')
-			malformed(answer);
-		note_part(ran, group, part, next_number(&p, answer));
-	}
-}
-
 /* A node that splits its rows; its session may be wanted for rows from here meanwhile. */
 typedef struct Sending
 {
@@ -167,6 +130,46 @@ typedef struct Sending
 	const SplitSpec *spec;
 	SubRun *ran;
 } Sending;
+
+static void
+pg_attribute_noreturn() malformed(const Sending *sending, const char *answer)
+{
+	const NodeAddress *address = &sending->session->address;
+
+	ereport(ERROR, (errcode(ERRCODE_PROTOCOL_VIOLATION),
+					errmsg("unexpected answer of node %s:%d: \"%s\"", address->host,
+						   address->port, answer)));
+}
+
+static int64
+next_number(const Sending *sending, const char **p, const char *answer)
+{
+	char *end;
+	int64 number = strtoll(*p + 1, &end, 10);
+
+	if (end == *p + 1)
+		malformed(sending, answer);
+	*p = end;
+	return number;
+}
+
+/* The result of pando.exchange_send(): bytes, then part and rows of each part with rows.
+ */
+static void
+note_answer(const Sending *sending, const char *answer)
+{
+	const char *p = answer;
+
+	sending->ran->bytes += next_number(sending, &p, answer);
+	while (*p == ',')
+	{
+		int64 part = next_number(sending, &p, answer);
+
+		if (part < 0 || part >= sending->spec->nparts || *p != ',')
+			malformed(sending, answer);
+		note_part(sending->ran, sending->group, part, next_number(sending, &p, answer));
+	}
+}
 
 static void
 sending_finish(SessionHolder *holder)
@@ -191,8 +194,7 @@ sending_finish(SessionHolder *holder)
 		else
 		{
 			if (PQntuples(result) == 1)
-				note_answer(sending->ran, sending->spec, sending->group,
-							session_value(result, 0, 0));
+				note_answer(sending, session_value(result, 0, 0));
 			session_result_free(result);
 		}
 	}

@@ -69,7 +69,8 @@ current_step(Flight *flight)
 {
 	if (flight->step >= list_length(flight->steps))
 		ereport(ERROR, (errcode(ERRCODE_PROTOCOL_VIOLATION),
-						errmsg("a node sent more results than there were statements")));
+						errmsg("node %s:%d sent more results than there were statements",
+							   flight->node->host, flight->node->port)));
 	return list_nth(flight->steps, flight->step);
 }
 

@@ -235,7 +235,8 @@ relation_become_subquery(Query *level, Index varno)
 	RangeTblEntry *rte;
 	Query *rows;
 
-	level_group_by_determined(level);
+	/* What can't be named is for the node to refuse. */
+	(void) level_group_by_determined(level);
 	use = use_of_columns(level, varno);
 
 	rows = query_of_use(level, varno, &use);
