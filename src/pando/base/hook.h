@@ -69,6 +69,13 @@ typedef enum UtilityPlace
 	UTILITY_PLACES
 } UtilityPlace;
 
+/* BEGIN, COMMIT and their kind come with every transaction, and go by these alone. */
+static inline bool
+utility_place_takes_transactions(UtilityPlace place)
+{
+	return place == UTILITY_SWITCH || place == UTILITY_CALL || place == UTILITY_NESTING;
+}
+
 /* set_rel_pathlist_hook */
 typedef enum PathlistPlace
 {

@@ -655,12 +655,6 @@ utility_hook(PlannedStmt *pstmt, const char *query_string, bool read_only_tree,
 	DropScope *drops;
 	DdlJob *outer = in_shell;
 
-	if (IsA(pstmt->utilityStmt, TransactionStmt))
-	{
-		run_next_hook(&call);
-		return;
-	}
-
 	kept_rows_let_go();
 	drops = drop_scope_enter();
 	PG_TRY();
