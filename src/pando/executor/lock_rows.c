@@ -19,6 +19,7 @@
  */
 #include "pando/compat/compat.h"
 
+#include "access/table.h"
 #include "access/xact.h"
 #include "executor/executor.h"
 #include "fmgr.h"
@@ -26,7 +27,9 @@
 #include "nodes/extensible.h"
 #include "utils/builtins.h"
 #include "utils/hsearch.h"
+#include "utils/lsyscache.h"
 #include "utils/memutils.h"
+#include "utils/rel.h"
 #include "utils/snapmgr.h"
 
 #include "pando/base/name.h"
@@ -164,17 +167,34 @@ compare_batches(const ListCell *a, const ListCell *b)
 	return x->shard_id < y->shard_id ? -1 : x->shard_id > y->shard_id;
 }
 
+/* Rights to a partitioned table, which have been checked, are rights to its partitions.
+ */
+static Oid
+role_of_batch(const ShardBatch *batch)
+{
+	Relation relation;
+	Oid owner;
+
+	if (!get_rel_relispartition(batch->table->relid))
+		return batch->target->role;
+	relation = table_open(batch->table->relid, AccessShareLock);
+	owner = relation->rd_rel->relowner;
+	table_close(relation, NoLock);
+	return owner;
+}
+
 /* roles: those whose rights the statement uses. */
 static void
 append_batch(StringInfo sql, const ShardBatch *batch, List **roles)
 {
+	Oid role = role_of_batch(batch);
 	const char *alias = "t";
 	bool first = true;
 
-	if (OidIsValid(batch->target->role))
+	if (OidIsValid(role))
 	{
 		alias = psprintf(ACCESS_ALIAS "%d_t", list_length(*roles));
-		*roles = lappend_oid(*roles, batch->target->role);
+		*roles = lappend_oid(*roles, role);
 	}
 	appendStringInfo(sql,
 					 "%sSELECT p FROM (SELECT pando.row_place(%s.tableoid, %s.ctid, "
