@@ -25,8 +25,8 @@ CREATE OR REPLACE FUNCTION pando.refuse_hidden_row(view text, "column" "any") RE
 CREATE OR REPLACE FUNCTION pando.refuse_written_row(view text, shown boolean, VARIADIC columns "any") RETURNS boolean
 	LANGUAGE c STABLE PARALLEL SAFE AS 'MODULE_PATHNAME', 'refuse_written_row';
 
--- Of an UPDATE that moves a row to another shard: a policy of the table forbids the new row.
-CREATE OR REPLACE FUNCTION pando.refuse_secured_row("table" text, policy text, "column" "any") RETURNS boolean
+-- Of a change that is computed by the planner: a policy of the table forbids the row, "new" or "target".
+CREATE OR REPLACE FUNCTION pando.refuse_secured_row("row" text, "table" text, policy text, "column" "any") RETURNS boolean
 	LANGUAGE c STABLE PARALLEL SAFE AS 'MODULE_PATHNAME', 'refuse_secured_row';
 
 -- Of a subquery in SET (a, b) = (SELECT ...) that was joined: it has one row, or it fails.

@@ -5,3 +5,4 @@
 
 SET client_min_messages = warning;
 DROP SCHEMA twice CASCADE;
+\! sh "$PG_ABS_SRCDIR/twice.sh" merge_policies

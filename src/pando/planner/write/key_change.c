@@ -470,9 +470,9 @@ plan_key_change(Query *given, Query *query, const DistTable *target, int cursor_
 	Step *step;
 
 	check(&change);
-	change.checked =
-		policy_check(given->withCheckOptions, WCO_RLS_UPDATE_CHECK,
-					 var_of_attribute(query->resultRelation, target->relid, target->key));
+	change.checked = policy_check(
+		given->withCheckOptions, WCO_RLS_UPDATE_CHECK,
+		(Node *) var_of_attribute(query->resultRelation, target->relid, target->key));
 	level_take_policies(change.query,
 						rt_fetch(given->resultRelation, given->rtable)->securityQuals);
 	read_rows(&change);

@@ -17,10 +17,16 @@
  *
  * All is computed before anything changes. A row is known by its ctid, or by the primary
  * key where it has several copies, as in computed_change.c.
+ *
+ * Row-level security: a row that the policies of SELECT hide matches nothing; one that
+ * those of UPDATE or DELETE hide, and that is to be changed, is an error. So the rows are
+ * found as the table's owner, and both are asked here (policy_check.h); what is asked of
+ * new rows the shards ask.
  */
 #include "pando/compat/compat.h"
 
 #include "access/sysattr.h"
+#include "access/table.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_operator_d.h"
 #include "catalog/pg_type.h"
@@ -34,6 +40,7 @@
 #include "rewrite/rewriteManip.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
+#include "utils/rel.h"
 #include "utils/typcache.h"
 
 #include "pando/base/expr.h"
@@ -54,6 +61,7 @@
 #include "pando/planner/where/distribution.h"
 #include "pando/planner/write/computed_change.h"
 #include "pando/planner/write/merge.h"
+#include "pando/planner/write/policy_check.h"
 #include "pando/planner/write/row_identity.h"
 #include "pando/planner/write/steps.h"
 #include "pando/planner/write/triggered.h"
@@ -71,6 +79,7 @@ typedef struct Merge
 	Step *unmatched;
 	int nidentity; /* columns of `matched` after the number, followed by the action */
 	List *columns; /* for each action the int list of columns that hold its values */
+	bool secured;  /* by policies */
 } Merge;
 
 static Step *
@@ -229,7 +238,13 @@ found_rows(const Merge *merge, List *exprs)
 {
 	Query *found = copyObject(merge->query);
 	RangeTblEntry *rte = rt_fetch(merge->target, found->rtable);
+	List *policies = rte->securityQuals;
 
+	if (merge->secured)
+	{
+		entry_use_as_owner(rte, ACL_SELECT | ACL_UPDATE);
+		level_take_policies(found, policies);
+	}
 	level_become_select(found);
 	found->cteList = NIL;
 	found->hasRecursive = false;
@@ -256,6 +271,44 @@ found_rows(const Merge *merge, List *exprs)
 	return found;
 }
 
+/* What policies ask of a row before it is changed, by its action; NULL: nothing. */
+static Node *
+policies_of_action(const Merge *merge, Node *action, Node *of_update, Node *of_delete)
+{
+	CaseExpr *choice = makeNode(CaseExpr);
+	int number = 0;
+
+	foreach_ptr (MergeAction, one, merge->query->mergeActionList)
+	{
+		Node *asked = one->commandType == CMD_UPDATE   ? of_update
+					  : one->commandType == CMD_DELETE ? of_delete
+													   : NULL;
+		CaseWhen *when;
+
+		number++;
+		if (asked == NULL)
+			continue;
+		when = makeNode(CaseWhen);
+		when->expr = (Expr *) is_action(copyObject(action), number);
+		when->result = (Expr *) copyObject(asked);
+		when->location = -1;
+		choice->args = lappend(choice->args, when);
+	}
+	choice->casetype = BOOLOID;
+	choice->defresult = (Expr *) makeBoolConst(true, false);
+	choice->location = -1;
+	return choice->args != NIL ? (Node *) choice : NULL;
+}
+
+/* The check of that kind, over the rows. */
+static Node *
+carried_check(const Merge *merge, WCOKind kind, Carried *rows)
+{
+	return carried_columns(policy_check(merge->query->withCheckOptions, kind,
+										linitial(identity_of_row(merge))),
+						   rows);
+}
+
 static void
 find_matched(Merge *merge)
 {
@@ -265,9 +318,12 @@ find_matched(Merge *merge)
 		(Node *) column_of(merge->source, merge->rows->query, merge->number), &rows);
 	List *actions =
 		(List *) carried_columns((Node *) merge->query->mergeActionList, &rows);
+	Node *of_update = carried_check(merge, WCO_RLS_MERGE_UPDATE_CHECK, &rows);
+	Node *of_delete = carried_check(merge, WCO_RLS_MERGE_DELETE_CHECK, &rows);
 	Query *decided = query_over_query(found_rows(merge, rows.exprs), "found");
 	int action = steps_add_column(decided, action_of_row(actions, true), "action");
 	Query *matched;
+	Node *asked;
 
 	decided->hasSubLinks = checkExprHasSubLink((Node *) decided->targetList);
 	matched = query_over_query(decided, "decided");
@@ -277,6 +333,10 @@ find_matched(Merge *merge)
 		(void) steps_add_column(matched, expr, "identity");
 	merge->nidentity = list_length(identity);
 	(void) steps_add_column(matched, (Node *) column_of(1, decided, action), "action");
+	asked = policies_of_action(merge, (Node *) column_of(1, decided, action), of_update,
+							   of_delete);
+	if (asked != NULL)
+		(void) steps_add_column(matched, asked, "asked");
 	add_values(merge, matched, actions, true, action);
 	matched->hasSubLinks = checkExprHasSubLink((Node *) matched->targetList);
 	merge->matched = add_step(merge, "matched", matched);
@@ -443,6 +503,26 @@ assignments(const Merge *merge, const MergeAction *action, Query *rows, List *co
 	return result;
 }
 
+/* The target, as the statements that change the rows found know it. */
+static RangeTblEntry *
+target_of_changes(const Merge *merge)
+{
+	RangeTblEntry *rte = copyObject(rt_fetch(merge->target, merge->query->rtable));
+
+	rte->securityQuals = NIL;
+	return rte;
+}
+
+/* Shards ask them of rows that stay on them. */
+static void
+take_checks_of_updates(const Merge *merge, Query *update)
+{
+	update->withCheckOptions =
+		copyObject(policy_options(merge->query->withCheckOptions, WCO_RLS_UPDATE_CHECK));
+	ChangeVarNodes((Node *) update->withCheckOptions, merge->target, 1, 0);
+	update->hasSubLinks = checkExprHasSubLink((Node *) update->withCheckOptions);
+}
+
 static Query *
 change_of_action(const Merge *merge, const MergeAction *action, int number)
 {
@@ -456,9 +536,11 @@ change_of_action(const Merge *merge, const MergeAction *action, int number)
 
 	change->commandType = action->commandType;
 	change->override = action->override;
+	change->hasRowSecurity = merge->query->hasRowSecurity;
 	change->resultRelation = 1;
-	change->rtable = list_make2(copyObject(rt_fetch(merge->target, merge->query->rtable)),
-								rte_of_query("rows", rows));
+	change->rtable = list_make2(target_of_changes(merge), rte_of_query("rows", rows));
+	if (action->commandType == CMD_UPDATE)
+		take_checks_of_updates(merge, change);
 	change->targetList =
 		assignments(merge, action, rows, list_nth(merge->columns, number - 1));
 	if (!inserts)
@@ -505,8 +587,7 @@ add_no_change(Merge *merge, CmdType kind, const char *when)
 		return;
 	change->commandType = kind;
 	change->resultRelation = 1;
-	change->rtable =
-		list_make1(copyObject(rt_fetch(merge->target, merge->query->rtable)));
+	change->rtable = list_make1(target_of_changes(merge));
 	change->jointree = from_one(1);
 	change->jointree->quals = makeBoolConst(false, false);
 	if (!change_fires_here(change, merge->table))
@@ -646,14 +727,27 @@ assign_columns_alone(Merge *merge)
 	}
 }
 
+/* They are to be the client's, and to leave the owner alone. */
+static void
+check_policies(const Merge *merge)
+{
+	Relation relation = table_open(merge->table->relid, NoLock);
+	bool forced = relation->rd_rel->relforcerowsecurity;
+
+	table_close(relation, NoLock);
+	if (forced)
+		refuse(merge, "Its row-level security is for its owner, too");
+	if (query_without_target_policies(merge->query) == merge->query)
+		refuse(merge, "Its row-level security is that of another role");
+}
+
 static void
 check(const Merge *merge)
 {
 	Query *query = merge->query;
-	const RangeTblEntry *rte = rt_fetch(merge->target, query->rtable);
 
-	if (rte->securityQuals != NIL || query->withCheckOptions != NIL)
-		refuse(merge, "The table has row-level security");
+	if (merge->secured)
+		check_policies(merge);
 	if (query->hasModifyingCTE && refers_to_with_queries(merge))
 		refuse(merge, "Its conditions or actions refer to a WITH query beside a change");
 }
@@ -666,6 +760,8 @@ plan_computed_here(Query *query, const DistTable *target, ParamListInfo params)
 	RangeTblEntry *source;
 
 	merge.query = query_without_join_columns(query);
+	merge.secured = rt_fetch(merge.target, merge.query->rtable)->securityQuals != NIL ||
+					merge.query->withCheckOptions != NIL;
 	check(&merge);
 	assign_columns_alone(&merge);
 	source = merge_source_become_subquery(merge.query);

@@ -5,7 +5,8 @@
  * that is deleted, or inserted, of which other policies know; so that is done as the
  * table's owner (key_change.c), and the checks of UPDATE are made here, before anything
  * changes, by an expression that raises the error. So are those of the row that is in the
- * way of an ON CONFLICT DO UPDATE which is computed here: it is found as the owner.
+ * way of an ON CONFLICT DO UPDATE which is computed here, and of the rows that a MERGE
+ * changes whose actions are chosen here: they are found as the owner.
  */
 #include "pando/compat/compat.h"
 
@@ -20,19 +21,20 @@
 
 PG_FUNCTION_INFO_V1(refuse_secured_row);
 
-/* refuse_secured_row("table" text, policy text, "column" "any") returns boolean: 42501.
- * policy: what the message says of it, or NULL. */
+/* refuse_secured_row("row" text, "table" text, policy text, "column" "any") returns
+ * boolean: 42501. row: "new" or "target"; policy: what the message says of it, or NULL.
+ */
 Datum
 refuse_secured_row(PG_FUNCTION_ARGS)
 {
-	char *table = PG_ARGISNULL(0) ? "" : text_to_cstring(PG_GETARG_TEXT_PP(0));
+	char *row = PG_ARGISNULL(0) ? "" : text_to_cstring(PG_GETARG_TEXT_PP(0));
+	char *table = PG_ARGISNULL(1) ? "" : text_to_cstring(PG_GETARG_TEXT_PP(1));
 	char *policy =
-		PG_ARGISNULL(1) ? "" : psprintf(" %s", text_to_cstring(PG_GETARG_TEXT_PP(1)));
+		PG_ARGISNULL(2) ? "" : psprintf(" %s", text_to_cstring(PG_GETARG_TEXT_PP(2)));
 
-	ereport(ERROR,
-			(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
-			 errmsg("new row violates row-level security policy%s for table \"%s\"",
-					policy, table)));
+	ereport(ERROR, (errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+					errmsg("%s row violates row-level security policy%s for table \"%s\"",
+						   row, policy, table)));
 }
 
 static Const *
@@ -43,34 +45,44 @@ text_const(const char *text)
 					 false);
 }
 
+static bool
+is_of_target(WCOKind kind)
+{
+	return kind == WCO_RLS_MERGE_UPDATE_CHECK || kind == WCO_RLS_MERGE_DELETE_CHECK;
+}
+
 static char *
 words_of_policy(const WithCheckOption *option)
 {
 	const char *using =
-		option->kind == WCO_RLS_CONFLICT_CHECK ? "(USING expression)" : NULL;
+		option->kind == WCO_RLS_CONFLICT_CHECK || is_of_target(option->kind)
+			? "(USING expression)"
+			: NULL;
 
 	if (option->polname == NULL)
 		return using ? pstrdup(using) : NULL;
 	return psprintf("\"%s\"%s%s", option->polname, using ? " " : "", using ? using : "");
 }
 
-/* Called with a column, so that it is no constant. */
+/* Called with something of the row, so that it is no constant. */
 static Expr *
-refusal(const WithCheckOption *option, Var *column)
+refusal(const WithCheckOption *option, Node *of_row)
 {
-	Oid types[] = {TEXTOID, TEXTOID, ANYOID};
+	Oid types[] = {TEXTOID, TEXTOID, TEXTOID, ANYOID};
 	Oid function =
 		LookupFuncName(list_make2(makeString("pando"), makeString("refuse_secured_row")),
-					   3, types, false);
+					   4, types, false);
 
-	return (Expr *) makeFuncExpr(function, BOOLOID,
-								 list_make3(text_const(option->relname),
-											text_const(words_of_policy(option)), column),
-								 InvalidOid, DEFAULT_COLLATION_OID, COERCE_EXPLICIT_CALL);
+	return (Expr *) makeFuncExpr(
+		function, BOOLOID,
+		list_make4(text_const(is_of_target(option->kind) ? "target" : "new"),
+				   text_const(option->relname), text_const(words_of_policy(option)),
+				   of_row),
+		InvalidOid, DEFAULT_COLLATION_OID, COERCE_EXPLICIT_CALL);
 }
 
 static CaseWhen *
-refused_unless(const WithCheckOption *option, Var *column)
+refused_unless(const WithCheckOption *option, Node *of_row)
 {
 	CaseWhen *when = makeNode(CaseWhen);
 	BooleanTest *test = makeNode(BooleanTest);
@@ -79,7 +91,7 @@ refused_unless(const WithCheckOption *option, Var *column)
 	test->booltesttype = IS_NOT_TRUE;
 	test->location = -1;
 	when->expr = (Expr *) test;
-	when->result = refusal(option, column);
+	when->result = refusal(option, of_row);
 	when->location = -1;
 	return when;
 }
@@ -98,12 +110,12 @@ policy_options(List *options, WCOKind kind)
 }
 
 Node *
-policy_check(List *options, WCOKind kind, Var *column)
+policy_check(List *options, WCOKind kind, Node *of_row)
 {
 	CaseExpr *choice = makeNode(CaseExpr);
 
 	foreach_ptr (WithCheckOption, option, policy_options(options, kind))
-		choice->args = lappend(choice->args, refused_unless(option, column));
+		choice->args = lappend(choice->args, refused_unless(option, of_row));
 	choice->casetype = BOOLOID;
 	choice->defresult = (Expr *) makeBoolConst(true, false);
 	choice->location = -1;

@@ -364,10 +364,10 @@ query_with_conflict_policies(const Query *insert, const Query *given,
 	OnConflictExpr *conflict = query->onConflict;
 	Index varno = query->resultRelation;
 	Relation table = table_open(target->relid, NoLock);
-	Node *check =
-		policy_check(given->withCheckOptions, WCO_RLS_CONFLICT_CHECK,
-					 var_of_attribute(varno, target->relid,
-									  linitial_int(conflict_columns(insert, table))));
+	Node *check = policy_check(
+		given->withCheckOptions, WCO_RLS_CONFLICT_CHECK,
+		(Node *) var_of_attribute(varno, target->relid,
+								  linitial_int(conflict_columns(insert, table))));
 
 	*secured = check != NULL;
 	if (*secured)

@@ -1,0 +1,114 @@
+-- MERGE into tables with row-level security, with sources that its shards don't have: PostgreSQL's checks. Rows that the
+-- policies of SELECT hide match nothing; those that the ones of UPDATE or DELETE hide can't be changed.
+CREATE ROLE merge_owner;
+CREATE ROLE merge_app;
+GRANT ALL ON SCHEMA twice TO merge_owner, merge_app;
+CREATE TABLE acc (gone int, tenant int, id int, n int, note text, PRIMARY KEY (tenant, id));
+ALTER TABLE acc DROP COLUMN gone;
+CREATE TABLE log (tenant int, id int, n int, touched text, PRIMARY KEY (tenant, id));
+CREATE TABLE moves (id int PRIMARY KEY, n int);
+CREATE TABLE ref (gone int, id int PRIMARY KEY, n int, note text);
+ALTER TABLE ref DROP COLUMN gone;
+CREATE TABLE pt (tenant int, at int, n int, PRIMARY KEY (tenant, at)) PARTITION BY RANGE (at);
+CREATE TABLE pt_0 PARTITION OF pt FOR VALUES FROM (0) TO (10);
+CREATE TABLE pt_1 (at int NOT NULL, n int, tenant int NOT NULL);
+ALTER TABLE pt ATTACH PARTITION pt_1 FOR VALUES FROM (10) TO (20);
+CREATE TABLE lim (tenant int, x int);
+CREATE TABLE src (k int PRIMARY KEY, t int, i int, v int);
+SELECT distribute('acc', 'tenant');
+SELECT distribute('log', 'tenant');
+SELECT distribute('moves', 'id');
+SELECT distribute('pt', 'tenant');
+SELECT distribute('src', 'k');
+SELECT reference('ref');
+SELECT reference('lim');
+ALTER TABLE acc OWNER TO merge_owner;
+ALTER TABLE log OWNER TO merge_owner;
+ALTER TABLE pt OWNER TO merge_owner;
+INSERT INTO acc SELECT i % 4, i, i, 'old' FROM generate_series(1, 20) i;
+INSERT INTO log SELECT i % 4, i, i, 'old' FROM generate_series(1, 20) i;
+INSERT INTO moves SELECT i, i FROM generate_series(1, 20) i;
+INSERT INTO pt SELECT i % 4, i, i FROM generate_series(0, 19) i;
+INSERT INTO ref SELECT i, i, 'old' FROM generate_series(1, 6) i;
+INSERT INTO lim SELECT i, i * 10 FROM generate_series(0, 4) i;
+INSERT INTO src SELECT i, i % 4, i, i * 10 FROM generate_series(1, 24) i;
+CREATE FUNCTION touch() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN NEW.touched := TG_OP; RETURN NEW; END $$;
+CREATE TRIGGER touch BEFORE INSERT OR UPDATE ON log FOR EACH ROW EXECUTE FUNCTION touch();
+GRANT SELECT, INSERT, UPDATE, DELETE ON acc, log, moves, pt, ref TO merge_app;
+GRANT SELECT ON lim, src TO merge_app;
+ALTER TABLE acc ENABLE ROW LEVEL SECURITY;
+ALTER TABLE log ENABLE ROW LEVEL SECURITY;
+ALTER TABLE moves ENABLE ROW LEVEL SECURITY;
+ALTER TABLE pt ENABLE ROW LEVEL SECURITY;
+ALTER TABLE ref ENABLE ROW LEVEL SECURITY;
+CREATE POLICY own ON acc USING (tenant = current_setting('app.tenant')::int) WITH CHECK (tenant = current_setting('app.tenant')::int AND n < 1000);
+CREATE POLICY few ON acc AS RESTRICTIVE FOR UPDATE USING (n <> 6);
+CREATE POLICY kept ON acc AS RESTRICTIVE FOR DELETE USING (n NOT IN (9, 10));
+CREATE POLICY many ON acc AS RESTRICTIVE FOR INSERT WITH CHECK (n <> 230);
+CREATE POLICY own ON log USING (tenant = current_setting('app.tenant')::int);
+CREATE POLICY few ON log AS RESTRICTIVE FOR UPDATE USING (n <> 6) WITH CHECK (n < 1000);
+CREATE POLICY own ON moves USING (id < 15) WITH CHECK (id < 120);
+CREATE POLICY few ON moves AS RESTRICTIVE FOR UPDATE USING (n <> 6);
+CREATE POLICY own ON pt USING (tenant = current_setting('app.tenant')::int);
+CREATE POLICY few ON pt AS RESTRICTIVE FOR DELETE USING (n <> 6);
+CREATE POLICY seen ON ref FOR SELECT USING (id < 6);
+CREATE POLICY made ON ref FOR INSERT WITH CHECK (true);
+CREATE POLICY changed ON ref FOR UPDATE USING (n < (SELECT max(x) FROM lim WHERE lim.tenant < ref.id)) WITH CHECK (n < 500);
+-- The owner is not asked.
+SET ROLE merge_owner;
+MERGE INTO acc USING generate_series(1, 3) s ON acc.id = s WHEN MATCHED THEN UPDATE SET note = 'owner';
+SET ROLE merge_app;
+SET app.tenant = 1;
+-- Others' rows match nothing: 21 is new here, 2 is in the way.
+MERGE INTO acc USING src ON acc.id = src.i AND acc.tenant = src.t WHEN MATCHED THEN UPDATE SET n = v, note = 'merged';
+MERGE INTO acc USING (SELECT * FROM src WHERE i IN (5, 21)) src ON acc.id = src.i WHEN MATCHED THEN UPDATE SET n = acc.n + 1 WHEN NOT MATCHED THEN INSERT (tenant, id, n, note) VALUES (src.t, src.i, src.v, 'made');
+MERGE INTO acc USING (SELECT * FROM src WHERE i = 2) src ON acc.id = src.i WHEN MATCHED THEN DELETE WHEN NOT MATCHED THEN INSERT (tenant, id, n) VALUES (src.t, src.i, src.v);
+MERGE INTO acc USING (SELECT * FROM src WHERE i = 23) src ON acc.id = src.i WHEN NOT MATCHED THEN INSERT (tenant, id, n) VALUES (1, src.i, src.v);
+-- New rows.
+MERGE INTO acc USING (SELECT * FROM src WHERE i = 13) src ON acc.id = src.i WHEN MATCHED THEN UPDATE SET n = 1000;
+MERGE INTO acc USING (SELECT * FROM src WHERE i = 13) src ON acc.id = src.i WHEN MATCHED THEN UPDATE SET n = 1000 - src.i;
+-- Rows that are there.
+SET app.tenant = 2;
+MERGE INTO acc USING src ON acc.id = src.i WHEN MATCHED AND acc.id = 6 THEN UPDATE SET n = 7 WHEN MATCHED THEN DO NOTHING;
+MERGE INTO acc USING src ON acc.id = src.i WHEN MATCHED AND acc.id = 6 THEN UPDATE SET n = (SELECT 1 / 0 FROM lim);
+MERGE INTO acc USING src ON acc.id = src.i WHEN MATCHED AND acc.id = 10 THEN DELETE;
+MERGE INTO acc USING src ON acc.id = src.i WHEN MATCHED AND acc.id = 6 THEN DELETE WHEN MATCHED AND acc.id = 10 THEN UPDATE SET note = 'not deleted' WHEN MATCHED AND acc.id = 14 THEN DO NOTHING;
+MERGE INTO acc USING src ON acc.id = src.i WHEN MATCHED AND acc.id = 18 THEN UPDATE SET n = (SELECT max(x) FROM lim WHERE lim.tenant < acc.tenant);
+-- Where triggers fire.
+MERGE INTO log USING src ON log.id = src.i WHEN MATCHED AND log.id = 6 THEN UPDATE SET n = 7;
+MERGE INTO log USING src ON log.id = src.i WHEN MATCHED AND log.id = 10 THEN UPDATE SET n = 1000;
+MERGE INTO log USING (SELECT * FROM src WHERE i <> 6) src ON log.id = src.i WHEN MATCHED AND log.id < 14 THEN UPDATE SET n = v WHEN MATCHED THEN DELETE WHEN NOT MATCHED AND src.i = 22 THEN INSERT VALUES (src.t, src.i, src.v);
+MERGE INTO log USING (SELECT * FROM src WHERE i = 23) src ON log.id = src.i WHEN NOT MATCHED THEN INSERT VALUES (src.t, src.i, src.v);
+-- Rows that move.
+MERGE INTO moves USING src ON moves.id = src.t + 4 WHEN MATCHED AND src.k = 6 THEN UPDATE SET id = moves.id + 100;
+MERGE INTO moves USING src ON moves.id = src.k WHEN MATCHED AND src.k < 4 THEN UPDATE SET id = moves.id + 100;
+MERGE INTO moves USING src ON moves.id = src.k WHEN MATCHED AND src.k > 10 THEN UPDATE SET id = moves.id + 108;
+-- Partitions, and copies.
+MERGE INTO pt USING src ON pt.at = src.k WHEN MATCHED AND src.k < 12 THEN DELETE;
+MERGE INTO pt USING (SELECT * FROM src WHERE k <> 6) src ON pt.at = src.k WHEN MATCHED AND src.k < 12 THEN DELETE WHEN MATCHED THEN UPDATE SET n = v;
+MERGE INTO ref USING src ON ref.id = src.k WHEN MATCHED AND ref.id IN (2, 3) THEN UPDATE SET n = ref.n + v, note = 'merged';
+MERGE INTO ref USING src ON ref.id = src.k WHEN MATCHED AND ref.id = 1 THEN UPDATE SET n = 1;
+MERGE INTO ref USING src ON ref.id = src.k WHEN MATCHED AND ref.id = 4 THEN UPDATE SET n = 500;
+MERGE INTO ref USING src ON ref.id = src.k WHEN MATCHED AND ref.id = 4 THEN DELETE;
+MERGE INTO ref USING src ON ref.id = src.k WHEN NOT MATCHED AND src.k = 7 THEN INSERT VALUES (src.k, 900, 'made');
+MERGE INTO ref USING src ON ref.id = src.k WHEN NOT MATCHED AND src.k = 6 THEN INSERT VALUES (src.k, 900, 'made');
+-- Plans that are kept, for another tenant and another role.
+PREPARE p (int) AS MERGE INTO acc USING src ON acc.id = src.i WHEN MATCHED AND acc.id % 5 = $1 THEN UPDATE SET n = acc.n + 1;
+EXECUTE p (4);
+EXECUTE p (4);
+EXECUTE p (4);
+SET app.tenant = 3;
+EXECUTE p (4);
+EXECUTE p (4);
+EXECUTE p (4);
+EXECUTE p (4);
+RESET ROLE;
+EXECUTE p (4);
+SELECT * FROM acc ORDER BY tenant, id;
+SELECT * FROM log ORDER BY tenant, id;
+SELECT * FROM moves ORDER BY id;
+SELECT * FROM pt ORDER BY tenant, at;
+SELECT * FROM ref ORDER BY id;
+DROP TABLE acc, log, moves, pt, ref, lim, src;
+REVOKE ALL ON SCHEMA twice FROM merge_owner, merge_app;
+DROP ROLE merge_owner, merge_app;
