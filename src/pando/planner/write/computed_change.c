@@ -18,6 +18,10 @@
  * stays.
  *
  * SET (a, b) = (SELECT ...) joins the rows that were found in a query between.
+ *
+ * Row-level security: what a client locks has to pass the policies of SELECT and UPDATE.
+ * A DELETE finds its rows as the table's owner, with its policies as conditions. A change
+ * that reads no column asks no policies of SELECT, but to name a row is to read one.
  */
 #include "pando/compat/compat.h"
 
@@ -58,6 +62,7 @@
 #include "pando/planner/query/level_fields.h"
 #include "pando/planner/query/row_number.h"
 #include "pando/planner/write/row_identity.h"
+#include "pando/planner/write/target_policy.h"
 #include "pando/planner/write/steps.h"
 
 typedef struct Computing
@@ -382,6 +387,26 @@ repeatable_quals(Query *query)
 	return quals;
 }
 
+static bool
+finds_as_owner(const Query *query)
+{
+	return query->commandType == CMD_DELETE &&
+		   rt_fetch(query->resultRelation, query->rtable)->securityQuals != NIL;
+}
+
+/* The statement that finds its target's rows as the owner, by the policies. */
+static Query *
+query_with_policies_as_quals(Query *query)
+{
+	Query *copy = copyObject(query);
+	RangeTblEntry *rte = rt_fetch(copy->resultRelation, copy->rtable);
+
+	level_take_policies(copy,
+						rt_fetch(query->resultRelation, query->rtable)->securityQuals);
+	entry_use_as_owner(rte, ACL_SELECT | ACL_UPDATE);
+	return copy;
+}
+
 /* NULL: nothing is against it. */
 static const char *
 why_not(Query *query, const DistTable *target)
@@ -394,10 +419,10 @@ why_not(Query *query, const DistTable *target)
 	/* The client may have read them from another copy than the one that is locked. */
 	if (table_has_copies(target) && write_system_columns(query).others)
 		return "System columns of the table's copies are not the same";
-	/* What is locked for UPDATE has to pass the policies of SELECT and UPDATE. */
-	if (rte->securityQuals != NIL &&
-		(query->commandType != CMD_UPDATE || (rte->requiredPerms & ACL_SELECT) == 0))
+	if (rte->securityQuals != NIL && (rte->requiredPerms & ACL_SELECT) == 0)
 		return "Row-level security of the table has policies for other rows";
+	if (finds_as_owner(query) && policies_are_for_owner(target->relid))
+		return "Row-level security of the table is for its owner, too";
 	foreach_ptr (WithCheckOption, option, query->withCheckOptions)
 	{
 		if (option->kind == WCO_VIEW_CHECK)
@@ -437,6 +462,8 @@ change_of_rows(Query *query, const DistTable *target, const char **why)
 	*why = why_not(query, target);
 	if (*why != NULL)
 		return NULL;
+	if (finds_as_owner(query))
+		computing.query = query_with_policies_as_quals(query);
 	computing.copied = table_has_copies(target) && !rows_come_once(query);
 	computing.nameless = rows_have_no_name(target);
 	find_subselects(&computing);

@@ -445,8 +445,7 @@ check(const KeyChange *change)
 	TriggerDesc *triggers = change->relation->trigdesc;
 
 	/* The owner, as whom rows are moved. */
-	if (change->relation->rd_rel->relrowsecurity &&
-		change->relation->rd_rel->relforcerowsecurity && !superuser())
+	if (policies_are_for_owner(change->target->relid) && !superuser())
 		refuse(change, "Row-level security of the table is for its owner, too");
 	for (int i = 0; triggers != NULL && i < triggers->numtriggers; i++)
 	{

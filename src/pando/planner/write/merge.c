@@ -26,7 +26,6 @@
 #include "pando/compat/compat.h"
 
 #include "access/sysattr.h"
-#include "access/table.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_operator_d.h"
 #include "catalog/pg_type.h"
@@ -40,7 +39,6 @@
 #include "rewrite/rewriteManip.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
-#include "utils/rel.h"
 #include "utils/typcache.h"
 
 #include "pando/base/expr.h"
@@ -731,14 +729,14 @@ assign_columns_alone(Merge *merge)
 static void
 check_policies(const Merge *merge)
 {
-	Relation relation = table_open(merge->table->relid, NoLock);
-	bool forced = relation->rd_rel->relforcerowsecurity;
-
-	table_close(relation, NoLock);
-	if (forced)
+	if (policies_are_for_owner(merge->table->relid))
 		refuse(merge, "Its row-level security is for its owner, too");
 	if (query_without_target_policies(merge->query) == merge->query)
 		refuse(merge, "Its row-level security is that of another role");
+	/* A statement that names rows asks the policies of SELECT. */
+	if (changes_any(merge) &&
+		(rt_fetch(merge->target, merge->query->rtable)->requiredPerms & ACL_SELECT) == 0)
+		refuse(merge, "Its row-level security has policies for other rows");
 }
 
 static void

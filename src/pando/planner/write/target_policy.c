@@ -137,6 +137,16 @@ level_take_policies(Query *query, List *policies)
 	query->hasSubLinks |= checkExprHasSubLink(query->jointree->quals);
 }
 
+bool
+policies_are_for_owner(Oid relid)
+{
+	Relation relation = table_open(relid, NoLock);
+	bool forced = relation->rd_rel->relrowsecurity && relation->rd_rel->relforcerowsecurity;
+
+	table_close(relation, NoLock);
+	return forced;
+}
+
 void
 entry_use_as_owner(RangeTblEntry *rte, AclMode rights)
 {

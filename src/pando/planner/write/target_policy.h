@@ -26,6 +26,9 @@ extern Query *query_with_barriers_as_quals(Query *query);
 /* The statement with these conditions of its target, which nobody else will check. */
 extern void level_take_policies(Query *query, List *policies);
 
+/* Is row-level security of the table for its owner, too? */
+extern bool policies_are_for_owner(Oid relid);
+
 /* Has a table used with its owner's rights, once the client's have been checked. */
 extern void entry_use_as_owner(RangeTblEntry *rte, AclMode rights);
 

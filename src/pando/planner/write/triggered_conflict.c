@@ -42,6 +42,7 @@
 #include "pando/planner/write/insert.h"
 #include "pando/planner/write/policy_check.h"
 #include "pando/planner/write/row_identity.h"
+#include "pando/planner/write/target_policy.h"
 #include "pando/planner/write/triggered_conflict.h"
 #include "pando/planner/write/write_rules.h"
 
@@ -372,7 +373,7 @@ query_with_conflict_policies(const Query *insert, const Query *given,
 	*secured = check != NULL;
 	if (*secured)
 	{
-		if (table->rd_rel->relforcerowsecurity)
+		if (policies_are_for_owner(target->relid))
 			refuse(table, "Its row-level security is for its owner, too");
 		if (!keeps_key(query, target, NIL))
 			refuse(table, "Rows would move, and it has row-level security");
