@@ -19,7 +19,6 @@
  */
 #include "pando/compat/compat.h"
 
-#include "access/table.h"
 #include "access/xact.h"
 #include "executor/executor.h"
 #include "fmgr.h"
@@ -29,7 +28,6 @@
 #include "utils/hsearch.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
-#include "utils/rel.h"
 #include "utils/snapmgr.h"
 
 #include "pando/base/name.h"
@@ -172,15 +170,9 @@ compare_batches(const ListCell *a, const ListCell *b)
 static Oid
 role_of_batch(const ShardBatch *batch)
 {
-	Relation relation;
-	Oid owner;
+	Oid relid = batch->table->relid;
 
-	if (!get_rel_relispartition(batch->table->relid))
-		return batch->target->role;
-	relation = table_open(batch->table->relid, AccessShareLock);
-	owner = relation->rd_rel->relowner;
-	table_close(relation, NoLock);
-	return owner;
+	return get_rel_relispartition(relid) ? relation_owner(relid) : batch->target->role;
 }
 
 /* roles: those whose rights the statement uses. */

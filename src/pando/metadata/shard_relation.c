@@ -58,8 +58,8 @@ relation_is_shard(Oid relid, int64 *shard_id, Oid *shell)
 	return true;
 }
 
-static Oid
-owner_of(Oid relid)
+Oid
+relation_owner(Oid relid)
 {
 	HeapTuple tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
 	Oid owner = InvalidOid;
@@ -75,9 +75,9 @@ owner_of(Oid relid)
 static bool
 same_owner(Oid shell, Oid relid)
 {
-	Oid owner = owner_of(shell);
+	Oid owner = relation_owner(shell);
 
-	return OidIsValid(owner) && owner == owner_of(relid);
+	return OidIsValid(owner) && owner == relation_owner(relid);
 }
 
 bool

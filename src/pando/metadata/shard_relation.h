@@ -28,6 +28,9 @@ extern Oid shard_relation(const DistTable *table, int64 shard_id);
 /* The same; raises undefined_table when there is none. */
 extern Oid shard_relation_require(const DistTable *table, int64 shard_id);
 
+/* The role that owns it; InvalidOid when there is no such relation. */
+extern Oid relation_owner(Oid relid);
+
 /*
  * Does the shell's permission check hold for the relation? True for shards that the
  * shell's owner owns and for managed local tables.

@@ -55,6 +55,7 @@ UPDATE a SET v = later(1000) WHERE id > 0;
 \set VERBOSITY default
 UPDATE a SET v = later(1);
 MERGE INTO a USING (VALUES (1)) s (x) ON true WHEN MATCHED THEN UPDATE SET v = later(1);
+MERGE INTO a USING (VALUES (1)) s (x) ON a.id > 0 WHEN MATCHED THEN UPDATE SET v = later(1);
 DELETE FROM a WHERE later(id) = 10;
 RESET ROLE;
 SELECT count(*), max(k), max(id) FROM a WHERE v = 10;

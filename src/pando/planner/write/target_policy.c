@@ -35,6 +35,7 @@
 #include "utils/rel.h"
 
 #include "pando/base/expr.h"
+#include "pando/metadata/shard_relation.h"
 #include "pando/planner/write/target_policy.h"
 #include "pando/planner/query/join_tree.h"
 #include "pando/planner/query/level_fields.h"
@@ -141,7 +142,8 @@ bool
 policies_are_for_owner(Oid relid)
 {
 	Relation relation = table_open(relid, NoLock);
-	bool forced = relation->rd_rel->relrowsecurity && relation->rd_rel->relforcerowsecurity;
+	bool forced =
+		relation->rd_rel->relrowsecurity && relation->rd_rel->relforcerowsecurity;
 
 	table_close(relation, NoLock);
 	return forced;
@@ -150,12 +152,9 @@ policies_are_for_owner(Oid relid)
 void
 entry_use_as_owner(RangeTblEntry *rte, AclMode rights)
 {
-	Relation relation = table_open(rte->relid, AccessShareLock);
-
 	entry_clear(rte, ENTRY_RIGHTS);
 	rte->requiredPerms = rights;
-	rte->checkAsUser = relation->rd_rel->relowner;
-	table_close(relation, NoLock);
+	rte->checkAsUser = relation_owner(rte->relid);
 }
 
 static bool
