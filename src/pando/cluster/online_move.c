@@ -267,9 +267,7 @@ finish_unless_locked(Session *session)
 		{
 			if (PQresultStatus(result) == PGRES_FATAL_ERROR)
 			{
-				const char *state = PQresultErrorField(result, PG_DIAG_SQLSTATE);
-
-				if (state == NULL || strcmp(state, "55P03") != 0)
+				if (!session_error_is(result, ERRCODE_LOCK_NOT_AVAILABLE))
 					session_raise(session, result, ERROR);
 				locked = true;
 			}

@@ -496,6 +496,28 @@ next_result(Flight *flight)
 }
 
 /*
+ * A session that fails takes the intermediate results with it that its transaction holds,
+ * here and on other nodes, and others may still want to read. It says so before: where
+ * something is missing, an error about anything else that has come as well is the reason.
+ */
+static void
+pg_attribute_noreturn() flight_raise(Flight *flight, const PGresult *error)
+{
+	if (session_error_is(error, ERRCODE_UNDEFINED_OBJECT))
+	{
+		foreach_ptr (Flight, other, flight->run->flights)
+		{
+			PGresult *reason = other != flight ? session_error(other->session) : NULL;
+
+			if (reason != NULL && !session_error_is(reason, ERRCODE_UNDEFINED_OBJECT))
+				session_raise(other->session, reason, ERROR);
+		}
+	}
+	session_raise(flight->session, error, ERROR);
+	pg_unreachable();
+}
+
+/*
  * The next row that has arrived, with values in the current memory context. False when
  * none has, or the flight is over.
  */
@@ -568,7 +590,7 @@ flight_next(Flight *flight, Datum *values, bool *nulls, Task **task)
 				session_result_free(result);
 				break;
 			default:
-				session_raise(session, result, ERROR);
+				flight_raise(flight, result);
 		}
 	}
 	return false;

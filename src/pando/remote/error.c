@@ -90,6 +90,12 @@ sqlstate_of(const PGresult *result, int otherwise)
 	return MAKE_SQLSTATE(text[0], text[1], text[2], text[3], text[4]);
 }
 
+bool
+session_error_is(const PGresult *error, int sqlstate)
+{
+	return sqlstate_of(error, 0) == sqlstate;
+}
+
 /* The fields that name what the error is about, as PostgreSQL's own errors have them. */
 static void
 set_names(const PGresult *result)

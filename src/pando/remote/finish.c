@@ -29,6 +29,34 @@ is_error(const PGresult *result)
 	return status == PGRES_FATAL_ERROR || status == PGRES_BAD_RESPONSE;
 }
 
+/* What has arrived is taken: the first error goes to *error, the last result that is none
+ * to *last. */
+static void
+take_arrived(Session *session, PGresult **error, PGresult **last)
+{
+	PGresult *result;
+
+	if (session->state == SESSION_COPY_OUT)
+	{
+		const char *data;
+
+		while (session_copy_get(session, &data) > 0)
+			;
+	}
+	while ((result = session_result(session)) != NULL)
+	{
+		PGresult **slot = is_error(result) ? error : last;
+
+		if (slot == error && *error != NULL)
+			session_result_free(result);
+		else
+		{
+			session_result_free(*slot);
+			*slot = result;
+		}
+	}
+}
+
 /* Takes results until the request is over; the first error goes to *error, the last
  * result that is none is returned. A node that is silent for timeout_ms (-1: no limit) is
  * lost.
@@ -37,7 +65,6 @@ static PGresult *
 collect(Session *session, PGresult **error, long timeout_ms)
 {
 	PGresult *last = NULL;
-	PGresult *result;
 
 	while (session->state != SESSION_IDLE || session->wire->pending != NULL)
 	{
@@ -45,30 +72,29 @@ collect(Session *session, PGresult **error, long timeout_ms)
 			break;
 		if (session->state == SESSION_COPY_IN)
 			session_copy_end(session, "no data was expected");
-		if (session->state == SESSION_COPY_OUT)
-		{
-			const char *data;
-
-			while (session_copy_get(session, &data) > 0)
-				;
-		}
-		while ((result = session_result(session)) != NULL)
-		{
-			PGresult **slot = is_error(result) ? error : &last;
-
-			if (slot == error && *error != NULL)
-				session_result_free(result);
-			else
-			{
-				session_result_free(*slot);
-				*slot = result;
-			}
-		}
+		take_arrived(session, error, &last);
 		if (session->state != SESSION_IDLE && session->state != SESSION_DEAD &&
 			wire_wait(&session, 1, timeout_ms) == NULL && session->state != SESSION_IDLE)
 			wire_lost(session, "the wait for the node was given up");
 	}
 	return last;
+}
+
+PGresult *
+session_error(Session *session)
+{
+	PGresult *error = NULL;
+	PGresult *last = NULL;
+
+	for (;;)
+	{
+		take_arrived(session, &error, &last);
+		if (error != NULL || !wire_socket_readable(session))
+			break;
+		wire_read(session);
+	}
+	session_result_free(last);
+	return error;
 }
 
 PGresult *

@@ -229,6 +229,10 @@ extern int session_copy_get(Session *session, const char **data);
 extern void session_copy_put(Session *session, const char *data, int length);
 extern void session_copy_end(Session *session, const char *error);
 
+/* The first error among what has arrived of the request, all of which is taken and thrown
+ * away but that; NULL: none. Does not wait. */
+extern PGresult *session_error(Session *session);
+
 /* Waits for the request's end, raises its first error, returns its last result (may be
  * NULL). */
 extern PGresult *session_finish(Session *session);
@@ -272,6 +276,9 @@ extern void session_wait_all(List *sessions, long timeout_ms);
  * context.
  */
 extern void session_raise(Session *session, const PGresult *result, int elevel);
+
+/* Has the node's error this SQLSTATE (ERRCODE_...)? */
+extern bool session_error_is(const PGresult *error, int sqlstate);
 
 /* Raises "connection to the remote node host:port failed ..." (or was lost) for
  * SESSION_DEAD. */

@@ -106,10 +106,8 @@ settle_prepared(Session *session, const char *gid, bool commit)
 	ok = PQresultStatus(result) == PGRES_COMMAND_OK;
 	if (!ok)
 	{
-		const char *sqlstate = PQresultErrorField(result, PG_DIAG_SQLSTATE);
-
 		/* Its own backend, or the node itself, was faster. */
-		if (sqlstate != NULL && strcmp(sqlstate, "42704") == 0)
+		if (session_error_is(result, ERRCODE_UNDEFINED_OBJECT))
 			ok = true;
 		else
 			session_raise(session, result, WARNING);

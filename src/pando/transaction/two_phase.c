@@ -84,10 +84,8 @@ write_records(void)
 static void
 raise_prepare_error(Session *session, PGresult *error)
 {
-	const char *sqlstate = PQresultErrorField(error, PG_DIAG_SQLSTATE);
-
 	session->gid = NULL;
-	if (sqlstate != NULL && strcmp(sqlstate, "55000") == 0 &&
+	if (session_error_is(error, ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE) &&
 		strstr(PQresultErrorField(error, PG_DIAG_MESSAGE_PRIMARY), "disabled") != NULL)
 		ereport(
 			ERROR,

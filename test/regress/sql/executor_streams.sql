@@ -108,4 +108,31 @@ FETCH d;
 SELECT count(*) FROM u;
 ROLLBACK;
 
+-- Who fails takes with it what other nodes still want to read: of two errors the reason is told, not that something is missing,
+-- whichever is seen first.
+CREATE FUNCTION fails(k int, reason int, consequence int) RETURNS text LANGUAGE plpgsql IMMUTABLE AS $$
+BEGIN
+	IF k = reason THEN
+		RAISE 'the reason';
+	ELSIF k = consequence THEN
+		RAISE undefined_object USING MESSAGE = 'the consequence';
+	END IF;
+	RETURN repeat('x', 1000);
+END $$;
+SELECT min(last) AS one, max(last) AS two FROM (
+	SELECT groupid, max(k) AS last FROM (SELECT k, get_shard_id_for_distribution_column('t', k) AS shardid FROM t) s
+	JOIN pg_dist_placement USING (shardid) GROUP BY groupid ORDER BY groupid) n \gset
+BEGIN;
+DECLARE g CURSOR FOR SELECT fails(k, :one, :two) FROM t;
+MOVE FROM g;
+SELECT pg_sleep(0.3);
+MOVE ALL FROM g;
+ROLLBACK;
+BEGIN;
+DECLARE g CURSOR FOR SELECT fails(k, :two, :one) FROM t;
+MOVE FROM g;
+SELECT pg_sleep(0.3);
+MOVE ALL FROM g;
+ROLLBACK;
+
 DROP SCHEMA streams CASCADE;
