@@ -33,11 +33,9 @@ CREATE OR REPLACE FUNCTION pg_catalog.run_command_on_coordinator(command text,
 		give_warning_for_connection_errors boolean DEFAULT false,
 		OUT nodeid int4, OUT success boolean, OUT result text) RETURNS SETOF record
 	LANGUAGE sql VOLATILE BEGIN ATOMIC
-	SELECT n.nodeid, r.success, r.result
-	FROM pando.active_nodes() n,
-		pando.run_commands(ARRAY[n.nodeid], ARRAY[command], false,
-			give_warning_for_connection_errors) r
-	WHERE n.groupid = 0;
+	SELECT pg_catalog.citus_coordinator_nodeid(), r.success, r.result
+	FROM pando.run_commands(ARRAY[-1], ARRAY[command], false,
+			give_warning_for_connection_errors) r;
 END;
 
 -- Placements of a table with the names of their shards; raises for a table that is not distributed.

@@ -22,7 +22,6 @@
 
 int setting_shard_count = 32;
 int setting_shard_replication_factor = 1;
-char *setting_local_hostname = NULL;
 static char *restored_groups = NULL;
 
 void
@@ -51,8 +50,4 @@ cluster_init(void)
 		"Which colocation groups of a dump have become which tables'; set by Pando.",
 		NULL, &restored_groups, "", PGC_USERSET, GUC_NO_SHOW_ALL | GUC_NOT_IN_SAMPLE,
 		NULL, NULL, NULL);
-	DefineCustomStringVariable(
-		"citus.local_hostname",
-		"Host under which this server is registered when it registers itself.", NULL,
-		&setting_local_hostname, "localhost", PGC_SUSET, 0, NULL, NULL, NULL);
 }

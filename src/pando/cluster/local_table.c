@@ -61,6 +61,7 @@ local_table_manage(Oid relid)
 void
 local_tables_manage(List *relids)
 {
+	node_require_listed_coordinator();
 	list_sort(relids, table_depth_cmp);
 	foreach_oid(relid, relids) local_table_manage(relid);
 }

@@ -407,7 +407,7 @@ replicate_reference_tables(PG_FUNCTION_ARGS)
 {
 	TransferMode mode = transfer_mode(PG_GETARG_OID(0));
 
-	foreach_ptr (const DistNode, node, node_list(NODES_ALL))
+	foreach_ptr (const DistNode, node, node_list(NODES_LISTED))
 		replicate_to(node, mode, false);
 	PG_RETURN_VOID();
 }

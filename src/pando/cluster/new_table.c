@@ -68,7 +68,7 @@ can_be_managed(Oid relid)
 	return manage_new_tables &&
 		   (relkind == RELKIND_RELATION || relkind == RELKIND_FOREIGN_TABLE ||
 			relkind == RELKIND_PARTITIONED_TABLE) &&
-		   node_is_coordinator() && node_list(NODES_ALL) != NIL;
+		   node_is_coordinator() && node_local() != NULL && node_local()->listed;
 }
 
 static void

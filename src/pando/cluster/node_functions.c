@@ -18,6 +18,7 @@
 
 #include "pando/base/sql.h"
 #include "pando/cluster/group_copy.h"
+#include "pando/cluster/move.h"
 #include "pando/cluster/node_check.h"
 #include "pando/cluster/node_lock.h"
 #include "pando/cluster/node_row.h"
@@ -151,7 +152,11 @@ check_group_is_free(const DistNode *node)
 				 errdetail("It is %s:%d.", primary->node.host, primary->node.port)));
 }
 
-/* The coordinator under the address by which others reach it. */
+/*
+ * The coordinator under the address by which others reach it. One that comes back gets
+ * copies of reference tables, while their writers wait: an online copy that is filled in
+ * this transaction is one on another node.
+ */
 static int32
 set_coordinator(const char *host, int port)
 {
@@ -175,6 +180,7 @@ set_coordinator(const char *host, int port)
 		row->node.cluster = "default";
 		row->role = NODE_ROLE_PRIMARY;
 		node_row_insert(row);
+		reference_tables_bring(node_by_id(row->node.id), false);
 	}
 	return row->node.id;
 }
@@ -364,20 +370,47 @@ forget_node(const DistNode *node)
 				 errhint("If it comes back, adding it again replaces what it has.")));
 }
 
-/* The only node of a cluster may go, if it holds nothing. */
+/*
+ * The coordinator goes on leading the others, and keeps all metadata; but it has no
+ * shards any more, and they can't call it. The only node of a cluster may go, if it holds
+ * nothing.
+ */
 static void
 remove_coordinator(const DistNode *node)
 {
-	if (sql_value("SELECT 1 FROM pg_catalog.pg_dist_node WHERE nodeid <> %d", node->id) !=
-		NULL)
-		require_not_coordinator(node, "remove");
-	if (sql_value("SELECT 1 FROM pg_catalog.pg_dist_partition") != NULL)
+	if (!node_is_coordinator())
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("cannot remove the coordinator in a transaction of another node"),
+				 errdetail("The transaction needs it."),
+				 errhint("Run it as a statement of its own, or on the coordinator.")));
+	if (node_list(NODES_OTHER) != NIL)
+	{
+		node_lock_for_leaving(node, true);
+		node_require_no_only_placement(node, "remove");
+		node_drop_shards_here();
+	}
+	else if (sql_value("SELECT 1 FROM pg_catalog.pg_dist_partition") != NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_IN_USE),
 				 errmsg("cannot remove the coordinator while it holds the cluster's "
 						"tables"),
 				 errhint("Undistribute or drop them first.")));
 	node_row_delete(node->id);
+	node_forget_placements(COORDINATOR_GROUP);
+}
+
+static void
+require_no_followers(const DistNode *node)
+{
+	if (sql_value("SELECT 1 FROM pg_catalog.pg_dist_node WHERE (groupid = %d OR "
+				  "nodeprimarynodeid = %d) AND nodeid <> %d",
+				  node->group, node->id, node->id) != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_IN_USE),
+				 errmsg("cannot remove node %s:%d because it has secondaries or clones",
+						node->host, node->port),
+				 errhint("Remove those first.")));
 }
 
 /* citus_remove_node(host, port) */
@@ -391,19 +424,15 @@ citus_remove_node(PG_FUNCTION_ARGS)
 	if (!row->node.primary)
 		node_row_delete(row->node.id);
 	else if (row->node.group == COORDINATOR_GROUP)
+	{
+		require_no_followers(&row->node);
 		remove_coordinator(&row->node);
+	}
 	else
 	{
 		require_not_here(&row->node, "remove");
 		node_require_no_only_placement(&row->node, "remove");
-		if (sql_value("SELECT 1 FROM pg_catalog.pg_dist_node WHERE (groupid = %d OR "
-					  "nodeprimarynodeid = %d) AND nodeid <> %d",
-					  row->node.group, row->node.id, row->node.id) != NULL)
-			ereport(ERROR, (errcode(ERRCODE_OBJECT_IN_USE),
-							errmsg("cannot remove node %s:%d because it has "
-								   "secondaries or clones",
-								   row->node.host, row->node.port),
-							errhint("Remove those first.")));
+		require_no_followers(&row->node);
 		forget_node(&row->node);
 		node_row_delete(row->node.id);
 		node_forget_placements(row->node.group);

@@ -178,6 +178,21 @@ node_leave(PG_FUNCTION_ARGS)
 }
 
 void
+node_drop_shards_here(void)
+{
+	foreach_ptr (char, command,
+				 sql_column("SELECT pg_catalog.format('SELECT pando.shards_drop("
+							"%%L::pg_catalog.regclass, %%L)', "
+							"logicalrelid::pg_catalog.text, "
+							"pg_catalog.array_agg(shardid)) "
+							"FROM pg_catalog.pg_dist_placement "
+							"JOIN pg_catalog.pg_dist_shard USING (shardid) "
+							"WHERE groupid = %d GROUP BY logicalrelid",
+							node_local_group()))
+		sql_run("%s", command);
+}
+
+void
 node_forget_placements(int32 group)
 {
 	node_run_everywhere(
@@ -191,9 +206,7 @@ node_require_no_only_placement(const DistNode *node, const char *what)
 {
 	List *shards = sql_column(
 		"SELECT p.shardid FROM pg_catalog.pg_dist_placement p "
-		"JOIN pg_catalog.pg_dist_shard s USING (shardid) "
-		"JOIN pg_catalog.pg_dist_partition t ON t.logicalrelid = s.logicalrelid "
-		"WHERE p.groupid = %d AND p.shardstate = 1 AND t.repmodel <> 't' AND NOT EXISTS "
+		"WHERE p.groupid = %d AND p.shardstate = 1 AND NOT EXISTS "
 		"(SELECT FROM pg_catalog.pg_dist_placement o WHERE o.shardid = p.shardid "
 		"AND o.groupid <> p.groupid AND o.shardstate = 1) ORDER BY 1",
 		node->group);

@@ -21,7 +21,6 @@
 #include "pando/catalog/catalog.h"
 #include "pando/catalog/node.h"
 #include "pando/cluster/node_row.h"
-#include "pando/cluster/settings.h"
 #include "pando/ddl/lead.h"
 #include "pando/transaction/xact.h"
 
@@ -240,9 +239,9 @@ node_row_ensure_coordinator(bool should_have_shards)
 {
 	ClusterNode row = {0};
 
-	if (node_row_find_primary(COORDINATOR_GROUP) != NULL)
+	if (catalog_node_all() != NIL)
 		return;
-	row.node.host = setting_local_hostname;
+	row.node.host = node_local_hostname;
 	row.node.port = PostPortNumber;
 	row.node.group = COORDINATOR_GROUP;
 	row.node.has_metadata = row.node.metadata_synced = row.node.active = true;

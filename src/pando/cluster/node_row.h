@@ -60,8 +60,7 @@ extern void node_row_move(const ClusterNode *row, const char *host, int port,
 /* Deletes a row on all active nodes that remain. */
 extern void node_row_delete(int32 node_id);
 
-/* Adds the coordinator itself (as citus.local_hostname) unless a row of group 0 is there.
- */
+/* Adds the coordinator itself (as citus.local_hostname) if there are no nodes yet. */
 extern void node_row_ensure_coordinator(bool should_have_shards);
 
 /* INSERT statement with all rows as this node has them; NULL when there are none. */

@@ -47,6 +47,9 @@ extern void node_forget(const DistNode *node);
  * relations are left alone. */
 extern void node_forget_placements(int32 group);
 
+/* Drops the relations of all shards that have a placement on this node. */
+extern void node_drop_shards_here(void);
+
 /*
  * Raises object_in_use if the group holds the only active placement of a shard of a table
  * that is not a reference table. `what` is the verb for the message.

@@ -10,6 +10,5 @@
 
 extern int setting_shard_count;
 extern int setting_shard_replication_factor;
-extern char *setting_local_hostname;
 
 #endif

@@ -129,7 +129,7 @@ shards_plan(const TableSpec *spec)
 	if (spec->kind == TABLE_RANGE || spec->kind == TABLE_APPEND)
 		return NIL; /* each is made by itself: shard_functions.c */
 	if (spec->kind == TABLE_REFERENCE)
-		plans = plan_one(groups_of_nodes(NODES_ALL));
+		plans = plan_one(groups_of_nodes(NODES_LISTED));
 	else if (spec->kind == TABLE_MANAGED_LOCAL)
 		plans = plan_one(list_make1_int(COORDINATOR_GROUP));
 	else if (OidIsValid(spec->model))

@@ -33,6 +33,7 @@
 
 #include "pando/metadata/cache.h"
 #include "pando/metadata/init.h"
+#include "pando/metadata/node.h"
 #include "pando/metadata/table.h"
 
 static enum {
@@ -98,6 +99,10 @@ metadata_init(void)
 		"Distributed tables are refused to a library of another version than the "
 		"extension.",
 		NULL, &metadata_check_versions, true, PGC_USERSET, 0, NULL, NULL, NULL);
+	DefineCustomStringVariable(
+		"citus.local_hostname",
+		"Host under which this server is registered when it registers itself.", NULL,
+		&node_local_hostname, "localhost", PGC_SUSET, 0, NULL, NULL, NULL);
 	CacheRegisterRelcacheCallback(metadata_relation_invalidated, (Datum) 0);
 	RegisterXactCallback(metadata_xact_ended, NULL);
 }

@@ -9,6 +9,7 @@
 
 #include "catalog/pg_namespace.h"
 #include "fmgr.h"
+#include "postmaster/postmaster.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 
@@ -28,6 +29,8 @@ static const struct NodeMap
 } no_nodes = {0, 0, NULL, NULL, NULL};
 
 typedef struct NodeMap NodeMap;
+
+char *node_local_hostname = NULL;
 
 static CacheState map_state = CACHE_EMPTY;
 static NodeMap *map = NULL;
@@ -59,6 +62,18 @@ node_from_row(DistNode *node, const NodeRow *row)
 	node->should_have_shards = row->shouldhaveshards;
 	node->is_clone = row->nodeisclone;
 	node->primary_id = row->nodeprimarynodeid;
+	node->listed = true;
+}
+
+/* The coordinator, on itself, when it is not in pg_dist_node. */
+static void
+stand_for_coordinator(DistNode *node)
+{
+	node->group = COORDINATOR_GROUP;
+	node->host = pstrdup(node_local_hostname);
+	node->port = PostPortNumber;
+	node->rack = node->cluster = "default";
+	node->has_metadata = node->metadata_synced = node->active = node->primary = true;
 }
 
 static int
@@ -80,12 +95,18 @@ node_map_load(void)
 {
 	NodeMap *loaded = palloc0(sizeof(NodeMap));
 	List *rows = catalog_node_all();
+	bool found = false;
 
 	loaded->local_group = catalog_local_group();
 	loaded->server_id = catalog_server_id();
-	loaded->nodes = palloc0(sizeof(DistNode) * Max(list_length(rows), 1));
+	loaded->nodes = palloc0(sizeof(DistNode) * (list_length(rows) + 1));
 	foreach_ptr (NodeRow, row, rows)
+	{
+		found |= row->groupid == loaded->local_group;
 		node_from_row(&loaded->nodes[loaded->nnodes++], row);
+	}
+	if (!found && rows != NIL && loaded->local_group == COORDINATOR_GROUP)
+		stand_for_coordinator(&loaded->nodes[loaded->nnodes++]);
 	qsort(loaded->nodes, loaded->nnodes, sizeof(DistNode), compare_nodes);
 
 	for (int i = 0; i < loaded->nnodes && loaded->local == NULL; i++)
@@ -141,10 +162,12 @@ node_list(NodeFilter filter)
 
 		if (!node_usable(node))
 			continue;
-		if (node->group == COORDINATOR_GROUP)
+		if (node->group == COORDINATOR_GROUP && node->listed)
 			coordinator = node;
 		if (filter == NODES_OTHER)
 			wanted = node->group != all->local_group;
+		else if (filter == NODES_LISTED)
+			wanted = node->listed;
 		else if (filter == NODES_WORKERS)
 			wanted = node->group != COORDINATOR_GROUP;
 		else if (filter == NODES_WITH_SHARDS)
@@ -176,6 +199,17 @@ first_of_group(const NodeMap *all, int32 group)
 	return low;
 }
 
+static void
+pg_attribute_noreturn() raise_unlisted(void)
+{
+	ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+					errmsg("the coordinator is not a node of the cluster"),
+					errdetail("It was removed, so that the nodes can't call it, and it "
+							  "holds no shards."),
+					errhint("Add it again, on the coordinator, with SELECT "
+							"citus_set_coordinator_host('<its host name>').")));
+}
+
 const DistNode *
 node_by_group(int32 group)
 {
@@ -191,6 +225,8 @@ node_by_group(int32 group)
 		return stand_in_for != NULL && group != all->local_group ? stand_in_for(primary)
 																 : primary;
 	}
+	if (group == COORDINATOR_GROUP)
+		raise_unlisted();
 	ereport(ERROR, (errcode(ERRCODE_UNDEFINED_OBJECT),
 					errmsg("there is no primary node for group %d", group)));
 }
@@ -294,6 +330,15 @@ node_require_coordinator(void)
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("operation is not allowed on this node"),
 				 errhint("Run it as a statement of its own, or on the coordinator.")));
+}
+
+void
+node_require_listed_coordinator(void)
+{
+	const NodeMap *all = node_map();
+
+	if (all->local != NULL && !all->local->listed)
+		raise_unlisted();
 }
 
 PG_FUNCTION_INFO_V1(require_coordinator);

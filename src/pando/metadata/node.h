@@ -29,15 +29,17 @@ typedef struct DistNode
 	bool should_have_shards;
 	bool is_clone;
 	int32 primary_id;
+	bool listed; /* false: the coordinator, on itself, after it was removed as a node */
 } DistNode;
 
 typedef enum NodeFilter
 {
 	NODES_ALL,		  /* every active primary, this node included */
+	NODES_LISTED,	  /* the same but for a coordinator that is not in pg_dist_node */
 	NODES_OTHER,	  /* every active primary but this node */
 	NODES_WORKERS,	  /* every active primary but the coordinator */
-	NODES_WITH_SHARDS /* those that new shards go to: should_have_shards; the coordinator
-					   * when no node has it */
+	NODES_WITH_SHARDS /* those that new shards go to: should_have_shards; the coordinator,
+					   * if it is a node, when no node has it */
 } NodeFilter;
 
 /* List of const DistNode *, in order of group. */
@@ -63,14 +65,20 @@ extern void node_from_row(DistNode *node, const NodeRow *row);
 extern const DistNode *node_by_id(int32 id);
 extern const DistNode *node_by_name(const char *host, int port);
 
-/* This server's group (0 also before any node was added) and its own row, NULL if none.
+/*
+ * This server's group (0 also before any node was added), and itself as a node: its row,
+ * or what stands for it on a coordinator that was removed as a node and goes on leading
+ * the others. NULL when it is in no cluster.
  */
 extern int32 node_local_group(void);
 extern const DistNode *node_local(void);
 
-/* Node id of this server for global pids: its pg_dist_node.nodeid, 0 before it has one.
+/* Node id of this server for global pids: its pg_dist_node.nodeid, 0 while it has none.
  */
 extern int32 node_local_id(void);
+
+/* citus.local_hostname */
+extern char *node_local_hostname;
 
 /* What all nodes of this cluster, and no other's, have in common. */
 extern const char *node_server_id(void);
@@ -82,6 +90,9 @@ extern bool node_is_coordinator(void);
  * connect to the coordinator, on any other node.
  */
 extern void node_require_coordinator(void);
+
+/* Raises object_not_in_prerequisite_state on a coordinator that was removed as a node. */
+extern void node_require_listed_coordinator(void);
 
 /* Makes every backend of this server reload its nodes. */
 extern void node_invalidate(void);

@@ -451,13 +451,20 @@ PG_FUNCTION_INFO_V1(run_commands);
 PG_FUNCTION_INFO_V1(command_expand);
 PG_FUNCTION_INFO_V1(citus_check_connection_to_node);
 
-/* Address of a node by its id; id 0 is this server, also before it has an id. */
+/* Address of a node by its id; 0 is this server, also before it has an id, -1 the
+ * coordinator. */
 static NodeAddress
 address_of_node(int32 id)
 {
-	const DistNode *node = id == 0 ? node_local() : node_by_id(id);
+	const DistNode *node;
 	NodeAddress address = {0};
 
+	if (id == -1 && node_is_coordinator())
+		id = 0;
+	if (id == -1)
+		node = node_by_group(COORDINATOR_GROUP);
+	else
+		node = id == 0 ? node_local() : node_by_id(id);
 	if (node == NULL && id != 0)
 		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_OBJECT),
 						errmsg("node %d does not exist", id)));

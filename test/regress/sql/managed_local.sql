@@ -184,7 +184,9 @@ SET citus.next_shard_id = 2310000;
 -- It never moves, and the coordinator can't go.
 SELECT shardid FROM pg_dist_shard WHERE logicalrelid = 'managed_too.thing'::regclass \gset
 SELECT citus_move_shard_placement(:shardid, '127.0.0.1', :coordinator, '127.0.0.1', :worker);
+\set VERBOSITY sqlstate
 SELECT citus_remove_node('127.0.0.1', :coordinator);
+\set VERBOSITY terse
 SELECT count(*) FROM get_rebalance_table_shards_plan() WHERE table_name::text ~ 'thing|part';
 -- A view, and the way to another kind of table.
 CREATE VIEW view_of AS SELECT id, n FROM part;
