@@ -121,33 +121,6 @@ append_as_text(StringInfo line, TupleDesc sent, const Datum *values, const bool 
 	appendStringInfoChar(line, '\n');
 }
 
-/* Waits until the node is ready for the data of the COPY that was sent. */
-static void
-wait_for_copy_in(Session *session)
-{
-	List *sessions = list_make1(session);
-
-	while (session->state != SESSION_COPY_IN)
-	{
-		PGresult *result;
-
-		session_wait_any(sessions, -1);
-		if (session->state == SESSION_DEAD)
-			session_raise_lost(session, ERROR);
-		while (session->state != SESSION_COPY_IN &&
-			   (result = session_result(session)) != NULL)
-		{
-			if (PQresultStatus(result) == PGRES_FATAL_ERROR)
-				session_raise(session, result, ERROR);
-			session_result_free(result);
-		}
-		if (session->state == SESSION_IDLE)
-			ereport(ERROR, (errcode(ERRCODE_PROTOCOL_VIOLATION),
-							errmsg("node %s:%d did not start COPY", session->address.host,
-								   session->address.port)));
-	}
-}
-
 /* Is the row's hash in the range? */
 static bool
 in_range(const DistTable *table, AttrNumber key, const HashRange *range,
@@ -184,7 +157,7 @@ row_stream_to_node(Oid relid, int64 shard_id, const HashRange *range,
 		AllocSetContextCreate(CurrentMemoryContext, "row stream", ALLOCSET_DEFAULT_SIZES);
 
 	session_send_simple(session, copy_command(sent, target, binary));
-	wait_for_copy_in(session);
+	(void) session_await_copy(session, SESSION_COPY_IN);
 	initStringInfo(&head);
 	if (binary)
 		encode_header(encoder, &head);

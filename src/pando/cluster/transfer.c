@@ -154,38 +154,6 @@ rows_to_send(const Transfer *transfer)
 					transfer->from, transfer->where);
 }
 
-/*
- * Waits until the session's COPY has begun; false when it has ended by then without a
- * row. A COPY may be the last of several statements.
- */
-static bool
-await_copy(Session *session, SessionState wanted)
-{
-	while (session->state != wanted)
-	{
-		PGresult *result;
-		bool ended = false;
-
-		session_wait_any(list_make1(session), -1);
-		if (session->state == SESSION_DEAD)
-			session_raise_lost(session, ERROR);
-		while (session->state != wanted && (result = session_result(session)) != NULL)
-		{
-			if (PQresultStatus(result) == PGRES_FATAL_ERROR)
-				session_raise(session, result, ERROR);
-			ended = strncmp(PQcmdStatus(result), "COPY", 4) == 0;
-			session_result_free(result);
-			if (ended)
-				return false;
-		}
-		if (session->state == SESSION_IDLE)
-			ereport(ERROR, (errcode(ERRCODE_PROTOCOL_VIOLATION),
-							errmsg("node %s:%d did not start COPY", session->address.host,
-								   session->address.port)));
-	}
-	return true;
-}
-
 /* The next bytes of a COPY TO; false at its end. */
 static bool
 next_bytes(Session *session, const char **data, int *length)
@@ -240,8 +208,8 @@ pump(const Transfer *transfer, Session *from, const char *what, Session *to,
 	session_send_simple(from, copy_out_command(transfer, what));
 	session_send_simple(to, psprintf("COPY %s FROM STDIN (FORMAT %s)", into,
 									 transfer->binary ? "binary" : "text"));
-	await_copy(to, SESSION_COPY_IN);
-	if (await_copy(from, SESSION_COPY_OUT))
+	session_await_copy(to, SESSION_COPY_IN);
+	if (session_await_copy(from, SESSION_COPY_OUT))
 	{
 		while (next_bytes(from, &data, &length))
 			session_copy_put(to, data, length);
@@ -309,7 +277,7 @@ transfer_here(const Transfer *transfer, const TransferPart *part, const DistNode
 	addRangeTableEntryForRelation(pstate, rel, RowExclusiveLock, NULL, false, false);
 	session_send_simple(bytes.session,
 						copy_out_command(transfer, rows_to_send(transfer)));
-	bytes.ended = !await_copy(bytes.session, SESSION_COPY_OUT);
+	bytes.ended = !session_await_copy(bytes.session, SESSION_COPY_OUT);
 
 	byte_source = &bytes;
 	copy = BeginCopyFrom(pstate, rel, NULL, NULL, false, read_bytes, transfer->names,

@@ -34,6 +34,35 @@ session_copy_get(Session *session, const char **data)
 	return wire->copy_row_length;
 }
 
+bool
+session_await_copy(Session *session, SessionState wanted)
+{
+	while (session->state != wanted)
+	{
+		PGresult *result;
+		bool ended = false;
+
+		session_wait_any(list_make1(session), -1);
+		if (session->state == SESSION_DEAD)
+			session_raise_lost(session, ERROR);
+		while (session->state != wanted && (result = session_result(session)) != NULL)
+		{
+			if (PQresultStatus(result) == PGRES_FATAL_ERROR)
+				session_raise(session, result, ERROR);
+			ended = wanted == SESSION_COPY_OUT &&
+					strncmp(PQcmdStatus(result), "COPY", 4) == 0;
+			session_result_free(result);
+			if (ended)
+				return false;
+		}
+		if (session->state == SESSION_IDLE)
+			ereport(ERROR, (errcode(ERRCODE_PROTOCOL_VIOLATION),
+							errmsg("node %s:%d did not start COPY", session->address.host,
+								   session->address.port)));
+	}
+	return true;
+}
+
 /* Bytes that libpq has not got yet. */
 static int
 copy_in_kept(const Session *session)

@@ -215,6 +215,13 @@ extern void session_result_free(PGresult *result);
 extern char *session_value(const PGresult *result, int row, int column);
 
 /*
+ * Waits until the COPY of the request, which may be the last of its statements, has begun
+ * (wanted: SESSION_COPY_IN or SESSION_COPY_OUT); false when a COPY OUT has ended by then
+ * without a row. Raises errors of the node.
+ */
+extern bool session_await_copy(Session *session, SessionState wanted);
+
+/*
  * COPY OUT: one row's (or header/trailer's) bytes, valid until the next call. > 0:
  * length; 0: nothing arrived yet; -1: the COPY has ended (go on with session_result).
  */
