@@ -6,6 +6,8 @@
  * the id of a shard, which leads to its table, and whether the text before the id is what
  * name_shard() makes is certain. The rest of a text stays as it is: the values of rows
  * stand in details alone, in parentheses, before the name of a foreign key's table.
+ * What hinders DROP is told for the tables; their shards, which are in the way as well,
+ * are left out.
  *
  * PostgreSQL reads catalogs itself to describe such a row just before it raises the
  * error, so they may be read where it is caught, before the transaction is aborted.
@@ -41,6 +43,7 @@ shard_error_possible(int sqlstate)
 {
 	return ERRCODE_TO_CATEGORY(sqlstate) == ERRCODE_INTEGRITY_CONSTRAINT_VIOLATION ||
 		   sqlstate == ERRCODE_INSUFFICIENT_PRIVILEGE ||
+		   sqlstate == ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST ||
 		   sqlstate == ERRCODE_LOCK_NOT_AVAILABLE || sqlstate == ERRCODE_OBJECT_IN_USE;
 }
 
@@ -214,10 +217,60 @@ replace_names(char *text, const char *from, const ShardName *constraint, char **
 	return out.data;
 }
 
+/* Does the name of a shard, or of an index or a constraint of one, stand before the end?
+ */
+static bool
+is_of_shard(const char *line, const char *end, int64 id)
+{
+	const DistTable *table;
+	const char *start = end;
+	ShardName name;
+
+	if (!table_of_shard(id, &name, &table))
+		return false;
+	if (name_ends(name.shard, line, end))
+		return true;
+	while (start > line &&
+		   (*end == '"' ? start[-1] != '"' : strchr(" .", start[-1]) == NULL))
+		start--;
+	return constraint_of(table->relid, pnstrdup(start, end - start), id) != NULL;
+}
+
+static bool
+is_about_shard(const char *line)
+{
+	for (const char *at = strchr(line, '_'); at != NULL; at = strchr(at + 1, '_'))
+	{
+		const char *end;
+		int64 id = id_after(at, &end);
+
+		if (id != 0 && is_of_shard(line, end, id))
+			return true;
+	}
+	return false;
+}
+
+/* The lines of the text that are not about shards; the text itself if there is none. */
+static char *
+without_shards(char *text)
+{
+	StringInfoData out;
+	char *rest = pstrdup(text);
+	char *line;
+
+	initStringInfo(&out);
+	while ((line = strsep(&rest, "\n")) != NULL)
+	{
+		if (!is_about_shard(line))
+			appendStringInfo(&out, "%s%s", out.len > 0 ? "\n" : "", line);
+	}
+	return out.len > 0 ? out.data : text;
+}
+
 /*
  * Do message and detail name relations in PostgreSQL's own words? Errors of constraints
- * have the table in a field; policies, locks of rows that are not waited for and changes
- * of a table that is in use do not.
+ * have the table in a field; policies, locks of rows that are not waited for, changes of a
+ * table that is in use and what others depend on do not.
  */
 static bool
 names_relations(const ErrorData *error)
@@ -230,6 +283,9 @@ names_relations(const ErrorData *error)
 	if (error->sqlerrcode == ERRCODE_OBJECT_IN_USE)
 		return error->funcname != NULL &&
 			   strcmp(error->funcname, "CheckTableNotInUse") == 0;
+	if (error->sqlerrcode == ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST)
+		return error->funcname != NULL &&
+			   strcmp(error->funcname, "reportDependentObjects") == 0;
 	return error->sqlerrcode == ERRCODE_LOCK_NOT_AVAILABLE && error->filename != NULL &&
 		   strncmp(error->filename, "heapam", strlen("heapam")) == 0;
 }
@@ -258,6 +314,9 @@ shard_error_tell(ErrorData *error, MemoryContext context)
 		!IsTransactionState() || !metadata_active())
 		return;
 	old = MemoryContextSwitchTo(context);
+	if (error->detail != NULL &&
+		error->sqlerrcode == ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST)
+		error->detail = without_shards(error->detail);
 	if (!table_of_error(error, &relation, &table))
 		table = NULL;
 	has_constraint = constraint_of_error(error, table, &constraint);

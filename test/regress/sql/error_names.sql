@@ -126,10 +126,22 @@ BEGIN;
 INSERT INTO only_late VALUES (5);
 TRUNCATE only_late;
 ROLLBACK;
+-- What hinders DROP is tables, not their shards, which are here as well.
+CREATE TYPE mood AS ENUM ('calm', 'busy');
+CREATE FUNCTION half(int) RETURNS int IMMUTABLE LANGUAGE sql AS 'SELECT $1 / 2';
+CREATE TABLE "Mood of_1" (id int PRIMARY KEY DEFAULT half(2), m mood DEFAULT 'calm', CONSTRAINT halves CHECK (half(id) < 1000));
+CREATE INDEX "half of_1" ON "Mood of_1" (half(id));
+SELECT create_reference_table('"Mood of_1"');
+CREATE TABLE moods (id int PRIMARY KEY, m mood);
+SELECT create_distributed_table('moods', 'id');
+DROP TYPE mood;
+DROP FUNCTION half(int);
+DO $$DECLARE told text; BEGIN DROP TYPE mood; EXCEPTION WHEN dependent_objects_still_exist THEN GET STACKED DIAGNOSTICS told = PG_EXCEPTION_DETAIL; RAISE EXCEPTION '%', told; END$$;
 -- From a worker.
 \c - - - :worker
 \set SHOW_CONTEXT never
 SET search_path TO names;
+DROP TYPE mood;
 INSERT INTO t VALUES (1, 1);
 INSERT INTO t VALUES (2, 1);
 INSERT INTO t VALUES (3, 1);
