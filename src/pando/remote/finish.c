@@ -3,7 +3,11 @@
  */
 #include "pando/compat/compat.h"
 
+#include "miscadmin.h"
 #include "pando/remote/wire.h"
+
+/* More than a socket's buffer holds: who still sends after that has not failed. */
+#define ARRIVED_READS 1000
 
 PGresult *
 session_result(Session *session)
@@ -86,8 +90,10 @@ session_error(Session *session)
 	PGresult *error = NULL;
 	PGresult *last = NULL;
 
-	for (;;)
+	/* What comes before a session is connected is libpq's to read. */
+	for (int i = 0; i < ARRIVED_READS && session->state != SESSION_CONNECTING; i++)
 	{
+		CHECK_FOR_INTERRUPTS();
 		take_arrived(session, &error, &last);
 		if (error != NULL || !wire_socket_readable(session))
 			break;
