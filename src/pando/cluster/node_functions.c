@@ -376,7 +376,7 @@ forget_node(const DistNode *node)
  * nothing.
  */
 static void
-remove_coordinator(const DistNode *node)
+coordinator_leave(const DistNode *node)
 {
 	if (!node_is_coordinator())
 		ereport(ERROR,
@@ -396,21 +396,6 @@ remove_coordinator(const DistNode *node)
 				 errmsg("cannot remove the coordinator while it holds the cluster's "
 						"tables"),
 				 errhint("Undistribute or drop them first.")));
-	node_row_delete(node->id);
-	node_forget_placements(COORDINATOR_GROUP);
-}
-
-static void
-require_no_followers(const DistNode *node)
-{
-	if (sql_value("SELECT 1 FROM pg_catalog.pg_dist_node WHERE (groupid = %d OR "
-				  "nodeprimarynodeid = %d) AND nodeid <> %d",
-				  node->group, node->id, node->id) != NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_IN_USE),
-				 errmsg("cannot remove node %s:%d because it has secondaries or clones",
-						node->host, node->port),
-				 errhint("Remove those first.")));
 }
 
 /* citus_remove_node(host, port) */
@@ -422,21 +407,26 @@ citus_remove_node(PG_FUNCTION_ARGS)
 	begin_change();
 	row = node_row_find(text_argument(fcinfo, 0), PG_GETARG_INT32(1), true);
 	if (!row->node.primary)
-		node_row_delete(row->node.id);
-	else if (row->node.group == COORDINATOR_GROUP)
 	{
-		require_no_followers(&row->node);
-		remove_coordinator(&row->node);
+		node_row_delete(row->node.id);
+		PG_RETURN_VOID();
 	}
+	require_not_here(&row->node, "remove");
+	node_require_no_only_placement(&row->node, "remove");
+	if (sql_value("SELECT 1 FROM pg_catalog.pg_dist_node WHERE (groupid = %d OR "
+				  "nodeprimarynodeid = %d) AND nodeid <> %d",
+				  row->node.group, row->node.id, row->node.id) != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_IN_USE),
+				 errmsg("cannot remove node %s:%d because it has secondaries or clones",
+						row->node.host, row->node.port),
+				 errhint("Remove those first.")));
+	if (row->node.group == COORDINATOR_GROUP)
+		coordinator_leave(&row->node);
 	else
-	{
-		require_not_here(&row->node, "remove");
-		node_require_no_only_placement(&row->node, "remove");
-		require_no_followers(&row->node);
 		forget_node(&row->node);
-		node_row_delete(row->node.id);
-		node_forget_placements(row->node.group);
-	}
+	node_row_delete(row->node.id);
+	node_forget_placements(row->node.group);
 	PG_RETURN_VOID();
 }
 

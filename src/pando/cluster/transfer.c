@@ -208,7 +208,7 @@ pump(const Transfer *transfer, Session *from, const char *what, Session *to,
 	session_send_simple(from, copy_out_command(transfer, what));
 	session_send_simple(to, psprintf("COPY %s FROM STDIN (FORMAT %s)", into,
 									 transfer->binary ? "binary" : "text"));
-	session_await_copy(to, SESSION_COPY_IN);
+	(void) session_await_copy(to, SESSION_COPY_IN);
 	if (session_await_copy(from, SESSION_COPY_OUT))
 	{
 		while (next_bytes(from, &data, &length))

@@ -7,7 +7,6 @@
  */
 #include "pando/compat/compat.h"
 
-#include "access/htup_details.h"
 #include "access/xact.h"
 #include "catalog/dependency.h"
 #include "catalog/namespace.h"
@@ -25,13 +24,13 @@
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/regproc.h"
-#include "utils/syscache.h"
 
 #include "pando/base/name.h"
 #include "pando/base/sql.h"
 #include "pando/ddl/shard_ddl.h"
 #include "pando/ddl/table_def.h"
 #include "pando/ddl/utility.h"
+#include "pando/metadata/shard_relation.h"
 
 PG_FUNCTION_INFO_V1(shards_create);
 PG_FUNCTION_INFO_V1(shard_group_create);
@@ -66,14 +65,11 @@ shard_run(Node *stmt, const char *source)
 Oid
 shard_owner(Oid relid)
 {
-	HeapTuple tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
-	Oid owner;
+	Oid owner = relation_owner(relid);
 
-	if (!HeapTupleIsValid(tuple))
+	if (!OidIsValid(owner))
 		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_TABLE),
 						errmsg("relation with OID %u does not exist", relid)));
-	owner = ((Form_pg_class) GETSTRUCT(tuple))->relowner;
-	ReleaseSysCache(tuple);
 	return owner;
 }
 

@@ -478,9 +478,7 @@ address_of_node(int32 id)
 		return address;
 	}
 	address.group = node_local_group();
-	address.host = GetConfigOptionByName("citus.local_hostname", NULL, true);
-	if (address.host == NULL)
-		address.host = "localhost";
+	address.host = node_local_hostname;
 	address.port = PostPortNumber;
 	return address;
 }
