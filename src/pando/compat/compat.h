@@ -41,6 +41,16 @@
 	object_ownercheck(NamespaceRelationId, schemaid, role)
 #endif
 
+/* May the role VACUUM and ANALYZE the table? */
+#if PG_VERSION_NUM < 170000
+#define compat_may_vacuum(relid, role)                                                   \
+	(compat_owns_relation(relid, role) || compat_owns_database(MyDatabaseId, role))
+#else
+#define compat_may_vacuum(relid, role)                                                   \
+	(pg_class_aclcheck(relid, role, ACL_MAINTAIN) == ACLCHECK_OK ||                      \
+	 compat_owns_database(MyDatabaseId, role))
+#endif
+
 /* foreach_int and foreach_oid are PostgreSQL 17's as well. */
 #ifndef foreach_oid
 #define foreach_scalar_(type, var, lst, get)                                             \

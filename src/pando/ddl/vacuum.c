@@ -21,6 +21,7 @@
 #include "commands/defrem.h"
 #include "commands/vacuum.h"
 #include "nodes/makefuncs.h"
+#include "storage/lmgr.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
@@ -57,16 +58,16 @@ vacuum_head(const VacuumStmt *stmt)
 }
 
 static bool
-vacuum_analyzes(const VacuumStmt *stmt)
+has_option(const VacuumStmt *stmt, const char *name)
 {
-	bool analyzes = !stmt->is_vacuumcmd;
+	bool has = false;
 
 	foreach_ptr (DefElem, option, stmt->options)
 	{
-		if (strcmp(option->defname, "analyze") == 0)
-			analyzes = defGetBoolean(option);
+		if (strcmp(option->defname, name) == 0)
+			has = defGetBoolean(option);
 	}
-	return analyzes;
+	return has;
 }
 
 static void
@@ -100,8 +101,9 @@ vacuum_table(Oid relid, List *columns)
 }
 
 /*
- * The distributed tables that the statement names, once nobody converts any. Tables that
- * are dropped while this waits are named to PostgreSQL by their Oids: it looks up all
+ * The distributed tables that the statement names, once nobody converts any; but for those
+ * that the role may not vacuum: PostgreSQL warns of the shell and goes on. Tables that are
+ * dropped while this waits are named to PostgreSQL by their Oids: it looks up all
  * names before it waits for any table, and warns of one that it no longer finds.
  */
 static List *
@@ -124,7 +126,8 @@ vacuum_named_tables(const VacuumStmt *stmt)
 	{
 		const VacuumRelation *relation = lfirst(named);
 
-		if (job_table_has_shards(lfirst_oid(cell)))
+		if (job_table_has_shards(lfirst_oid(cell)) &&
+			compat_may_vacuum(lfirst_oid(cell), GetUserId()))
 			tables = lappend(tables, vacuum_table(lfirst_oid(cell), relation->va_cols));
 	}
 	forboth(cell, relids, named, stmt->rels)
@@ -149,7 +152,7 @@ vacuum_tables(const VacuumStmt *stmt)
 		Oid relid = lfirst_oid(cell);
 
 		if (dist_table_require(relid)->kind != TABLE_MANAGED_LOCAL &&
-			compat_owns_relation(relid, GetUserId()))
+			compat_may_vacuum(relid, GetUserId()))
 			tables = lappend(tables, vacuum_table(relid, NIL));
 	}
 	return tables;
@@ -225,6 +228,20 @@ vacuum_outside(DdlJob *job, VacuumStmt *stmt, List *tables)
 	outside_run(work);
 }
 
+/* The tables whose statistics can be written without a wait. */
+static List *
+lock_free_ones(List *relids)
+{
+	List *result = NIL;
+
+	foreach_oid(relid, relids)
+	{
+		if (ConditionalLockRelationOid(relid, ShareUpdateExclusiveLock))
+			result = lappend_oid(result, relid);
+	}
+	return result;
+}
+
 bool
 vacuum_run(DdlJob *job)
 {
@@ -244,7 +261,8 @@ vacuum_run(DdlJob *job)
 		analyze_in_transaction(job, stmt, tables);
 	else
 		vacuum_outside(job, stmt, tables);
-	if (vacuum_analyzes(stmt))
-		shell_stats_gather(relids);
+	if (!stmt->is_vacuumcmd || has_option(stmt, "analyze"))
+		shell_stats_gather(has_option(stmt, "skip_locked") ? lock_free_ones(relids)
+														   : relids);
 	return true;
 }

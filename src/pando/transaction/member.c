@@ -332,8 +332,9 @@ member_settings(Member *member)
 		wanted = psprintf("%s%s", wanted, choices);
 	if (lead_settings)
 		wanted = psprintf("%s%s", wanted, settings_lead_text());
+	/* With its OID: a role that was dropped and made again is another one. */
 	if (!act && GetUserId() != session->userid)
-		wanted = psprintf("%sSET ROLE %s;", wanted,
+		wanted = psprintf("%sSET ROLE /*%u*/ %s;", wanted, GetUserId(),
 						  quote_identifier(GetUserNameFromId(GetUserId(), false)));
 	if (has == NULL || strcmp(wanted, has) != 0)
 	{
