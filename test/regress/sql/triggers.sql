@@ -8,6 +8,10 @@
 \! sh "$PG_ABS_SRCDIR/twice.sh" triggers_conflict
 \! sh "$PG_ABS_SRCDIR/twice.sh" triggers_keys
 \! sh "$PG_ABS_SRCDIR/twice.sh" triggers_truncate
+\! sh "$PG_ABS_SRCDIR/twice.sh" triggers_bare
+-- The copies are the same after it.
+SELECT t, count(*), count(DISTINCT result) FROM unnest('{twice.r,twice.u}'::regclass[]) t,
+	run_command_on_placements(t, 'SELECT array_agg(r::text ORDER BY r::text) FROM %s r') GROUP BY t;
 SET client_min_messages = warning;
 SELECT inet_server_port() AS first_port \gset
 DROP SCHEMA twice CASCADE;

@@ -495,18 +495,12 @@ change_of_rows(Query *query, const DistTable *target, const char **why)
 	return change;
 }
 
-/* NULL, or why nothing but change_of_numbered_rows() can name the rows. */
-static const char *
-why_no_name(const DistTable *target)
-{
-	return rows_have_no_name(target) ? "The table has several copies and no primary key"
-									 : NULL;
-}
-
 Query *
 change_of_found_rows(Query *query, const DistTable *target, const char **why)
 {
-	*why = why_no_name(target);
+	/* change_of_numbered_rows() alone could name them. */
+	*why = rows_have_no_name(target) ? "The table has several copies and no primary key"
+									 : NULL;
 	return *why != NULL ? NULL : change_of_rows(query, target, why);
 }
 
@@ -543,35 +537,65 @@ numbered_rows(const Query *change, const DistTable *target)
 	return rows;
 }
 
-Query *
-change_of_numbered_rows(Query *change, const DistTable *target)
+/* A column of the last item of a range table. */
+static Node *
+last_item_column(const Query *query, int number)
 {
-	Index varno = change->resultRelation;
-	Query *rows = numbered_rows(change, target);
-	RangeTblEntry *source = llast(change->rtable);
-	Index source_varno = list_length(change->rtable);
-	int line = list_length(source->eref->colnames) - 1;
-	List *quals;
-	Var *column[4];
+	const RangeTblEntry *rte = llast(query->rtable);
 
-	change = copyObject(change);
-	change->jointree->fromlist = lappend(
-		change->jointree->fromlist, add_item(change, rte_of_query("numbered", rows)));
-	for (int i = 0; i < 4; i++)
-		column[i] = makeVarFromTargetEntry(list_length(change->rtable),
-										   list_nth(rows->targetList, i));
-	quals = list_make4(
-		same_value((Node *) column[0],
+	return (Node *) makeVarFromTargetEntry(
+		list_length(query->rtable), list_nth(rte->subquery->targetList, number - 1));
+}
+
+/* The change, joined with numbered_rows(): where a row is its own one. */
+static Query *
+change_joined_with_numbers(Query *given, const DistTable *target)
+{
+	Query *change = copyObject(given);
+	Index varno = change->resultRelation;
+	RangeTblEntry *rows = rte_of_query("numbered", numbered_rows(change, target));
+	List *quals;
+
+	change->jointree->fromlist =
+		lappend(change->jointree->fromlist, add_item(change, rows));
+	quals = list_make2(
+		same_value(last_item_column(change, 1),
 				   (Node *) makeVar(varno, SelfItemPointerAttributeNumber, TIDOID, -1,
 									InvalidOid, 0)),
-		same_value((Node *) column[1], (Node *) makeVar(varno, TableOidAttributeNumber,
-														OIDOID, -1, InvalidOid, 0)),
-		same_value((Node *) column[2],
-				   (Node *) makeVar(source_varno, line, TEXTOID, -1, C_COLLATION_OID, 0)),
-		same_value((Node *) column[3],
-				   (Node *) makeVar(source_varno, line + 1, INT8OID, -1, InvalidOid, 0)));
+		same_value(
+			last_item_column(change, 2),
+			(Node *) makeVar(varno, TableOidAttributeNumber, OIDOID, -1, InvalidOid, 0)));
 	change->jointree->quals =
 		make_and_qual(change->jointree->quals, quals_as_node(quals));
+	return change;
+}
+
+Query *
+change_of_numbered_rows(Query *given, const DistTable *target)
+{
+	Index source = list_length(given->rtable);
+	int line = list_length(((RangeTblEntry *) llast(given->rtable))->eref->colnames) - 1;
+	Query *change = change_joined_with_numbers(given, target);
+	List *quals = list_make2(
+		same_value(last_item_column(change, 3),
+				   (Node *) makeVar(source, line, TEXTOID, -1, C_COLLATION_OID, 0)),
+		same_value(last_item_column(change, 4),
+				   (Node *) makeVar(source, line + 1, INT8OID, -1, InvalidOid, 0)));
+
+	change->jointree->quals =
+		make_and_qual(change->jointree->quals, quals_as_node(quals));
+	return change;
+}
+
+Query *
+change_of_first_rows(Query *given, const DistTable *target)
+{
+	Query *change = change_joined_with_numbers(given, target);
+	Node *first = (Node *) makeConst(INT8OID, -1, InvalidOid, sizeof(int64),
+									 Int64GetDatum(1), false, FLOAT8PASSBYVAL);
+
+	change->jointree->quals = make_and_qual(
+		change->jointree->quals, same_value(last_item_column(change, 4), first));
 	return change;
 }
 
@@ -585,9 +609,7 @@ rows_of_change(Query *query, const DistTable *target, LockClauseStrength lock,
 						   .lock = lock,
 						   .rows = {.varno = 1}};
 
-	*why = why_no_name(target);
-	if (*why == NULL)
-		*why = why_not(query, target);
+	*why = why_not(query, target);
 	if (*why != NULL)
 		return NULL;
 	find_subselects(&computing);

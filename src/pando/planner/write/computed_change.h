@@ -28,6 +28,10 @@ extern Query *change_computed_here(Query *query, const DistTable *target,
  */
 extern Query *change_of_numbered_rows(Query *change, const DistTable *target);
 
+/* A change of such a table that changes one row, where several have the same in all
+ * columns and meet its condition. */
+extern Query *change_of_first_rows(Query *change, const DistTable *target);
+
 /* change_computed_here() where that item, the last of the range table, is left a
  * subquery; not of such a table. */
 extern Query *change_of_found_rows(Query *query, const DistTable *target,

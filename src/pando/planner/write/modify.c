@@ -163,3 +163,18 @@ change_fragment(Query *given, Query *query, const DistTable *target)
 	results_leave(outer);
 	return fragment;
 }
+
+Fragment *
+change_of_first_rows_fragment(Query *query, const DistTable *target)
+{
+	Distribution distribution;
+	Fragment *fragment;
+
+	if (!stands(query, target, &distribution))
+		refuse_modification(target, query, distribution.reason);
+	fragment =
+		fragment_from_query(change_of_first_rows(query, target), &distribution);
+	fragment->anchor = target->relid;
+	fragment->by_line = true;
+	return fragment;
+}

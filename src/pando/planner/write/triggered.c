@@ -24,7 +24,8 @@
  * when it is read (the column "leaf"); its change is one of the table.
  *
  * A row's identity is its ctid, or its primary key where it has several copies, as in
- * computed_change.c. RETURNING is computed here, from the row that was handed over.
+ * computed_change.c. Without one it is what it has in all columns: of rows that have the
+ * same each copy changes one, whichever (row_identity.h). RETURNING is computed here, from the row that was handed over.
  */
 #include "pando/compat/compat.h"
 
@@ -67,6 +68,8 @@
 #include "pando/planner/where/distribution.h"
 #include "pando/planner/where/relations.h"
 #include "pando/planner/write/computed_change.h"
+#include "pando/planner/write/key_change.h"
+#include "pando/planner/write/modify.h"
 #include "pando/planner/write/policy_check.h"
 #include "pando/planner/write/row_identity.h"
 #include "pando/planner/write/target_policy.h"
@@ -338,7 +341,9 @@ find_rows_to_change(Triggered *triggered, Query *given)
 		}
 	triggered->nvalues = list_length(outputs);
 	(void) add_output(&outputs, whole_row(varno, triggered->relation));
-	if (table_has_copies(triggered->target))
+	if (rows_have_no_name(triggered->target))
+		identity = list_make1_int(add_output(&outputs, row_place_call(varno)));
+	else if (table_has_copies(triggered->target))
 		foreach_int(number, primary_key(triggered->target->relid)) identity = lappend_int(
 			identity,
 			add_output(&outputs,
@@ -407,6 +412,25 @@ column_is_old(TupleDesc desc, AttrNumber number)
 	return (Node *) makeBoolExpr(NOT_EXPR, list_make1(test), -1);
 }
 
+/* The row has in all columns what the old row had. */
+static Node *
+row_is_like_old(const Triggered *triggered, TupleDesc desc)
+{
+	Node *line = row_line(1, triggered->target->relid);
+	FuncExpr *old_line = copyObject((FuncExpr *) line);
+	ListCell *cell;
+
+	foreach (cell, ((RowExpr *) linitial(old_line->args))->args)
+	{
+		const Var *column = lfirst(cell);
+
+		lfirst(cell) =
+			expr_param(PARAM_EXTERN, desc->natts + column->varattno, column->vartype,
+					   column->vartypmod, column->varcollid);
+	}
+	return same_value(line, (Node *) old_line);
+}
+
 static List *
 same_row(const Triggered *triggered, TupleDesc desc)
 {
@@ -414,6 +438,12 @@ same_row(const Triggered *triggered, TupleDesc desc)
 	Param *ctid = expr_param(PARAM_EXTERN, 2 * desc->natts + 1, TIDOID, -1, InvalidOid);
 	List *quals = NIL;
 
+	if (rows_have_no_name(target))
+	{
+		if (target->key != InvalidAttrNumber)
+			quals = lappend(quals, column_is_old(desc, target->key));
+		return lappend(quals, row_is_like_old(triggered, desc));
+	}
 	if (table_has_copies(target))
 	{
 		foreach_int(number, primary_key(target->relid)) quals =
@@ -526,6 +556,13 @@ plan_firing_nothing(Query *query, int cursor_options, ParamListInfo params)
 static PlannedStmt *
 plan_change_of_row(Query *change)
 {
+	const DistTable *target =
+		dist_table(rt_fetch(change->resultRelation, change->rtable)->relid);
+
+	if (change->commandType != CMD_INSERT && rows_have_no_name(target) &&
+		!key_may_change(change, target))
+		return fragment_planned_stmt(change,
+									 change_of_first_rows_fragment(change, target));
 	return plan_firing_nothing(change, 0, NULL);
 }
 

@@ -286,8 +286,7 @@ conflict_is_computed_here(const Query *query, const DistTable *target)
 {
 	const OnConflictExpr *conflict = query->onConflict;
 
-	if (!conflict_updates(query) || rows_have_no_name(target) ||
-		conflict_subqueries_go_along(query) ||
+	if (!conflict_updates(query) || conflict_subqueries_go_along(query) ||
 		(!conflict_is_for_here(query) &&
 		 !(table_has_copies(target) &&
 		   expression_varies(
