@@ -101,10 +101,10 @@ vacuum_table(Oid relid, List *columns)
 }
 
 /*
- * The distributed tables that the statement names, once nobody converts any; but for those
- * that the role may not vacuum: PostgreSQL warns of the shell and goes on. Tables that are
- * dropped while this waits are named to PostgreSQL by their Oids: it looks up all
- * names before it waits for any table, and warns of one that it no longer finds.
+ * The distributed tables that the statement names, once nobody converts any; but for
+ * those that the role may not vacuum: PostgreSQL warns of the shell and goes on. Tables
+ * that are dropped while this waits are named to PostgreSQL by their Oids: it looks up
+ * all names before it waits for any table, and warns of one that it no longer finds.
  */
 static List *
 vacuum_named_tables(const VacuumStmt *stmt)

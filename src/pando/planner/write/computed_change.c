@@ -516,11 +516,11 @@ change_computed_here(Query *query, const DistTable *target, const char **why)
 }
 
 /*
- * SELECT ctid, tableoid, line, row_number() OVER (PARTITION BY line) FROM t: which of the
- * rows that have the same in all columns is which.
+ * SELECT ctid, tableoid, line, row_number() OVER (PARTITION BY line) FROM t WHERE quals:
+ * which of the rows that have the same in all columns is which.
  */
 static Query *
-numbered_rows(const Query *change, const DistTable *target)
+numbered_rows(const Query *change, const DistTable *target, List *quals)
 {
 	RangeTblEntry *rte = copyObject(rt_fetch(change->resultRelation, change->rtable));
 	Query *rows;
@@ -534,6 +534,7 @@ numbered_rows(const Query *change, const DistTable *target)
 				   makeVar(1, TableOidAttributeNumber, OIDOID, -1, InvalidOid, 0),
 				   row_line(1, target->relid)));
 	(void) steps_add_column(rows, row_number_over(rows, list_make1_int(3)), "number");
+	rows->jointree->quals = quals_as_node(copyObject(quals));
 	return rows;
 }
 
@@ -549,22 +550,21 @@ last_item_column(const Query *query, int number)
 
 /* The change, joined with numbered_rows(): where a row is its own one. */
 static Query *
-change_joined_with_numbers(Query *given, const DistTable *target)
+change_joined_with_numbers(Query *given, const DistTable *target, List *of)
 {
 	Query *change = copyObject(given);
 	Index varno = change->resultRelation;
-	RangeTblEntry *rows = rte_of_query("numbered", numbered_rows(change, target));
+	RangeTblEntry *rows = rte_of_query("numbered", numbered_rows(change, target, of));
 	List *quals;
 
 	change->jointree->fromlist =
 		lappend(change->jointree->fromlist, add_item(change, rows));
-	quals = list_make2(
-		same_value(last_item_column(change, 1),
-				   (Node *) makeVar(varno, SelfItemPointerAttributeNumber, TIDOID, -1,
-									InvalidOid, 0)),
-		same_value(
-			last_item_column(change, 2),
-			(Node *) makeVar(varno, TableOidAttributeNumber, OIDOID, -1, InvalidOid, 0)));
+	quals = list_make2(same_value(last_item_column(change, 1),
+								  (Node *) makeVar(varno, SelfItemPointerAttributeNumber,
+												   TIDOID, -1, InvalidOid, 0)),
+					   same_value(last_item_column(change, 2),
+								  (Node *) makeVar(varno, TableOidAttributeNumber, OIDOID,
+												   -1, InvalidOid, 0)));
 	change->jointree->quals =
 		make_and_qual(change->jointree->quals, quals_as_node(quals));
 	return change;
@@ -575,7 +575,7 @@ change_of_numbered_rows(Query *given, const DistTable *target)
 {
 	Index source = list_length(given->rtable);
 	int line = list_length(((RangeTblEntry *) llast(given->rtable))->eref->colnames) - 1;
-	Query *change = change_joined_with_numbers(given, target);
+	Query *change = change_joined_with_numbers(given, target, NIL);
 	List *quals = list_make2(
 		same_value(last_item_column(change, 3),
 				   (Node *) makeVar(source, line, TEXTOID, -1, C_COLLATION_OID, 0)),
@@ -588,9 +588,9 @@ change_of_numbered_rows(Query *given, const DistTable *target)
 }
 
 Query *
-change_of_first_rows(Query *given, const DistTable *target)
+change_of_first_row(Query *given, const DistTable *target, List *quals)
 {
-	Query *change = change_joined_with_numbers(given, target);
+	Query *change = change_joined_with_numbers(given, target, quals);
 	Node *first = (Node *) makeConst(INT8OID, -1, InvalidOid, sizeof(int64),
 									 Int64GetDatum(1), false, FLOAT8PASSBYVAL);
 

@@ -28,9 +28,9 @@ extern Query *change_computed_here(Query *query, const DistTable *target,
  */
 extern Query *change_of_numbered_rows(Query *change, const DistTable *target);
 
-/* A change of such a table that changes one row, where several have the same in all
- * columns and meet its condition. */
-extern Query *change_of_first_rows(Query *change, const DistTable *target);
+/* A change of such a table for one of the rows that these conditions leave of it, at 1 in
+ * the range table: rows that are the same. The change has them, too. */
+extern Query *change_of_first_row(Query *change, const DistTable *target, List *quals);
 
 /* change_computed_here() where that item, the last of the range table, is left a
  * subquery; not of such a table. */

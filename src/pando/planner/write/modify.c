@@ -165,7 +165,7 @@ change_fragment(Query *given, Query *query, const DistTable *target)
 }
 
 Fragment *
-change_of_first_rows_fragment(Query *query, const DistTable *target)
+change_of_first_row_fragment(Query *query, const DistTable *target, List *quals)
 {
 	Distribution distribution;
 	Fragment *fragment;
@@ -173,7 +173,7 @@ change_of_first_rows_fragment(Query *query, const DistTable *target)
 	if (!stands(query, target, &distribution))
 		refuse_modification(target, query, distribution.reason);
 	fragment =
-		fragment_from_query(change_of_first_rows(query, target), &distribution);
+		fragment_from_query(change_of_first_row(query, target, quals), &distribution);
 	fragment->anchor = target->relid;
 	fragment->by_line = true;
 	return fragment;

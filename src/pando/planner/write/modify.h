@@ -14,7 +14,8 @@
 /* `given`: with the policies of its target, which `query` is without. */
 extern Fragment *change_fragment(Query *given, Query *query, const DistTable *target);
 
-/* That of change_of_first_rows(). */
-extern Fragment *change_of_first_rows_fragment(Query *query, const DistTable *target);
+/* That of change_of_first_row(). */
+extern Fragment *change_of_first_row_fragment(Query *query, const DistTable *target,
+											  List *quals);
 
 #endif

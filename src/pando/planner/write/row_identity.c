@@ -80,8 +80,8 @@ row_line(Index varno, Oid relid)
 		if (attr->attisdropped)
 			continue;
 		row->args = lappend(row->args, var_of_attribute(varno, relid, attr->attnum));
-		row->colnames = lappend(
-			row->colnames, makeString(psprintf("f%d", list_length(row->args))));
+		row->colnames =
+			lappend(row->colnames, makeString(psprintf("f%d", list_length(row->args))));
 	}
 	table_close(relation, NoLock);
 	row->row_typeid = RECORDOID;

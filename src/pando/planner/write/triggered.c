@@ -25,7 +25,8 @@
  *
  * A row's identity is its ctid, or its primary key where it has several copies, as in
  * computed_change.c. Without one it is what it has in all columns: of rows that have the
- * same each copy changes one, whichever (row_identity.h). RETURNING is computed here, from the row that was handed over.
+ * same each copy changes one, whichever. RETURNING is computed here, from the row that was
+ * handed over.
  */
 #include "pando/compat/compat.h"
 
@@ -68,7 +69,6 @@
 #include "pando/planner/where/distribution.h"
 #include "pando/planner/where/relations.h"
 #include "pando/planner/write/computed_change.h"
-#include "pando/planner/write/key_change.h"
 #include "pando/planner/write/modify.h"
 #include "pando/planner/write/policy_check.h"
 #include "pando/planner/write/row_identity.h"
@@ -412,23 +412,40 @@ column_is_old(TupleDesc desc, AttrNumber number)
 	return (Node *) makeBoolExpr(NOT_EXPR, list_make1(test), -1);
 }
 
-/* The row has in all columns what the old row had. */
+/* row_line() of the old row. */
 static Node *
-row_is_like_old(const Triggered *triggered, TupleDesc desc)
+line_of_old_row(const Triggered *triggered, TupleDesc desc)
 {
-	Node *line = row_line(1, triggered->target->relid);
-	FuncExpr *old_line = copyObject((FuncExpr *) line);
+	FuncExpr *line = (FuncExpr *) row_line(1, triggered->target->relid);
 	ListCell *cell;
 
-	foreach (cell, ((RowExpr *) linitial(old_line->args))->args)
+	foreach (cell, ((RowExpr *) linitial(line->args))->args)
 	{
 		const Var *column = lfirst(cell);
 
-		lfirst(cell) =
-			expr_param(PARAM_EXTERN, desc->natts + column->varattno, column->vartype,
-					   column->vartypmod, column->varcollid);
+		lfirst(cell) = expr_param(PARAM_EXTERN, desc->natts + column->varattno,
+								  column->vartype, column->vartypmod, column->varcollid);
 	}
-	return same_value(line, (Node *) old_line);
+	return (Node *) line;
+}
+
+/* A row that has in all columns what the old row had; in those that tell it cheaply
+ * first. */
+static List *
+row_is_like_old(const Triggered *triggered, TupleDesc desc)
+{
+	List *quals = NIL;
+
+	for (int i = 0; i < desc->natts; i++)
+	{
+		Form_pg_attribute attr = TupleDescAttr(desc, i);
+
+		if (!attr->attisdropped && attr->attbyval &&
+			OidIsValid(lookup_type_cache(attr->atttypid, TYPECACHE_EQ_OPR)->eq_opr))
+			quals = lappend(quals, column_is_old(desc, attr->attnum));
+	}
+	return lappend(quals, same_value(row_line(1, triggered->target->relid),
+									 line_of_old_row(triggered, desc)));
 }
 
 static List *
@@ -440,9 +457,10 @@ same_row(const Triggered *triggered, TupleDesc desc)
 
 	if (rows_have_no_name(target))
 	{
+		quals = row_is_like_old(triggered, desc);
 		if (target->key != InvalidAttrNumber)
-			quals = lappend(quals, column_is_old(desc, target->key));
-		return lappend(quals, row_is_like_old(triggered, desc));
+			quals = lcons(column_is_old(desc, target->key), quals);
+		return quals;
 	}
 	if (table_has_copies(target))
 	{
@@ -554,16 +572,23 @@ plan_firing_nothing(Query *query, int cursor_options, ParamListInfo params)
 }
 
 static PlannedStmt *
-plan_change_of_row(Query *change)
+plan_row_move(Query *change)
 {
-	const DistTable *target =
-		dist_table(rt_fetch(change->resultRelation, change->rtable)->relid);
-
-	if (change->commandType != CMD_INSERT && rows_have_no_name(target) &&
-		!key_may_change(change, target))
-		return fragment_planned_stmt(change,
-									 change_of_first_rows_fragment(change, target));
 	return plan_firing_nothing(change, 0, NULL);
+}
+
+/* Of change_of_row() of a row that stays where it is, or comes. */
+static PlannedStmt *
+plan_change_of_row(const Triggered *triggered, Query *change)
+{
+	const DistTable *target = triggered->target;
+
+	if (change->commandType == CMD_INSERT || !rows_have_no_name(target))
+		return plan_firing_nothing(change, 0, NULL);
+	return fragment_planned_stmt(
+		change, change_of_first_row_fragment(
+					change, target,
+					row_is_like_old(triggered, RelationGetDescr(triggered->relation))));
 }
 
 /* What is done where a row that is in the way is updated instead. */
@@ -586,7 +611,7 @@ plan_conflict(Triggered *triggered)
 	triggered->change.found_ctid = change.change.ctid;
 	triggered->change.found_place = change.change.place;
 	triggered->change.update =
-		plan_change_of_row(change_of_row(&change, CMD_UPDATE, false));
+		plan_change_of_row(&change, change_of_row(&change, CMD_UPDATE, false));
 	triggered->change.move = change_of_row(&change, CMD_UPDATE, true);
 }
 
@@ -838,8 +863,8 @@ plan_triggered(Query *given, Query *query, const DistTable *target, int cursor_o
 	reads = query->commandType != CMD_INSERT || query_dist_relations(triggered.rows).any;
 	stmt =
 		plan_any_query(triggered.rows, cursor_options & ~CURSOR_OPT_PARALLEL_OK, params);
-	triggered.change.plan =
-		plan_change_of_row(change_of_row(&triggered, query->commandType, false));
+	triggered.change.plan = plan_change_of_row(
+		&triggered, change_of_row(&triggered, query->commandType, false));
 	if (query->commandType == CMD_UPDATE)
 	{
 		if (triggered.change.leaf != 0)
@@ -894,5 +919,5 @@ plan_triggered(Query *given, Query *query, const DistTable *target, int cursor_o
 void
 triggered_init(void)
 {
-	triggered_change_planner = plan_change_of_row;
+	triggered_change_planner = plan_row_move;
 }
