@@ -25,8 +25,8 @@
  *
  * A row's identity is its ctid, or its primary key where it has several copies, as in
  * computed_change.c. Without one it is what it has in all columns: of rows that have the
- * same each copy changes one, whichever. RETURNING is computed here, from the row that was
- * handed over.
+ * same each copy changes one, whichever. RETURNING is computed here, from the row that
+ * was handed over.
  */
 #include "pando/compat/compat.h"
 
