@@ -155,6 +155,8 @@ class Changes:
         return r.choice([f'CREATE INDEX ON {self.table()} (v, {self.column()})', f'CREATE INDEX i{r.randint(1, 5)} ON {self.table()} (v)',
                          f'CREATE UNIQUE INDEX ON {self.table()} (k, v)', f"DROP INDEX {self.one('i', 'I')}", f"ALTER INDEX {self.one('i', 'I')} RENAME TO i_{self.session.name}_{r.randint(1, 99)}",
                          f"ALTER INDEX {self.one('i')} SET (fillfactor = 80)", f'CREATE STATISTICS st{r.randint(1, 4)} ON k, v FROM {self.table()}', f'DROP STATISTICS IF EXISTS st{r.randint(1, 4)}',
+                         f'DROP STATISTICS IF EXISTS st{r.randint(1, 4)}, st{r.randint(1, 4)}', f'CREATE STATISTICS IF NOT EXISTS st{r.randint(1, 4)} ON k, v FROM {self.table()}',
+                         f'CREATE INDEX IF NOT EXISTS i{r.randint(1, 5)} ON {self.table()} (v)',
                          f"COMMENT ON INDEX {self.one('i')} IS 'an index'"])
 
     def attached(self):

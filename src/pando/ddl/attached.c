@@ -292,6 +292,20 @@ attached_drop_prepare(DdlJob *job)
  * Statistics objects
  */
 
+/* Is there one of the name that the statement gives? */
+static bool
+statistics_are_there(const CreateStatsStmt *stmt)
+{
+	char *name;
+	Oid schema;
+
+	if (stmt->defnames == NIL)
+		return false;
+	schema = QualifiedNameGetCreationNamespace(stmt->defnames, &name);
+	return SearchSysCacheExists2(STATEXTNAMENSP, CStringGetDatum(name),
+								 ObjectIdGetDatum(schema));
+}
+
 void
 statistics_create_prepare(DdlJob *job)
 {
@@ -302,7 +316,7 @@ statistics_create_prepare(DdlJob *job)
 	if (list_length(stmt->relations) != 1 || !IsA(relation, RangeVar))
 		return;
 	relid = job_distributed_table(relation);
-	if (!OidIsValid(relid))
+	if (!OidIsValid(relid) || (stmt->if_not_exists && statistics_are_there(stmt)))
 		return;
 	job_add_table(job, relid);
 	constraint_prepare_statistics(job, relid, stmt);
@@ -329,30 +343,39 @@ statistics_alter_prepare(DdlJob *job)
 	job_add_shards(job, relid, job->stmt);
 }
 
-/* RENAME, OWNER TO, SET SCHEMA, DROP */
+void
+statistics_drop_prepare(DdlJob *job)
+{
+	DropStmt *stmt = (DropStmt *) job->stmt;
+	List *ours = NIL;
+
+	foreach_ptr (List, names, stmt->objects)
+	{
+		Oid relid = statistics_table(names);
+		DropStmt *one;
+
+		if (!OidIsValid(relid))
+			continue;
+		ours = lappend(ours, names);
+		one = copyObject(stmt);
+		one->objects = list_make1(copyObject(names));
+		one->missing_ok = true; /* it may be named twice */
+		job_add_table(job, relid);
+		job_add_shards(job, relid, (Node *) one);
+	}
+	/* Those of tables that are on the client's node alone. */
+	if (job->applying)
+		stmt->objects = ours;
+}
+
+/* RENAME, OWNER TO, SET SCHEMA */
 void
 statistics_named_prepare(DdlJob *job)
 {
 	List *names = NIL;
 	Oid relid;
 
-	if (IsA(job->stmt, DropStmt))
-	{
-		DropStmt *stmt = (DropStmt *) job->stmt;
-
-		if (list_length(stmt->objects) > 1)
-		{
-			foreach_ptr (List, object, stmt->objects)
-			{
-				if (OidIsValid(statistics_table(object)))
-					job_refuse(job, "DROP STATISTICS of several objects",
-							   "Drop them one by one.");
-			}
-			return;
-		}
-		names = linitial(stmt->objects);
-	}
-	else if (IsA(job->stmt, RenameStmt))
+	if (IsA(job->stmt, RenameStmt))
 		names = (List *) ((RenameStmt *) job->stmt)->object;
 	else if (IsA(job->stmt, AlterOwnerStmt))
 		names = (List *) ((AlterOwnerStmt *) job->stmt)->object;

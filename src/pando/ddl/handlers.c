@@ -72,7 +72,7 @@ static const DdlHandler handlers[] = {
 	{T_DropStmt, OBJECT_POLICY, attached_drop_prepare},
 	{T_DropStmt, OBJECT_TRIGGER, attached_drop_prepare},
 	{T_DropStmt, OBJECT_RULE, attached_drop_prepare},
-	{T_DropStmt, OBJECT_STATISTIC_EXT, statistics_named_prepare},
+	{T_DropStmt, OBJECT_STATISTIC_EXT, statistics_drop_prepare},
 	{T_DropStmt, OBJECT_SEQUENCE, sequence_drop_prepare},
 	{T_DropStmt, ANY_OBJECT, object_drop_prepare},
 

@@ -49,6 +49,10 @@ index_create_prepare(DdlJob *job)
 			view_prepare(job, stmt->relation);
 		return;
 	}
+	/* Nothing is made, whatever has that name: PostgreSQL says so. */
+	if (stmt->if_not_exists &&
+		OidIsValid(get_relname_relid(stmt->idxname, get_rel_namespace(relid))))
+		return;
 	job_add_table(job, relid);
 	partition_indexes_note(job, relid);
 	constraint_prepare_index(job, relid, stmt);

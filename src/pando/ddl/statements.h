@@ -66,6 +66,7 @@ extern void rule_create_changed(DdlJob *job);
 extern void attached_drop_prepare(DdlJob *job);
 extern void statistics_create_prepare(DdlJob *job);
 extern void statistics_alter_prepare(DdlJob *job);
+extern void statistics_drop_prepare(DdlJob *job);
 extern void statistics_named_prepare(DdlJob *job);
 extern void comment_prepare(DdlJob *job);
 extern void security_label_prepare(DdlJob *job);

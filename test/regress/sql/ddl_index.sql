@@ -54,6 +54,14 @@ SELECT ddl('CREATE UNIQUE INDEX duplicates ON t (k, n)');
 DELETE FROM t WHERE k = 1000 AND n = 1;
 SELECT ddl('CREATE INDEX IF NOT EXISTS plain ON t (note)');
 SELECT ddl('CREATE INDEX IF NOT EXISTS new_one ON t (note)');
+-- What has the name need not be the table's index.
+CREATE TABLE named (i int);
+SELECT ddl('CREATE INDEX IF NOT EXISTS plain ON r (note)');
+SELECT ddl('CREATE INDEX IF NOT EXISTS named ON r (note)');
+CREATE INDEX CONCURRENTLY IF NOT EXISTS plain ON r (note);
+CREATE INDEX CONCURRENTLY IF NOT EXISTS named ON r (note);
+SELECT * FROM ddl_check();
+SELECT result FROM run_command_on_placements('r', $$SELECT count(*) FROM pg_index WHERE indrelid = '%s'::regclass$$);
 
 -- They are used on the shards.
 SET enable_seqscan = off;
