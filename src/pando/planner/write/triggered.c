@@ -385,26 +385,15 @@ find_rows_to_change(Triggered *triggered, Query *given)
  * The change of one row.
  */
 
-static Node *
-is_same(Expr *a, Expr *b)
-{
-	Oid equal = lookup_type_cache(exprType((Node *) a), TYPECACHE_EQ_OPR)->eq_opr;
-	OpExpr *test = (OpExpr *) make_opclause(equal, BOOLOID, false, a, b, InvalidOid,
-											exprCollation((Node *) a));
-
-	set_opfuncid(test);
-	return (Node *) test;
-}
-
 /* The column has what it had in the old row: NULL, too. */
 static Node *
 column_is_old(TupleDesc desc, AttrNumber number)
 {
 	Form_pg_attribute attr = TupleDescAttr(desc, number - 1);
 	Node *test =
-		is_same((Expr *) var_of_column(1, attr),
-				(Expr *) expr_param(PARAM_EXTERN, desc->natts + number, attr->atttypid,
-									attr->atttypmod, attr->attcollation));
+		same_value((Node *) var_of_column(1, attr),
+				   (Node *) expr_param(PARAM_EXTERN, desc->natts + number, attr->atttypid,
+									   attr->atttypmod, attr->attcollation));
 
 	if (attr->attnotnull)
 		return test;
@@ -468,15 +457,16 @@ same_row(const Triggered *triggered, TupleDesc desc)
 			lappend(quals, column_is_old(desc, number));
 		return quals;
 	}
-	quals = list_make2(is_same((Expr *) row_ctid_call(1, 0), (Expr *) ctid),
-					   is_same((Expr *) makeVar(1, SelfItemPointerAttributeNumber, TIDOID,
-												-1, InvalidOid, 0),
-							   (Expr *) shard_ctid_call((Node *) ctid, target->nshards)));
+	quals =
+		list_make2(same_value((Node *) row_ctid_call(1, 0), (Node *) ctid),
+				   same_value((Node *) makeVar(1, SelfItemPointerAttributeNumber, TIDOID,
+											   -1, InvalidOid, 0),
+							  (Node *) shard_ctid_call((Node *) ctid, target->nshards)));
 	if (triggered->change.place != 0)
-		quals = lappend(quals,
-						is_same((Expr *) row_place_call(1),
-								(Expr *) expr_param(PARAM_EXTERN, 2 * desc->natts + 2,
-													TEXTOID, -1, DEFAULT_COLLATION_OID)));
+		quals = lappend(
+			quals, same_value((Node *) row_place_call(1),
+							  (Node *) expr_param(PARAM_EXTERN, 2 * desc->natts + 2,
+												  TEXTOID, -1, DEFAULT_COLLATION_OID)));
 	if (target->key != InvalidAttrNumber)
 		quals = lappend(quals, column_is_old(desc, target->key));
 	return quals;
