@@ -1,13 +1,19 @@
-# Counts of statements and of tenants: beside pg_stat_statements, within their limits, and not beyond a restart.
+# Counts of statements and of tenants, within their limits and not beyond a restart; and other libraries that count, explain and audit.
 use strict;
 use warnings;
 use Test::More;
 use lib '.';
 use PandoCluster;
+use PostgreSQL::Test::Utils;
 
-my $library = qx("$ENV{PG_CONFIG}" --pkglibdir) =~ s/\n//r . '/pg_stat_statements.so' if defined $ENV{PG_CONFIG};
-my $beside = !defined $library || -e $library;
-my $cluster = PandoCluster->new('counts', workers => 0, conf => ($beside ? "shared_preload_libraries = 'pando, pg_stat_statements'\n" : '') . <<'END');
+# Those of these libraries that are here.
+my $directory = qx("$ENV{PG_CONFIG}" --pkglibdir) =~ s/\n//r if defined $ENV{PG_CONFIG};
+my %beside = map { $_ => 1 } grep { !defined $directory && $_ ne 'pgaudit' || defined $directory && -e "$directory/$_.so" } qw(pg_stat_statements auto_explain pgaudit);
+my $cluster = PandoCluster->new('counts', workers => 0, conf => "shared_preload_libraries = '" . join(', ', 'pando', sort keys %beside) . "'\n" . <<'END');
+auto_explain.log_min_duration = 0
+auto_explain.log_verbose = on
+auto_explain.log_analyze = on
+pgaudit.log = all
 compute_query_id = on
 citus.stat_statements_track = all
 citus.stat_statements_max = 1000
@@ -28,13 +34,33 @@ END
 
 SKIP:
 {
-	skip 'no pg_stat_statements here', 2 unless $beside;
+	skip 'no pg_stat_statements here', 4 unless $beside{pg_stat_statements};
 	$cluster->sql('CREATE EXTENSION pg_stat_statements');
 	$cluster->sql("SET application_name TO 'counts'; SELECT v FROM t WHERE k = 7; SELECT v FROM t WHERE k = 7; SELECT v FROM t WHERE k = 8; SELECT count(*) FROM t");
 	is($cluster->sql(q{SELECT executor, partition_key, calls, query FROM citus_stat_statements WHERE query LIKE 'SELECT v%' ORDER BY partition_key}),
 		"adaptive|7|2|SELECT v FROM t WHERE k = \$1\nadaptive|8|1|SELECT v FROM t WHERE k = \$1", 'statements with their texts');
 	$cluster->sql('SELECT pg_stat_statements_reset()');
 	is($cluster->sql(q{SELECT count(*) FROM citus_stat_statements WHERE query LIKE 'SELECT v%'}), '0', 'what has no text is not shown');
+
+	my $early = PostgreSQL::Test::Cluster->new('early');
+	$early->init;
+	$early->append_conf('postgresql.conf', "shared_preload_libraries = 'pg_stat_statements, pando'\nmax_prepared_transactions = 10\n");
+	ok(!$early->start(fail_ok => 1), 'the server does not start with such a library before');
+	like(slurp_file($early->logfile), qr/pando has to be loaded before other libraries.*\n.*HINT:  Place pando at the beginning of shared_preload_libraries/, 'and says why');
+}
+
+SKIP:
+{
+	skip 'no auto_explain here', 1 unless $beside{auto_explain};
+	$cluster->sql('BEGIN; DECLARE c SCROLL CURSOR FOR SELECT v FROM t; FETCH c; CLOSE c');
+	like(slurp_file($cluster->coordinator->logfile), qr/DECLARE c SCROLL CURSOR.*\n\tMaterialize .*\n.*Output.*\n\t  ->  Custom Scan \(Citus Adaptive\)/, 'plans in the log');
+}
+SKIP:
+{
+	skip 'no pgaudit here', 1 unless $beside{pgaudit};
+	# A statement of the top level within another one is an error to it.
+	$cluster->sql('ANALYZE t; VACUUM t; REINDEX TABLE CONCURRENTLY t');
+	like(slurp_file($cluster->coordinator->logfile), qr/AUDIT: SESSION,[0-9,]+MISC,VACUUM,,,VACUUM t/, 'statements that run outside of transactions are audited');
 }
 
 # Much used, then many others.

@@ -1,9 +1,8 @@
 /*
  * hook.c: who takes part in planning and running a statement, and in which order.
  *
- * Each hook has an array of parts by place, ending with who was there before, or
- * PostgreSQL. A place that nobody took is filled with what comes behind it, so that going
- * on is one indirect call.
+ * Each hook has an array of parts by place, ending with PostgreSQL. A place that nobody
+ * took is filled with what comes behind it, so that going on is one indirect call.
  */
 #include "pando/compat/compat.h"
 
@@ -73,10 +72,10 @@ first_utility(PlannedStmt *pstmt, const char *text, bool read_only_tree,
 }
 
 /* Puts the last part into the array. */
-#define FILL(parts, hook, last)                                                          \
+#define FILL(parts, last)                                                                \
 	do                                                                                   \
 	{                                                                                    \
-		(parts)[lengthof(parts) - 1] = (hook) != NULL ? (hook) : (last);                 \
+		(parts)[lengthof(parts) - 1] = (last);                                           \
 		for (int place = lengthof(parts) - 2; place >= 0; place--)                       \
 		{                                                                                \
 			if ((parts)[place] == NULL)                                                  \
@@ -88,9 +87,17 @@ first_utility(PlannedStmt *pstmt, const char *text, bool read_only_tree,
 #define TAKE(hook, parts, last)                                                          \
 	do                                                                                   \
 	{                                                                                    \
-		FILL(parts, hook, last);                                                         \
+		FILL(parts, last);                                                               \
 		(hook) = (parts)[0];                                                             \
 	} while (0)
+
+bool
+hook_is_taken(void)
+{
+	return planner_hook != NULL || ExecutorStart_hook != NULL ||
+		   ExecutorEnd_hook != NULL || ProcessUtility_hook != NULL ||
+		   set_rel_pathlist_hook != NULL;
+}
 
 void
 hook_take_all(void)
@@ -98,8 +105,8 @@ hook_take_all(void)
 	TAKE(planner_hook, planner_parts, standard_planner);
 	TAKE(ExecutorStart_hook, start_parts, standard_ExecutorStart);
 	TAKE(ExecutorEnd_hook, end_parts, standard_ExecutorEnd);
-	FILL(utility_parts, ProcessUtility_hook, standard_ProcessUtility);
-	FILL(transaction_parts, ProcessUtility_hook, standard_ProcessUtility);
+	FILL(utility_parts, standard_ProcessUtility);
+	FILL(transaction_parts, standard_ProcessUtility);
 	ProcessUtility_hook = first_utility;
 	TAKE(set_rel_pathlist_hook, pathlist_parts, no_pathlist);
 }

@@ -4,8 +4,9 @@
  * PostgreSQL has one pointer for each hook. The library takes those of which several
  * modules want a part once, and gives each part its place: below, outermost first. A part
  * has PostgreSQL's signature for the hook; it calls the *_next() of its own place where
- * PostgreSQL's own doing, and the parts behind it, are to come. Behind the last part are
- * the hooks of libraries that were loaded earlier, then PostgreSQL.
+ * PostgreSQL's own doing, and the parts behind it, are to come. Behind the last part is
+ * PostgreSQL: libraries that are loaded later, those that audit and count, are asked
+ * first and see each statement as the client sent it, whoever carries it out.
  */
 #ifndef PANDO_BASE_HOOK_H
 #define PANDO_BASE_HOOK_H
@@ -91,6 +92,9 @@ extern void hook_start(StartPlace place, ExecutorStart_hook_type part);
 extern void hook_end(EndPlace place, ExecutorEnd_hook_type part);
 extern void hook_utility(UtilityPlace place, ProcessUtility_hook_type part);
 extern void hook_pathlist(PathlistPlace place, set_rel_pathlist_hook_type part);
+
+/* Was a library loaded earlier that has one of them? */
+extern bool hook_is_taken(void);
 
 /* Takes PostgreSQL's hooks, once all parts have their places. */
 extern void hook_take_all(void);

@@ -126,6 +126,26 @@ outside_commit(void)
 	StartTransactionCommand();
 }
 
+/* A statement and the text it is from. */
+typedef struct StatementHere
+{
+	PlannedStmt *stmt;
+	const char *text;
+} StatementHere;
+
+/*
+ * By PostgreSQL alone: to the hooks of other libraries a statement of the top level
+ * within another one is a mistake (pgaudit), or the client's (pg_stat_statements).
+ */
+static void
+run_at_top(void *arg)
+{
+	StatementHere *here = arg;
+
+	standard_ProcessUtility(here->stmt, here->text, false, PROCESS_UTILITY_TOPLEVEL, NULL,
+							NULL, None_Receiver, NULL);
+}
+
 /*
  * One command in this backend, as if a client had sent it: in a transaction of its own,
  * with a snapshot. The command may end that transaction and begin another one.
@@ -138,8 +158,10 @@ outside_run_here(OutsideWork *work, const char *command)
 
 	foreach_ptr (Node, stmt, shard_parse(command))
 	{
+		StatementHere here = {utility_wrap(stmt), command};
+
 		PushActiveSnapshot(GetTransactionSnapshot());
-		utility_apply_statement(stmt, command, PROCESS_UTILITY_TOPLEVEL);
+		utility_apply_call(run_at_top, &here);
 		if (ActiveSnapshotSet())
 			PopActiveSnapshot();
 	}

@@ -67,14 +67,22 @@ static int apply_depth = 0;			  /* statements of the propagation itself under wa
 static bool called_by_client = false; /* ddl_apply() that no node asked for */
 static DdlJob *in_shell = NULL;		  /* its statement is what PostgreSQL runs */
 
-void
-utility_apply_statement(Node *stmt, const char *source, ProcessUtilityContext context)
+PlannedStmt *
+utility_wrap(Node *stmt)
 {
 	PlannedStmt *wrapper = makeNode(PlannedStmt);
 
 	wrapper->commandType = CMD_UTILITY;
 	wrapper->utilityStmt = stmt;
 	wrapper->stmt_location = -1;
+	return wrapper;
+}
+
+void
+utility_apply_statement(Node *stmt, const char *source, ProcessUtilityContext context)
+{
+	PlannedStmt *wrapper = utility_wrap(stmt);
+
 	apply_depth++;
 	PG_TRY();
 	{

@@ -25,6 +25,9 @@ extern void utility_apply_statement(Node *stmt, const char *source,
 									ProcessUtilityContext context);
 extern void utility_apply_sql(const char *sql);
 
+/* The statement as ProcessUtility() takes it. */
+extern PlannedStmt *utility_wrap(Node *stmt);
+
 /* The same of what the function runs in this backend. */
 extern void utility_apply_call(void (*function)(void *arg), void *arg);
 

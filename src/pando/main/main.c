@@ -38,6 +38,12 @@ _PG_init(void)
 				 errmsg("pando can only be loaded via shared_preload_libraries"),
 				 errhint("Add pando to shared_preload_libraries in postgresql.conf and "
 						 "restart the server.")));
+	if (hook_is_taken())
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("pando has to be loaded before other libraries that take part in "
+						"planning and running statements"),
+				 errhint("Place pando at the beginning of shared_preload_libraries.")));
 
 	base_init();
 	catalog_init();

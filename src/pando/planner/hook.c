@@ -11,7 +11,6 @@
  */
 #include "pando/compat/compat.h"
 
-#include "optimizer/planmain.h"
 #include "parser/parsetree.h"
 
 #include "pando/base/hook.h"
@@ -176,7 +175,7 @@ plan_distributed(Query *query, const char *source, int cursor_options,
 	/* What their errors show. */
 	stmt->dependsOnRole |= query != given;
 	if ((cursor_options & CURSOR_OPT_SCROLL) && !ExecSupportsBackwardScan(stmt->planTree))
-		stmt->planTree = materialize_finished_plan(stmt->planTree);
+		stmt->planTree = fragment_materialized(stmt->planTree);
 	return stmt;
 }
 

@@ -20,6 +20,7 @@
 #include "fmgr.h"
 #include "funcapi.h"
 #include "miscadmin.h"
+#include "pando/base/error_hook.h"
 #include "pando/base/shared_memory.h"
 #include "pando/metadata/shard_error.h"
 #include "pando/transaction/access.h"
@@ -62,7 +63,6 @@ static IdentityShared *shared = NULL;
 static uint64 my_number = 0;
 static char *session_proof = "";
 static char *peer_version = "";
-static emit_log_hook_type next_log_hook = NULL;
 
 bool
 identity_is_node_session(void)
@@ -189,8 +189,6 @@ report_error(ErrorData *error)
 		is_victim())
 		tell_deadlock(error, error->assoc_context);
 	shard_error_tell(error, error->assoc_context);
-	if (next_log_hook)
-		next_log_hook(error);
 }
 
 static void
@@ -437,8 +435,7 @@ identity_init(void)
 										sizeof(IdentitySlot), identity_attach};
 
 	shared_memory_register(&memory);
-	next_log_hook = emit_log_hook;
-	emit_log_hook = report_error;
+	error_hook_take(report_error);
 	session_register_name(identity_session_name);
 	session_register_interrupt(raise_if_victim);
 	DefineCustomStringVariable(

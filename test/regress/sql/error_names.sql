@@ -106,7 +106,19 @@ COPY t FROM STDIN;
 COPY t FROM STDIN;
 102	1000	t_1478001	1
 \.
+-- Whatever the server's log is to have of errors.
+SET log_min_messages TO fatal;
 INSERT INTO only_late VALUES (101);
+SET log_min_messages TO log;
+SHOW log_min_messages;
+INSERT INTO t VALUES (1, 1);
+SET log_min_messages TO panic;
+BEGIN;
+SET LOCAL log_min_messages TO debug1;
+ROLLBACK;
+SHOW log_min_messages;
+RESET log_min_messages;
+SHOW log_min_messages;
 INSERT INTO only_late VALUES (102);
 INSERT INTO only_late VALUES (103);
 BEGIN;

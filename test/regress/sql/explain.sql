@@ -33,6 +33,7 @@ BEGIN
 		line := regexp_replace(line, '_10[0-9]{4}\M', '_<shard>', 'g');
 		line := regexp_replace(line, '(Duration|Size|Memory|Memory Usage): [0-9.]+ ?[kM]?(B|ms|bytes)?', '\1: N');
 		line := regexp_replace(line, 'Subplan [0-9]+_', 'Subplan P_');
+		line := regexp_replace(line, 'pando cursor \d+', 'pando cursor R', 'g');
 		RETURN NEXT line;
 	END LOOP;
 END $$;
@@ -94,6 +95,8 @@ SELECT count(*) FROM page_views;
 SET citus.explain_all_tasks = on;
 SELECT plan('SELECT name FROM repos WHERE name = ''r5''', 'ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF');
 RESET citus.explain_all_tasks;
+-- A cursor that goes back keeps what it has read.
+SELECT plan('DECLARE c SCROLL CURSOR FOR SELECT repo_id, name FROM repos WHERE repo_id = 3', 'VERBOSE, COSTS OFF');
 
 -- Formats.
 CREATE FUNCTION document(query text, options text) RETURNS text LANGUAGE plpgsql AS $$

@@ -11,6 +11,7 @@
 #include "nodes/nodeFuncs.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
+#include "optimizer/planmain.h"
 
 #include "pando/planner/fragment/estimate.h"
 #include "pando/planner/fragment/fragment_plan.h"
@@ -63,6 +64,34 @@ fragment_custom_scan(Fragment *fragment)
 	return scan;
 }
 
+/* The columns of a plan as the varno of one above it. */
+static List *
+columns_as(const Plan *child, int varno)
+{
+	List *columns = NIL;
+
+	foreach_ptr (TargetEntry, entry, child->targetlist)
+	{
+		TargetEntry *column = flatCopyTargetEntry(entry);
+		Node *expr = (Node *) entry->expr;
+
+		column->expr = (Expr *) makeVar(varno, entry->resno, exprType(expr),
+										exprTypmod(expr), exprCollation(expr), 0);
+		columns = lappend(columns, column);
+	}
+	return columns;
+}
+
+Plan *
+fragment_materialized(Plan *plan)
+{
+	Plan *material = materialize_finished_plan(plan);
+
+	/* EXPLAIN VERBOSE follows it to what is below. */
+	material->targetlist = columns_as(plan, OUTER_VAR);
+	return material;
+}
+
 CustomScan *
 fragment_scan_above(Plan *child, PlanKind kind)
 {
@@ -76,19 +105,8 @@ fragment_scan_above(Plan *child, PlanKind kind)
 	plan->lefttree = child;
 	plan->extParam = bms_copy(child->extParam);
 	plan->allParam = bms_copy(child->allParam);
-	foreach_ptr (TargetEntry, entry, child->targetlist)
-	{
-		TargetEntry *below = flatCopyTargetEntry(entry);
-		TargetEntry *above = flatCopyTargetEntry(entry);
-		Node *expr = (Node *) entry->expr;
-
-		below->expr = (Expr *) makeVar(OUTER_VAR, entry->resno, exprType(expr),
-									   exprTypmod(expr), exprCollation(expr), 0);
-		above->expr = (Expr *) makeVar(INDEX_VAR, entry->resno, exprType(expr),
-									   exprTypmod(expr), exprCollation(expr), 0);
-		scan->custom_scan_tlist = lappend(scan->custom_scan_tlist, below);
-		plan->targetlist = lappend(plan->targetlist, above);
-	}
+	scan->custom_scan_tlist = columns_as(child, OUTER_VAR);
+	plan->targetlist = columns_as(child, INDEX_VAR);
 	scan->methods = plan_scan_methods(kind);
 	return scan;
 }

@@ -19,6 +19,9 @@ extern List *fragment_column_vars(const Fragment *fragment, int varno);
 /* The plan node, without target list and costs. */
 extern CustomScan *fragment_custom_scan(Fragment *fragment);
 
+/* A plan whose rows are kept, for a cursor that goes back. */
+extern Plan *fragment_materialized(Plan *plan);
+
 /* A node of that kind above a plan, with the plan's columns and costs. */
 extern CustomScan *fragment_scan_above(Plan *child, PlanKind kind);
 
