@@ -180,13 +180,14 @@ pg_regress_run() {
 		--dbname="$database" --bindir="$BIN" --inputdir="$dir" --outputdir="$dir" \
 		--max-connections=1 "$@" > "$out" 2>&1 || true
 	for name in "$@"; do
-		line=$(grep "^test $name  *\.\.\. " "$out" || true)
+		# Since PostgreSQL 16 in the form of TAP.
+		line=$(grep -E "^(test |(not )?ok [0-9]+ +- )$name +(\.\.\. )?" "$out" || true)
 		case $line in
-			*' ... ok '*) report "$name${LABEL:-}" 0 $(($(awk '{ print $(NF - 1) }' <<<"$line") / 1000)) ;;
+			*' ... ok '* | 'ok '*) report "$name${LABEL:-}" 0 $(($(awk '{ print $(NF - 1) }' <<<"$line") / 1000)) ;;
 			*) report "$name${LABEL:-}" 1 ;;
 		esac
 	done
-	grep -q '^test ' "$out" || cat "$out"
+	grep -qE '^(test|(not )?ok) ' "$out" || cat "$out"
 	[ ! -s "$dir/regression.diffs" ] || head -300 "$dir/regression.diffs"
 }
 
@@ -234,7 +235,7 @@ suites_lane() {
 	[ ${#suites[@]} -gt 0 ] || return 0
 	step "PostgreSQL's own suites"
 	find_python
-	source=$(python3 -B "$ROOT/test/differential/postgresql_source.py") || status=$?
+	source=$(PG_CONFIG="$PG_CONFIG" python3 -B "$ROOT/test/differential/postgresql_source.py") || status=$?
 	if [ $status = 77 ]; then
 		for suite in "${suites[@]}"; do skip "postgresql/$suite" "$source"; done
 		return

@@ -107,6 +107,14 @@ END $$;
 CREATE OR REPLACE TRIGGER schema_restore BEFORE INSERT ON pando.distributed_schema
 	FOR EACH ROW EXECUTE FUNCTION pando.schema_restore();
 
+-- PostgreSQL has any_value() itself since version 16: a server that is to become one gives up ours, which views may use.
+CREATE OR REPLACE FUNCTION pando.any_value_is_ours() RETURNS boolean
+	LANGUAGE sql STABLE BEGIN ATOMIC
+	SELECT EXISTS (SELECT FROM pg_catalog.pg_depend d JOIN pg_catalog.pg_extension e ON d.refobjid = e.oid
+		WHERE d.classid = 'pg_catalog.pg_proc'::regclass AND d.objid = to_regprocedure('pg_catalog.any_value(anyelement)')
+			AND d.refclassid = 'pg_catalog.pg_extension'::regclass AND e.extname = 'pando');
+END;
+
 -- pg_upgrade leaves the rows of tables in pg_catalog behind, and OIDs of functions change: they are put aside before it,
 -- and back afterwards, on each node for itself.
 CREATE OR REPLACE FUNCTION pando.upgrade_relations() RETURNS SETOF name
@@ -145,6 +153,9 @@ BEGIN
 	CREATE TABLE pando_upgrade.sequence AS
 		SELECT sequencename, last_value FROM pg_catalog.pg_sequences
 		WHERE schemaname = 'pg_catalog' AND sequencename LIKE 'pg\_dist\_%';
+	IF pando.any_value_is_ours() THEN
+		ALTER EXTENSION pando DROP AGGREGATE pg_catalog.any_value(anyelement);
+	END IF;
 END $$;
 CREATE OR REPLACE FUNCTION pg_catalog.citus_finish_pg_upgrade() RETURNS void
 	LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET citus.enable_ddl_propagation = off AS $$
@@ -181,6 +192,14 @@ BEGIN
 			PERFORM setval(format('pg_catalog.%I', rel)::regclass, position);
 		END IF;
 	END LOOP;
+	IF to_regprocedure('pg_catalog.any_value(anyelement)') IS NULL THEN
+		CREATE AGGREGATE pg_catalog.any_value(anyelement) (
+			SFUNC = pando.any_value_transition, STYPE = anyelement,
+			COMBINEFUNC = pando.any_value_transition, PARALLEL = SAFE);
+	END IF;
+	IF current_setting('server_version_num')::int < 160000 AND NOT pando.any_value_is_ours() THEN
+		ALTER EXTENSION pando ADD AGGREGATE pg_catalog.any_value(anyelement);
+	END IF;
 	PERFORM pando.nodes_changed(), pando.metadata_changed();
 	DROP SCHEMA pando_upgrade CASCADE;
 END $$;

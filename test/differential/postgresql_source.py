@@ -78,8 +78,16 @@ def link_source(source, directory):
         os.symlink(f'{source}/{place}', f'{directory}/{name}')
 
 
+def require_version():
+    """The scripts, and the lists of what differs, are those of one major version."""
+    found = subprocess.run([os.environ.get('PG_CONFIG', 'pg_config'), '--version'], capture_output=True, text=True, check=True).stdout
+    if found.split()[1].split('.')[0] != SOURCE.split('-')[1]:
+        raise Missing(f'this is {found.strip()}, and what may differ is listed for {SOURCE}')
+
+
 def source_directory():
     """A directory with regress, isolation and spi: of POSTGRES_SOURCE, or what apt gives, kept for the next time."""
+    require_version()
     if os.environ.get('POSTGRES_SOURCE'):
         directory = tempfile.mkdtemp(prefix='pando-source-')
         os.chmod(directory, 0o755)

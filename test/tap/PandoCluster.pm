@@ -31,7 +31,7 @@ foreach my $name ('psql', 'poll_query_until')
 }
 
 # Starts the servers, creates the extension and adds the workers. Options: workers (2),
-# conf (lines for every postgresql.conf), archive (0; 1: they archive their WAL), join (1: add the workers), network (0; 1: the
+# conf (lines for every postgresql.conf), install_path (of another PostgreSQL, which has the library), archive (0; 1: they archive their WAL), join (1: add the workers), network (0; 1: the
 # nodes reach each other through a PandoNetwork).
 sub new
 {
@@ -40,7 +40,7 @@ sub new
 	my $workers = $options{workers} // 2;
 	foreach my $i (0 .. $workers)
 	{
-		$self->add_server($i == 0 ? "${name}_coordinator" : "${name}_worker$i", $options{conf}, $options{archive});
+		$self->add_server($i == 0 ? "${name}_coordinator" : "${name}_worker$i", $options{conf}, $options{archive}, $options{install_path});
 	}
 	$self->{network} = PandoNetwork->new(map { $_->port } $self->nodes) if $options{network};
 	$self->coordinator->safe_psql('postgres',
@@ -55,8 +55,8 @@ sub new
 # One more server with the extension, not yet a member.
 sub add_server
 {
-	my ($self, $name, $conf, $archive) = @_;
-	my $node = PostgreSQL::Test::Cluster->new($name, own_host => 0);
+	my ($self, $name, $conf, $archive, $install_path) = @_;
+	my $node = PostgreSQL::Test::Cluster->new($name, own_host => 0, install_path => $install_path);
 	$node->init(allows_streaming => $archive // 0, has_archiving => $archive // 0);
 	my $library_path = $ENV{PANDO_LIBRARY_PATH} // '';
 	$node->append_conf('postgresql.conf', <<"END");

@@ -10,8 +10,8 @@
 extern void background_init(void);
 
 /* Main functions of the processes. */
-extern void background_launcher_main(Datum arg);
-extern void background_worker_main(Datum arg);
-extern void background_executor_main(Datum arg);
+extern PGDLLEXPORT void background_launcher_main(Datum arg);
+extern PGDLLEXPORT void background_worker_main(Datum arg);
+extern PGDLLEXPORT void background_executor_main(Datum arg);
 
 #endif

@@ -34,8 +34,8 @@ catalog_init(void)
 			chosen_ids[i].setting,
 			"Next id that this session gives, counted up from there; 0 takes it from the "
 			"sequence.",
-			NULL, chosen_ids[i].next, 0, 0, INT_MAX, PGC_USERSET, GUC_NO_SHOW_ALL, NULL,
-			NULL, NULL);
+			NULL, chosen_ids[i].next, 0, 0, INT_MAX, PGC_USERSET,
+			GUC_NO_SHOW_ALL | GUC_NOT_IN_SAMPLE, NULL, NULL, NULL);
 }
 
 /* The id that a setting chose for the sequence, if it did. */

@@ -401,7 +401,7 @@ move_rows_to_shell(Oid relid)
 	AtEOXact_GUC(true, guc_level);
 	CommandCounterIncrement();
 	if (dest.rows > 0)
-		reindex_relation(relid, 0, &params);
+		compat_reindex(relid, 0, &params);
 	CommandCounterIncrement();
 	table_close(rel, NoLock);
 }

@@ -43,7 +43,7 @@ check_function(Oid funcid)
 	if (!SearchSysCacheExists1(PROCOID, ObjectIdGetDatum(funcid)))
 		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_FUNCTION),
 						errmsg("function with OID %u does not exist", funcid)));
-	if (!pg_proc_ownercheck(funcid, GetUserId()))
+	if (!compat_owns_function(funcid, GetUserId()))
 		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_ROUTINE, get_func_name(funcid));
 	if (get_func_prokind(funcid) != PROKIND_FUNCTION &&
 		get_func_prokind(funcid) != PROKIND_PROCEDURE)

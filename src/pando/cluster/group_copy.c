@@ -149,7 +149,7 @@ group_check_owner(List *tables)
 	{
 		Oid relid = lfirst_oid(cell);
 
-		if (!pg_class_ownercheck(relid, GetUserId()))
+		if (!compat_owns_relation(relid, GetUserId()))
 			aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_TABLE, get_rel_name(relid));
 		if (check_enable_rls(relid, InvalidOid, true) == RLS_ENABLED)
 			ereport(ERROR,
@@ -197,7 +197,7 @@ group_copy_changed_here(List *tables, LOCKMODE least)
 		for (LOCKMODE mode = least; mode <= AccessExclusiveLock; mode++)
 		{
 			/* That is a move's own. */
-			if (mode != ShareUpdateExclusiveLock && LockHeldByMe(&tag, mode))
+			if (mode != ShareUpdateExclusiveLock && compat_lock_is_held(&tag, mode))
 				return true;
 		}
 	}

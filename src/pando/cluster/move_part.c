@@ -421,7 +421,7 @@ move_end(PG_FUNCTION_ARGS)
 	{
 		Oid relation = oid_of_text(text);
 
-		if (get_rel_name(relation) != NULL && !pg_class_ownercheck(relation, user))
+		if (get_rel_name(relation) != NULL && !compat_owns_relation(relation, user))
 			aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_TABLE, get_rel_name(relation));
 	}
 	captures_drop(shards);

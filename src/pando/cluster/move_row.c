@@ -44,6 +44,7 @@
 #include "utils/memutils.h"
 #include "utils/rel.h"
 
+#include "pando/compat/executor.h"
 #include "pando/base/hook.h"
 #include "pando/cluster/move_part.h"
 
@@ -115,8 +116,7 @@ sink_put(Sink *sink, EState *estate)
 	table_tuple_insert(sink->info->ri_RelationDesc, sink->slot, GetCurrentCommandId(true),
 					   0, sink->bulk);
 	if (sink->info->ri_NumIndices > 0)
-		list_free(ExecInsertIndexTuples(sink->info, sink->slot, estate, false, false,
-										NULL, NIL));
+		list_free(compat_insert_index_entries(sink->info, sink->slot, estate));
 }
 
 static void
@@ -172,7 +172,7 @@ receiver_open(Relation table, const Trigger *trigger)
 		refuse("it is not a move that calls");
 	shard = oid_argument(trigger, 0);
 	places = oid_argument(trigger, 1);
-	if (!pg_class_ownercheck(shard, GetUserId()))
+	if (!compat_owns_relation(shard, GetUserId()))
 		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_TABLE, get_rel_name(shard));
 	opened->estate = CreateExecutorState();
 	opened->placed = OidIsValid(places);
@@ -265,7 +265,7 @@ put_kept(Receiver *receiver)
 		TupleTableSlot *row = receiver->kept[i];
 
 		if (info->ri_NumIndices > 0)
-			list_free(ExecInsertIndexTuples(info, row, estate, false, false, NULL, NIL));
+			list_free(compat_insert_index_entries(info, row, estate));
 		if (receiver->placed)
 			note_place(receiver, &receiver->from[i], &row->tts_tid);
 		ExecClearTuple(row);

@@ -67,7 +67,7 @@ table_lock(PG_FUNCTION_ARGS)
 
 	if (pg_class_aclcheck(relid, GetUserId(), ACL_UPDATE | ACL_DELETE | ACL_TRUNCATE) !=
 			ACLCHECK_OK &&
-		!pg_class_ownercheck(relid, GetUserId()))
+		!compat_owns_relation(relid, GetUserId()))
 		aclcheck_error(ACLCHECK_NO_PRIV, OBJECT_TABLE, get_rel_name(relid));
 	LockRelationOid(relid, mode);
 	PG_RETURN_VOID();

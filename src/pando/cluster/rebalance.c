@@ -177,7 +177,7 @@ is_locked_here(Oid relid)
 	SET_LOCKTAG_RELATION(tag, MyDatabaseId, relid);
 	for (LOCKMODE mode = AccessShareLock; mode <= AccessExclusiveLock; mode++)
 	{
-		if (LockHeldByMe(&tag, mode))
+		if (compat_lock_is_held(&tag, mode))
 			return true;
 	}
 	return false;

@@ -55,7 +55,7 @@ require_owner(const DistTable *table)
 
 	foreach (cell, shard_group_tables(table))
 	{
-		if (!pg_class_ownercheck(lfirst_oid(cell), GetUserId()))
+		if (!compat_owns_relation(lfirst_oid(cell), GetUserId()))
 			aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_TABLE,
 						   get_rel_name(lfirst_oid(cell)));
 	}

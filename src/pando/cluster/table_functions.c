@@ -434,7 +434,7 @@ remove_local_tables_from_metadata(PG_FUNCTION_ARGS)
 	foreach_oid(each, relids)
 	{
 		if (is_managed_elsewhere(each) && !get_rel_relispartition(each) &&
-			pg_class_ownercheck(each, GetUserId()))
+			compat_owns_relation(each, GetUserId()))
 			elsewhere = lappend_oid(elsewhere, each);
 	}
 	if (elsewhere != NIL)
@@ -447,7 +447,7 @@ remove_local_tables_from_metadata(PG_FUNCTION_ARGS)
 	{
 		/* Partitions follow. */
 		if (!get_rel_relispartition(relid) && is_managed_local(relid) &&
-			pg_class_ownercheck(relid, GetUserId()))
+			compat_owns_relation(relid, GetUserId()))
 			local_table_release(relid);
 	}
 	PG_RETURN_VOID();

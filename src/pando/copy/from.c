@@ -46,6 +46,7 @@
 #include "utils/snapmgr.h"
 #include "utils/tuplestore.h"
 
+#include "pando/compat/rights.h"
 #include "pando/copy/append.h"
 #include "pando/copy/from.h"
 #include "pando/copy/line.h"
@@ -121,13 +122,14 @@ copy_target_open(const CopyStmt *stmt, ParseState *pstate, LOCKMODE lockmode,
 	ParseNamespaceItem *item =
 		addRangeTableEntryForRelation(pstate, rel, lockmode, NULL, false, false);
 	RangeTblEntry *rte = item->p_rte;
+	RelationRights *rights = parse_rights(pstate, item);
 	List *attnums = CopyGetAttnums(RelationGetDescr(rel), rel, stmt->attlist);
 	ListCell *cell;
 
-	rte->requiredPerms = ACL_INSERT;
+	rights->requiredPerms = ACL_INSERT;
 	foreach (cell, attnums)
-		rte->insertedCols = bms_add_member(
-			rte->insertedCols, lfirst_int(cell) - FirstLowInvalidHeapAttributeNumber);
+		rights->insertedCols = bms_add_member(
+			rights->insertedCols, lfirst_int(cell) - FirstLowInvalidHeapAttributeNumber);
 
 	/* WHERE adds the columns that it reads to what has to be permitted. */
 	*conditions = NIL;
@@ -136,7 +138,7 @@ copy_target_open(const CopyStmt *stmt, ParseState *pstate, LOCKMODE lockmode,
 		addNSItemToQuery(pstate, item, false, true, true);
 		*conditions = where_conditions(pstate, rel, stmt->whereClause);
 	}
-	ExecCheckRTPerms(pstate->p_rtable, true);
+	compat_check_rights(pstate);
 
 	if (check_enable_rls(rte->relid, InvalidOid, false) == RLS_ENABLED)
 		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
@@ -164,7 +166,7 @@ check_freeze_allowed(Relation rel)
 						errmsg("cannot perform COPY FREEZE because of prior transaction "
 							   "activity")));
 	if (rel->rd_createSubid != GetCurrentSubTransactionId() &&
-		rel->rd_newRelfilenodeSubid != GetCurrentSubTransactionId())
+		compat_new_file_subid(rel) != GetCurrentSubTransactionId())
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("cannot perform COPY FREEZE because the table was not created "

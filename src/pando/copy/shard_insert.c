@@ -36,6 +36,8 @@
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 
+#include "pando/compat/executor.h"
+#include "pando/compat/rights.h"
 #include "pando/base/name.h"
 #include "pando/copy/shard_insert.h"
 #include "pando/metadata/node.h"
@@ -131,7 +133,7 @@ shard_insert_init(void)
 		"Bytes of rows gathered before they are written to this node's "
 		"own shards.",
 		NULL, &flush_threshold_kb, 512, 1, INT_MAX / 1024, PGC_USERSET,
-		GUC_UNIT_KB | GUC_NO_SHOW_ALL, NULL, NULL, NULL);
+		GUC_UNIT_KB | GUC_NO_SHOW_ALL | GUC_NOT_IN_SAMPLE, NULL, NULL, NULL);
 }
 
 ShardInsert *
@@ -170,15 +172,15 @@ target_range_table(Target *target, Relation rel)
 {
 	TupleDesc desc = RelationGetDescr(rel);
 	ParseState *pstate = make_parsestate(NULL);
-	RangeTblEntry *rte =
-		addRangeTableEntryForRelation(pstate, rel, RowExclusiveLock, NULL, false, false)
-			->p_rte;
+	ParseNamespaceItem *item =
+		addRangeTableEntryForRelation(pstate, rel, RowExclusiveLock, NULL, false, false);
+	RelationRights *rights = parse_rights(pstate, item);
 
-	rte->requiredPerms = ACL_INSERT;
+	rights->requiredPerms = ACL_INSERT;
 	for (int i = 0; i < desc->natts; i++)
-		rte->insertedCols =
-			bms_add_member(rte->insertedCols, i + 1 - FirstLowInvalidHeapAttributeNumber);
-	ExecInitRangeTable(target->estate, pstate->p_rtable);
+		rights->insertedCols = bms_add_member(rights->insertedCols,
+											  i + 1 - FirstLowInvalidHeapAttributeNumber);
+	compat_init_range_table(target->estate, pstate);
 	free_parsestate(pstate);
 }
 
@@ -208,7 +210,7 @@ target_open(ShardInsert *insert, const Shard *shard)
 	MemoryContextSwitchTo(target->estate->es_query_cxt);
 	target_range_table(target, rel);
 	ExecInitResultRelation(target->estate, relinfo, 1);
-	CheckValidResultRel(relinfo, CMD_INSERT);
+	compat_check_insert_target(relinfo);
 	ExecOpenIndices(relinfo, false);
 	target->relinfo = relinfo;
 	triggers = relinfo->ri_TrigDesc;
@@ -232,8 +234,8 @@ target_open(ShardInsert *insert, const Shard *shard)
 		table_may_batch(relinfo) &&
 		!(target->routing != NULL && triggers != NULL && triggers->trig_insert_new_table);
 
-	target->map = build_attrmap_by_name_if_req(RelationGetDescr(insert->shell),
-											   RelationGetDescr(rel));
+	target->map = compat_attrmap_by_name_if_req(RelationGetDescr(insert->shell),
+												RelationGetDescr(rel));
 	target->mapped =
 		MakeSingleTupleTableSlot(RelationGetDescr(rel), table_slot_callbacks(rel));
 	target->single =
@@ -332,8 +334,7 @@ after_row(Target *target, ResultRelInfo *relinfo, TupleTableSlot *row)
 	List *recheck = NIL;
 
 	if (relinfo->ri_NumIndices > 0)
-		recheck =
-			ExecInsertIndexTuples(relinfo, row, target->estate, false, false, NULL, NIL);
+		recheck = compat_insert_index_entries(relinfo, row, target->estate);
 	ExecARInsertTriggers(target->estate, relinfo, row, recheck,
 						 target->state->mt_transition_capture);
 	list_free(recheck);
@@ -427,7 +428,7 @@ insert_batched(ShardInsert *insert, const Batch *batch, TupleTableSlot *row)
 
 		/* Generated columns are written into the slot, which is the caller's. */
 		if (constraints != NULL && constraints->has_generated_stored &&
-			batch->relinfo->ri_RootToPartitionMap == NULL)
+			compat_from_root(batch->relinfo, batch->target->estate) == NULL)
 			row = ExecCopySlot(batch->target->single, row);
 		row->tts_tableOid = RelationGetRelid(rel);
 		row_check(batch->target, batch->relinfo, row);
@@ -461,6 +462,7 @@ shard_insert_row(ShardInsert *insert, int shard_index, TupleTableSlot *row)
 	if (target->routing != NULL)
 	{
 		TransitionCaptureState *capture = target->state->mt_transition_capture;
+		TupleConversionMap *from_root;
 
 		row->tts_tableOid = RelationGetRelid(relinfo->ri_RelationDesc);
 		MemoryContextSwitchTo(old);
@@ -469,8 +471,9 @@ shard_insert_row(ShardInsert *insert, int shard_index, TupleTableSlot *row)
 		MemoryContextSwitchTo(GetPerTupleMemoryContext(target->estate));
 		if (capture != NULL)
 			capture->tcs_original_insert_tuple = table_may_batch(relinfo) ? row : NULL;
-		if (relinfo->ri_RootToPartitionMap != NULL)
-			row = execute_attr_map_slot(relinfo->ri_RootToPartitionMap->attrMap, row,
+		from_root = compat_from_root(relinfo, target->estate);
+		if (from_root != NULL)
+			row = execute_attr_map_slot(from_root->attrMap, row,
 										relinfo->ri_PartitionTupleSlot);
 	}
 
@@ -484,7 +487,7 @@ shard_insert_row(ShardInsert *insert, int shard_index, TupleTableSlot *row)
 		/* Triggers may query the table: they see the rows that came before. */
 		if (insert->queued_rows > 0)
 			flush_all(insert);
-		if (relinfo->ri_RootToPartitionMap == NULL)
+		if (compat_from_root(relinfo, target->estate) == NULL)
 			own = ExecCopySlot(target->single, row);
 		own->tts_tableOid = RelationGetRelid(relinfo->ri_RelationDesc);
 		MemoryContextSwitchTo(old);

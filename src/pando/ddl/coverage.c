@@ -25,7 +25,7 @@ command_tags(PG_FUNCTION_ARGS)
 	bool null = false;
 
 	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
-	for (int tag = 0; tag < COMMAND_TAG_NEXTTAG; tag++)
+	for (int tag = 0; tag < COMPAT_COMMAND_TAGS; tag++)
 	{
 		Datum value = CStringGetTextDatum(GetCommandTagName(tag));
 

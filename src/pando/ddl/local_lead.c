@@ -133,7 +133,7 @@ lock_shells(List *relids, LOCKMODE mode)
 	initStringInfo(&sql);
 	foreach_oid(relid, relids)
 	{
-		if (!pg_class_ownercheck(relid, GetUserId()))
+		if (!compat_owns_relation(relid, GetUserId()))
 			continue;
 		lead_relations(list_make1_oid(relid), ShareUpdateExclusiveLock);
 		foreach_oid(each, find_all_inheritors(relid, NoLock, NULL))

@@ -60,7 +60,7 @@ local_shells_lock_dropped(const DropStmt *stmt)
 		const DistTable *table = OidIsValid(relid) ? dist_table(relid) : NULL;
 
 		if (table != NULL && table->kind == TABLE_MANAGED_LOCAL &&
-			pg_class_ownercheck(relid, GetUserId()))
+			compat_owns_relation(relid, GetUserId()))
 			local_shells_lock(relid, AccessExclusiveLock);
 	}
 }

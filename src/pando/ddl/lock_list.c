@@ -74,7 +74,7 @@ lock_list_has_object(const char *name, LOCKMODE mode)
 {
 	LOCKTAG tag = object_tag(name);
 
-	return LockHeldByMe(&tag, mode);
+	return compat_lock_is_held(&tag, mode);
 }
 
 /* ------------------------------------------------------------------------------------
@@ -430,7 +430,7 @@ changed_locks(const DdlJob *job, List *locks)
 		ObjectFacts facts = object_facts(object);
 		bool is_view = object->classId == RelationRelationId;
 
-		if (is_view && pg_class_ownercheck(object->objectId, GetUserId()))
+		if (is_view && compat_owns_relation(object->objectId, GetUserId()))
 			locks = lappend(locks,
 							lock_new(object->objectId, name_qualified(object->objectId),
 									 AccessExclusiveLock));
@@ -456,7 +456,7 @@ domain_locks(const DdlJob *job, List *locks)
 		return locks;
 	foreach_ptr (ObjectAddress, domain, job->objects)
 	{
-		if (!pg_type_ownercheck(domain->objectId, GetUserId()))
+		if (!compat_owns_type(domain->objectId, GetUserId()))
 			continue;
 		foreach_ptr (
 			char, relid,
@@ -497,7 +497,7 @@ may_drop(const ObjectAddress *object)
 		facts.schema == NULL ? InvalidOid : get_namespace_oid(facts.schema, true);
 
 	return (OidIsValid(facts.owner) && has_privs_of_role(GetUserId(), facts.owner)) ||
-		   (OidIsValid(schema) && pg_namespace_ownercheck(schema, GetUserId()));
+		   (OidIsValid(schema) && compat_owns_schema(schema, GetUserId()));
 }
 
 /* Appends an object to the VALUES of the query below. */
@@ -619,7 +619,7 @@ alter_locks(const DdlJob *job, List *locks)
 	StringInfoData roots;
 
 	if (job->applying || !OidIsValid(relid) || dist_table(relid) == NULL ||
-		!pg_class_ownercheck(relid, GetUserId()))
+		!compat_owns_relation(relid, GetUserId()))
 		return locks;
 	initStringInfo(&roots);
 	foreach_ptr (AlterTableCmd, command, stmt->cmds)

@@ -122,7 +122,7 @@ schema_lock_names(const DdlJob *job)
 	{
 		Oid schema = get_namespace_oid(strVal(name), true);
 
-		if (OidIsValid(schema) && pg_namespace_ownercheck(schema, GetUserId()))
+		if (OidIsValid(schema) && compat_owns_schema(schema, GetUserId()))
 			names = lappend(names, strVal(name));
 	}
 	return names;

@@ -194,7 +194,7 @@ sequence_adjust(PG_FUNCTION_ARGS)
 {
 	Oid seqid = PG_GETARG_OID(0);
 
-	if (!pg_class_ownercheck(seqid, GetUserId()))
+	if (!compat_owns_relation(seqid, GetUserId()))
 		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_SEQUENCE, get_rel_name(seqid));
 	sequence_fit(seqid);
 	PG_RETURN_VOID();

@@ -40,7 +40,7 @@ PG_FUNCTION_INFO_V1(worker_apply_shard_ddl_command);
 void
 shard_require_owner(Oid relid)
 {
-	if (!pg_class_ownercheck(relid, GetUserId()))
+	if (!compat_owns_relation(relid, GetUserId()))
 		aclcheck_error(ACLCHECK_NOT_OWNER, get_relkind_objtype(get_rel_relkind(relid)),
 					   get_rel_name(relid));
 }
@@ -81,7 +81,7 @@ shard_drop_tables(List *names, Oid owner, int elevel)
 
 	foreach_ptr (char, name, names)
 	{
-		RangeVar *relation = makeRangeVarFromNameList(stringToQualifiedNameList(name));
+		RangeVar *relation = makeRangeVarFromNameList(compat_qualified_name(name));
 		ObjectAddress address;
 
 		ObjectAddressSet(address, RelationRelationId,

@@ -5,7 +5,7 @@
  * shells. Then the shards have their rows still, and queries of trigger functions would
  * take the shells for what is to be read and changed. So its parts are called here one by
  * one: relations are found, locked and checked as it does it, triggers fire while no
- * statement of ours is under way, and ExecuteTruncateGuts() gets copies of the relations'
+ * statement of ours is under way, and compat_truncate() gets copies of the relations'
  * descriptors that have no triggers. They say that the relation is a partitioned table,
  * whose storage is left alone: shells have no rows. Local tables that are named in the
  * same statement, or refer to a table of it, get their new storage here.
@@ -33,6 +33,7 @@
 #include "utils/relcache.h"
 #include "utils/syscache.h"
 
+#include "pando/compat/executor.h"
 #include "pando/ddl/truncate_triggers.h"
 #include "pando/metadata/firing.h"
 #include "pando/metadata/table.h"
@@ -255,15 +256,15 @@ relation_empty(Relation relation)
 	ReindexParams params = {0};
 	Oid toast = relation->rd_rel->reltoastrelid;
 
-	RelationSetNewRelfilenode(relation, relation->rd_rel->relpersistence);
+	compat_new_file(relation);
 	if (OidIsValid(toast))
 	{
 		Relation toast_relation = table_open(toast, AccessExclusiveLock);
 
-		RelationSetNewRelfilenode(toast_relation, toast_relation->rd_rel->relpersistence);
+		compat_new_file(toast_relation);
 		table_close(toast_relation, NoLock);
 	}
-	reindex_relation(RelationGetRelid(relation), REINDEX_REL_PROCESS_TOAST, &params);
+	compat_reindex(RelationGetRelid(relation), REINDEX_REL_PROCESS_TOAST, &params);
 	pgstat_count_truncate(relation);
 	CommandCounterIncrement();
 }
@@ -306,7 +307,7 @@ truncate_rows(List *relations)
 		relation_empty(relation);
 	}
 	/* Tells logical decoding of these, and does nothing else. */
-	ExecuteTruncateGuts(NIL, NIL, logged, DROP_RESTRICT, false);
+	compat_truncate(NIL, NIL, logged, DROP_RESTRICT, false);
 }
 
 void
@@ -320,6 +321,6 @@ truncate_without_triggers(const TruncateStmt *stmt, List *relations)
 		copies = lappend(copies, without_triggers(relation));
 		relids = lappend_oid(relids, RelationGetRelid(relation));
 	}
-	ExecuteTruncateGuts(copies, relids, NIL, stmt->behavior, stmt->restart_seqs);
+	compat_truncate(copies, relids, NIL, stmt->behavior, stmt->restart_seqs);
 	truncate_rows(relations);
 }

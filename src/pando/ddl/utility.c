@@ -515,7 +515,7 @@ lock_local_shells(DdlJob *job)
 	foreach_oid(relid, job->tables)
 	{
 		if (dist_table_require(relid)->managed_local &&
-			pg_class_ownercheck(relid, GetUserId()))
+			compat_owns_relation(relid, GetUserId()))
 			local_shells_lock(relid, IsA(job->stmt, IndexStmt) ? ExclusiveLock
 															   : AccessExclusiveLock);
 	}

@@ -294,7 +294,7 @@ matview_fill(PG_FUNCTION_ARGS)
 	{
 		SetMatViewPopulatedState(rel, true);
 		CommandCounterIncrement();
-		reindex_relation(relid, 0, &params);
+		compat_reindex(relid, 0, &params);
 	}
 	else
 		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),

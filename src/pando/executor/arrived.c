@@ -66,9 +66,9 @@ require_seen(const PlannedStmt *stmt)
 	char *shards;
 	char *missing;
 
-	if (seen_by != MyProc->lxid)
+	if (seen_by != compat_local_xid())
 	{
-		seen_by = MyProc->lxid;
+		seen_by = compat_local_xid();
 		seen = NIL;
 	}
 	shards = new_shards(stmt, &found);

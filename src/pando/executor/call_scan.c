@@ -25,6 +25,7 @@
 #include "utils/datum.h"
 #include "utils/lsyscache.h"
 
+#include "pando/compat/query_form.h"
 #include "pando/executor/call.h"
 #include "pando/executor/spill.h"
 #include "pando/metadata/function.h"
@@ -145,6 +146,7 @@ call_for_coordinator(CallScan *scan)
 	QueryDesc *desc;
 	TupleTableSlot *slot;
 
+	query_form_leave(query);
 	AcquireRewriteLocks(query, true, false);
 	desc = CreateQueryDesc(pg_plan_query(query, "", 0, estate->es_param_list_info), "",
 						   estate->es_snapshot, InvalidSnapshot, None_Receiver,

@@ -126,7 +126,7 @@ give_rows(Tuplestorestate *store, TupleDesc desc, DestReceiver *dest)
 static void
 check_rights(Oid function)
 {
-	AclResult result = pg_proc_aclcheck(function, GetUserId(), ACL_EXECUTE);
+	AclResult result = compat_execute_acl(function, GetUserId());
 
 	if (result != ACLCHECK_OK)
 		aclcheck_error(result, OBJECT_PROCEDURE, get_func_name(function));

@@ -118,7 +118,7 @@ define_settings(void)
 		"Time between looks at remote tasks; kept for scripts, waits are "
 		"event-driven.",
 		NULL, &task_check_interval, 10, 1, INT_MAX, PGC_USERSET,
-		GUC_UNIT_MS | GUC_NO_SHOW_ALL, NULL, NULL, NULL);
+		GUC_UNIT_MS | GUC_NO_SHOW_ALL | GUC_NOT_IN_SAMPLE, NULL, NULL, NULL);
 	define_bool("citus.enable_binary_protocol",
 				"Rows come from nodes in binary where their types can.",
 				&executor_binary_protocol);

@@ -26,6 +26,7 @@
 #include "nodes/supportnodes.h"
 #include "pgstat.h"
 #include "port/pg_bswap.h"
+#include "common/file_utils.h"
 #include "storage/fd.h"
 #include "utils/array.h"
 #include "utils/builtins.h"

@@ -25,6 +25,7 @@
 #include "utils/resowner.h"
 #include "utils/snapmgr.h"
 
+#include "pando/compat/rights.h"
 #include "pando/base/statement_caches.h"
 #include "pando/executor/run_local.h"
 #include "pando/metadata/shard_relation.h"
@@ -136,8 +137,10 @@ skip_permission_checks(PlannedStmt *stmt)
 {
 	foreach_ptr (RangeTblEntry, rte, stmt->rtable)
 	{
-		if (rte->requiredPerms != 0 && relation_has_shell_rights(rte->relid))
-			rte->requiredPerms = 0;
+		RelationRights *rights = plan_rights(stmt, rte);
+
+		if (rights->requiredPerms != 0 && relation_has_shell_rights(rte->relid))
+			rights_waive(rights);
 	}
 }
 

@@ -17,6 +17,7 @@
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 
+#include "pando/compat/rights.h"
 #include "pando/base/hook.h"
 #include "pando/base/int_map.h"
 #include "pando/executor/exchange.h"
@@ -232,7 +233,7 @@ refuse_early_change(const PlannedStmt *stmt)
 		return;
 	foreach_ptr (RangeTblEntry, rte, stmt->rtable)
 	{
-		if ((rte->requiredPerms & (ACL_UPDATE | ACL_DELETE)) == 0)
+		if ((plan_rights(stmt, rte)->requiredPerms & (ACL_UPDATE | ACL_DELETE)) == 0)
 			continue;
 		for (const FutureChange *change = future_change; change; change = change->outer)
 		{

@@ -32,6 +32,7 @@
 #include "miscadmin.h"
 #include "utils/rel.h"
 
+#include "pando/compat/executor.h"
 #include "pando/executor/actions_elsewhere.h"
 #include "pando/executor/triggers.h"
 #include "pando/executor/triggers_scan.h"
@@ -83,8 +84,7 @@ fire_before_move(TriggersScan *scan, EState *estate, ResultRelInfo *from,
 	const TupleConstr *constraints = RelationGetDescr(scan->shell)->constr;
 
 	if (leaving != NULL && leaving->trig_delete_before_row &&
-		!ExecBRDeleteTriggers(estate, &scan->modify->mt_epqstate, from, NULL,
-							  &scan->old_tuple, NULL))
+		!compat_before_delete(estate, &scan->modify->mt_epqstate, from, &scan->old_tuple))
 		return NULL;
 	if (coming != NULL && coming->trig_insert_before_row &&
 		!ExecBRInsertTriggers(estate, to, row))

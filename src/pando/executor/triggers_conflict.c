@@ -17,6 +17,7 @@
 #include "utils/rel.h"
 #include "utils/typcache.h"
 
+#include "pando/compat/executor.h"
 #include "pando/executor/triggers_scan.h"
 
 /* Values that are equal have the same hash; those of a type without hashes are known by
@@ -238,8 +239,8 @@ triggers_conflict_update(TriggersScan *scan, EState *estate, ResultRelInfo *reli
 		return NULL;
 	ExecProject(conflict->oc_ProjInfo);
 	if (triggers != NULL && triggers->trig_update_before_row &&
-		!ExecBRUpdateTriggers(estate, &scan->modify->mt_epqstate, relinfo, NULL,
-							  &scan->old_tuple, row, NULL))
+		!compat_before_update(estate, &scan->modify->mt_epqstate, relinfo,
+							  &scan->old_tuple, row))
 		return NULL;
 	if (constraints != NULL && constraints->has_generated_stored)
 		ExecComputeStoredGenerated(relinfo, estate, row, CMD_UPDATE);

@@ -12,6 +12,7 @@
 #include "executor/executor.h"
 #include "utils/memutils.h"
 
+#include "pando/compat/rights.h"
 #include "pando/base/hook.h"
 #include "pando/executor/written.h"
 #include "pando/metadata/table.h"
@@ -85,8 +86,8 @@ note_statement(Written *written, const PlannedStmt *stmt)
 		return;
 	foreach_ptr (RangeTblEntry, rte, stmt->rtable)
 	{
-		if (rte->rtekind == RTE_RELATION &&
-			(rte->requiredPerms & (ACL_INSERT | ACL_UPDATE | ACL_DELETE)) != 0)
+		if (rte->rtekind == RTE_RELATION && (plan_rights(stmt, rte)->requiredPerms &
+											 (ACL_INSERT | ACL_UPDATE | ACL_DELETE)) != 0)
 			written_note(written, rte->relid);
 	}
 }

@@ -267,10 +267,12 @@ accept_int(const NumberSetting *setting, const char *text)
 static void
 accept_enum(const EnumSetting *setting, const char *text)
 {
+	int *variable = storage(sizeof(int));
+
+	*variable = setting->initial;
 	if (!is_defined(setting->name))
-		DefineCustomEnumVariable(setting->name, text, NULL, storage(sizeof(int)),
-								 setting->initial, setting->options, PGC_USERSET, 0, NULL,
-								 NULL, NULL);
+		DefineCustomEnumVariable(setting->name, text, NULL, variable, setting->initial,
+								 setting->options, PGC_USERSET, 0, NULL, NULL, NULL);
 }
 
 void

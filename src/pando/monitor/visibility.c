@@ -33,6 +33,7 @@
 #include "utils/syscache.h"
 #include "utils/varlena.h"
 
+#include "pando/compat/rights.h"
 #include "pando/base/hook.h"
 #include "pando/metadata/shard_relation.h"
 #include "pando/metadata/table.h"
@@ -130,6 +131,7 @@ hide_in_query(Node *node, void *context)
 	query = (Query *) node;
 	foreach_ptr (RangeTblEntry, entry, query->rtable)
 	{
+		RelationRights *rights;
 		Node *condition;
 
 		rtindex++;
@@ -140,10 +142,11 @@ hide_in_query(Node *node, void *context)
 		if (condition == NULL)
 			continue;
 		entry->securityQuals = lappend(entry->securityQuals, condition);
-		entry->selectedCols = bms_add_member(
-			entry->selectedCols, Anum_pg_class_oid - FirstLowInvalidHeapAttributeNumber);
-		entry->selectedCols =
-			bms_add_member(entry->selectedCols,
+		rights = query_rights(query, entry);
+		rights->selectedCols = bms_add_member(
+			rights->selectedCols, Anum_pg_class_oid - FirstLowInvalidHeapAttributeNumber);
+		rights->selectedCols =
+			bms_add_member(rights->selectedCols,
 						   Anum_pg_class_relname - FirstLowInvalidHeapAttributeNumber);
 	}
 	return query_tree_walker(query, hide_in_query, context, 0);

@@ -40,6 +40,8 @@
 #include "utils/rel.h"
 #include "utils/ruleutils.h"
 
+#include "pando/compat/query_text.h"
+#include "pando/compat/rights.h"
 #include "pando/base/expr.h"
 #include "pando/metadata/table.h"
 #include "pando/plan/added_columns.h"
@@ -115,8 +117,8 @@ name_relation(RangeTblEntry *rte, DeparsedQuery *result)
 	Alias *alias;
 
 	if (access_is_lent(rte))
-		name =
-			psprintf(ACCESS_ALIAS "%d_%s", role_number(result, rte->checkAsUser), name);
+		name = psprintf(ACCESS_ALIAS "%d_%s",
+						role_number(result, entry_rights(rte)->checkAsUser), name);
 	/* Nobody else's alias may look like that. */
 	else if (strncmp(name, ACCESS_ALIAS, strlen(ACCESS_ALIAS)) == 0)
 		name = psprintf("_%s", name);
@@ -732,7 +734,6 @@ deparse_query(Query *query)
 {
 	DeparsedQuery result = {0};
 	QuirkContext context = {.result = &result};
-	OverrideSearchPath path = {.addCatalog = catalog_comes_first()};
 	int level;
 
 	quirk_walker((Node *) query, &context);
@@ -740,9 +741,7 @@ deparse_query(Query *query)
 		query = (Query *) shell_mutator((Node *) query, &context);
 
 	level = output_settings_enter();
-	PushOverrideSearchPath(&path);
-	result.text = pg_get_querydef(query, false);
-	PopOverrideSearchPath();
+	result.text = compat_query_text(query, catalog_comes_first());
 	if (level >= 0)
 		AtEOXact_GUC(true, level);
 	return result;

@@ -18,10 +18,10 @@
 
 #include "nodes/makefuncs.h"
 #include "nodes/value.h"
-#include "parser/gramparse.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 
+#include "pando/compat/scanner.h"
 #include "pando/plan/deparse.h"
 #include "pando/plan/template.h"
 

@@ -7,6 +7,7 @@
 #include "fmgr.h"
 #include "nodes/nodeFuncs.h"
 #include "nodes/print.h"
+#include "pando/compat/query_form.h"
 #include "pando/base/name.h"
 #include "pando/plan/fragment.h"
 #include "pando/planner/residual/distribute.h"
@@ -36,6 +37,7 @@ analysed(const char *text)
 		((Query *) linitial(queries))->commandType == CMD_UTILITY)
 		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 						errmsg("only one query can be described")));
+	query_form_enter(linitial(queries));
 	return linitial(queries);
 }
 

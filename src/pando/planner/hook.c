@@ -13,6 +13,8 @@
 
 #include "parser/parsetree.h"
 
+#include "pando/compat/query_form.h"
+#include "pando/compat/query_text.h"
 #include "pando/base/hook.h"
 #include "pando/planner/fragment/plan_relations.h"
 #include "pando/planner/fragment/fragment_plan.h"
@@ -260,6 +262,10 @@ plan_found(Query *query, const char *source, int cursor_options, ParamListInfo p
 	}
 	if (!found.any)
 		return plan_locally(query, source, cursor_options, params);
+	if (merge_is_instead(query))
+		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+						errmsg("MERGE into a view with INSTEAD OF triggers is not "
+							   "supported on distributed tables yet")));
 	if (!found.sharded || found.fires_here)
 		return plan_query(query, source, cursor_options, params, found, false);
 
@@ -329,6 +335,7 @@ plan_inlined(Query *query, const char *source, int cursor_options, ParamListInfo
 	PlannedStmt *stmt;
 
 	query = query_with_inlined_functions(query, glob);
+	query_form_enter(query);
 	stmt = plan_statement(query, source, cursor_options, params,
 						  query_dist_relations(query));
 	stmt->invalItems = list_concat(stmt->invalItems, glob->invalItems);
@@ -343,6 +350,7 @@ plan_hook(Query *query, const char *source, int cursor_options, ParamListInfo pa
 
 	if (query->commandType == CMD_UTILITY || plan_shells || !metadata_active())
 		return plan_locally(query, source, cursor_options, params);
+	query_form_enter(query);
 	found = query_dist_relations(query);
 	if (found.sql_functions && !is_call_for_coordinator(query))
 		return plan_inlined(query, source, cursor_options, params);

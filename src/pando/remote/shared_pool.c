@@ -24,7 +24,6 @@
 #include "pgstat.h"
 #include "port/atomics.h"
 #include "postmaster/postmaster.h"
-#include "storage/backendid.h"
 #include "storage/condition_variable.h"
 #include "storage/ipc.h"
 #include "storage/lwlock.h"
@@ -323,7 +322,7 @@ shared_pool_place_wanted(SharedPoolEntry *entry)
 void
 shared_pool_keep(void)
 {
-	pg_atomic_uint32 *keeper = &turns->keepers[MyBackendId - 1];
+	pg_atomic_uint32 *keeper = &turns->keepers[compat_my_backend() - 1];
 
 	if (pg_atomic_read_u32(keeper) != MyProcPid)
 		pg_atomic_write_u32(keeper, MyProcPid);
@@ -335,7 +334,8 @@ shared_pool_keep(void)
 bool
 shared_pool_asked(void)
 {
-	if (!is_keeper || pg_atomic_read_u32(&turns->keepers[MyBackendId - 1]) == MyProcPid)
+	if (!is_keeper ||
+		pg_atomic_read_u32(&turns->keepers[compat_my_backend() - 1]) == MyProcPid)
 		return false;
 	is_keeper = false;
 	return true;

@@ -109,7 +109,7 @@ next_ready(Session **sessions, int nsessions)
 static WaitEventSet *
 make_wait_set(int nsockets)
 {
-	WaitEventSet *set = CreateWaitEventSet(TopMemoryContext, nsockets + 2);
+	WaitEventSet *set = compat_wait_set(TopMemoryContext, nsockets + 2);
 
 	AddWaitEventToSet(set, WL_LATCH_SET, PGINVALID_SOCKET, MyLatch, NULL);
 	AddWaitEventToSet(set, WL_POSTMASTER_DEATH, PGINVALID_SOCKET, NULL, NULL);

@@ -40,6 +40,7 @@
 #include "utils/snapmgr.h"
 #include "utils/syscache.h"
 
+#include "pando/compat/stats_target.h"
 #include "pando/base/name.h"
 #include "pando/statistics/shell_sample.h"
 
@@ -102,12 +103,11 @@ column_stats(Sample *sample, int attnum)
 	HeapTuple type;
 	bool usable;
 
-	if (attribute->attisdropped || attribute->attstattarget == 0 ||
+	if (attribute->attisdropped || compat_stats_target(attribute) == 0 ||
 		!may_read_column(sample, attribute))
 		return NULL;
 	stats = palloc0(sizeof(VacAttrStats));
-	stats->attr = palloc(ATTRIBUTE_FIXED_PART_SIZE);
-	memcpy(stats->attr, attribute, ATTRIBUTE_FIXED_PART_SIZE);
+	compat_stats_of(stats, attribute);
 	stats->attrtypid = attribute->atttypid;
 	stats->attrtypmod = attribute->atttypmod;
 	stats->attrcollid = attribute->attcollation;
@@ -157,9 +157,11 @@ choose_columns(Sample *sample)
 
 /* The column as a value of its base type. */
 static const char *
-column_expression(const VacAttrStats *stats)
+column_expression(const Sample *sample, const VacAttrStats *stats)
 {
-	const char *name = quote_identifier(NameStr(stats->attr->attname));
+	Form_pg_attribute attribute =
+		TupleDescAttr(sample->shell->rd_att, stats->tupattnum - 1);
+	const char *name = quote_identifier(NameStr(attribute->attname));
 
 	if (get_typtype(stats->attrtypid) != TYPTYPE_DOMAIN)
 		return name;
@@ -181,7 +183,7 @@ sample_query(const Sample *sample, double pages, double tuples)
 	for (int i = 0; i < sample->ncolumns; i++)
 	{
 		const VacAttrStats *stats = sample->columns[i];
-		const char *name = column_expression(stats);
+		const char *name = column_expression(sample, stats);
 
 		if (stats->attrtype->typlen != -1)
 			appendStringInfo(&sql, ", %s, NULL::int", name);
@@ -366,7 +368,7 @@ store_column(Relation catalog, Oid relid, bool inherited, const VacAttrStats *st
 	if (!stats->stats_valid)
 		return;
 	values[Anum_pg_statistic_starelid - 1] = ObjectIdGetDatum(relid);
-	values[Anum_pg_statistic_staattnum - 1] = Int16GetDatum(stats->attr->attnum);
+	values[Anum_pg_statistic_staattnum - 1] = Int16GetDatum(stats->tupattnum);
 	values[Anum_pg_statistic_stainherit - 1] = BoolGetDatum(inherited);
 	values[Anum_pg_statistic_stanullfrac - 1] = Float4GetDatum(stats->stanullfrac);
 	values[Anum_pg_statistic_stawidth - 1] = Int32GetDatum(stats->stawidth);
@@ -376,7 +378,7 @@ store_column(Relation catalog, Oid relid, bool inherited, const VacAttrStats *st
 	tuple = heap_form_tuple(RelationGetDescr(catalog), values, nulls);
 
 	old = SearchSysCache3(STATRELATTINH, ObjectIdGetDatum(relid),
-						  Int16GetDatum(stats->attr->attnum), BoolGetDatum(inherited));
+						  Int16GetDatum(stats->tupattnum), BoolGetDatum(inherited));
 	if (HeapTupleIsValid(old))
 	{
 		tuple->t_self = old->t_self;

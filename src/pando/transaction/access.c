@@ -43,6 +43,7 @@
 #include "utils/snapmgr.h"
 #include "utils/timestamp.h"
 
+#include "pando/compat/rights.h"
 #include "pando/base/sql.h"
 #include "pando/catalog/register.h"
 #include "pando/transaction/access.h"
@@ -75,8 +76,7 @@ static int own_context = 0;
 bool
 access_is_lent(const RangeTblEntry *rte)
 {
-	return OidIsValid(rte->checkAsUser) && rte->checkAsUser != GetUserId() &&
-		   !superuser();
+	return entry_role(rte) != GetUserId() && !superuser();
 }
 
 /* ------------------------------------------------------------------------------------
@@ -449,27 +449,26 @@ static bool
 lend_walker(Node *node, void *context)
 {
 	List *roles = context;
+	Query *query;
 
 	if (node == NULL)
 		return false;
-	if (IsA(node, RangeTblEntry))
+	if (!IsA(node, Query))
+		return expression_tree_walker(node, lend_walker, context);
+	query = (Query *) node;
+	foreach_ptr (RangeTblEntry, rte, query->rtable)
 	{
-		RangeTblEntry *rte = (RangeTblEntry *) node;
 		unsigned int number;
 
 		if (rte->rtekind != RTE_RELATION || rte->alias == NULL ||
 			sscanf(rte->alias->aliasname, ACCESS_ALIAS "%u_", &number) != 1)
-			return false;
+			continue;
 		if (roles == NIL)
 			return true;
 		if (number < (unsigned int) list_length(roles))
-			rte->checkAsUser = list_nth_oid(roles, number);
-		return false;
+			query_rights(query, rte)->checkAsUser = list_nth_oid(roles, number);
 	}
-	if (IsA(node, Query))
-		return query_tree_walker((Query *) node, lend_walker, context,
-								 QTW_EXAMINE_RTES_BEFORE | QTW_IGNORE_JOINALIASES);
-	return expression_tree_walker(node, lend_walker, context);
+	return query_tree_walker(query, lend_walker, context, QTW_IGNORE_JOINALIASES);
 }
 
 static void

@@ -2,7 +2,7 @@
  * access.h: tables that a statement may use with the rights of another role.
  *
  * PostgreSQL checks the rights on what a view reads for the view's owner, and applies his
- * row-level security (RangeTblEntry.checkAsUser). A node knows tasks, not views. So a
+ * row-level security (RelationRights.checkAsUser). A node knows tasks, not views. So a
  * task says by its relations' aliases which roles' rights they are used with, and the
  * statement is signed by the node that sent it; see access.c.
  */

@@ -73,7 +73,7 @@ maintenance_attach(void)
 		if (!pg_atomic_compare_exchange_u32(&shared[i].database, &nobody, MyDatabaseId))
 			continue;
 		pg_atomic_write_u32(&shared[i].wanted, 0);
-		pg_atomic_write_u32(&shared[i].process, MyProc->pgprocno + 1);
+		pg_atomic_write_u32(&shared[i].process, compat_my_process() + 1);
 		before_shmem_exit(attention_leave, 0);
 		return;
 	}

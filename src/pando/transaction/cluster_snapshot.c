@@ -140,7 +140,7 @@ check_possible(bool renewable)
 void
 cluster_snapshot_before(QueryDesc *query, bool renewable)
 {
-	if (scope != SNAPSHOT_CLUSTER || taking || taken_by == MyProc->lxid ||
+	if (scope != SNAPSHOT_CLUSTER || taking || taken_by == compat_local_xid() ||
 		!metadata_active() || identity_serves_node() ||
 		!reads_distributed(query->plannedstmt))
 		return;
@@ -158,7 +158,7 @@ cluster_snapshot_before(QueryDesc *query, bool renewable)
 	}
 	PG_END_TRY();
 	taking = false;
-	taken_by = MyProc->lxid;
+	taken_by = compat_local_xid();
 }
 
 void

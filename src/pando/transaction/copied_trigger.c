@@ -22,6 +22,7 @@
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 
+#include "pando/compat/rights.h"
 #include "pando/metadata/firing.h"
 #include "pando/metadata/shard_relation.h"
 #include "pando/metadata/table.h"
@@ -36,8 +37,8 @@ changed_table(const PlannedStmt *stmt)
 	{
 		const DistTable *table;
 
-		if (rte->rtekind != RTE_RELATION ||
-			(rte->requiredPerms & (ACL_INSERT | ACL_UPDATE | ACL_DELETE)) == 0)
+		if (rte->rtekind != RTE_RELATION || (plan_rights(stmt, rte)->requiredPerms &
+											 (ACL_INSERT | ACL_UPDATE | ACL_DELETE)) == 0)
 			continue;
 		table = dist_table(rte->relid);
 		if (table != NULL && table->kind != TABLE_MANAGED_LOCAL)
@@ -96,7 +97,8 @@ frame_targets(const NestingFrame *frame)
 	{
 		rti++;
 		if (rte->rtekind == RTE_RELATION &&
-			((rte->requiredPerms & (ACL_INSERT | ACL_UPDATE | ACL_DELETE)) != 0 ||
+			((plan_rights(stmt, rte)->requiredPerms &
+			  (ACL_INSERT | ACL_UPDATE | ACL_DELETE)) != 0 ||
 			 list_member_int(stmt->resultRelations, rti)))
 			targets = lappend_oid(targets, rte->relid);
 	}

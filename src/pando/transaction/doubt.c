@@ -25,6 +25,7 @@
 #include "fmgr.h"
 #include "miscadmin.h"
 #include "nodes/execnodes.h"
+#include "pando/compat/rights.h"
 #include "pando/base/debug_point.h"
 #include "pando/base/shared_memory.h"
 #include "pando/metadata/table.h"
@@ -269,7 +270,8 @@ is_read(const PlannedStmt *plan, const RangeTblEntry *entry, int rtindex)
 	if (plan->commandType == CMD_INSERT &&
 		list_member_int(plan->resultRelations, rtindex))
 		return false;
-	return entry->rtekind == RTE_RELATION && entry->requiredPerms != ACL_INSERT &&
+	return entry->rtekind == RTE_RELATION &&
+		   plan_rights(plan, entry)->requiredPerms != ACL_INSERT &&
 		   !(metadata_active() && dist_table(entry->relid) != NULL);
 }
 

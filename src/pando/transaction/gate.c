@@ -29,7 +29,6 @@
 #include "pando/base/shared_memory.h"
 #include "pando/transaction/member.h"
 #include "port/atomics.h"
-#include "storage/backendid.h"
 #include "storage/condition_variable.h"
 #include "storage/ipc.h"
 #include "utils/timestamp.h"
@@ -147,14 +146,15 @@ gate_leave_unsettled(void)
 static pg_atomic_uint64 *
 my_lease(void)
 {
-	return &shared->leases[MyBackendId];
+	return &shared->leases[compat_my_backend()];
 }
 
 /* Opens the gate as far as this backend goes; false: its lease was over. */
 bool
 gate_reopen(void)
 {
-	uint64 until = MyBackendId != InvalidBackendId ? pg_atomic_read_u64(my_lease()) : 0;
+	uint64 until =
+		compat_my_backend() != COMPAT_NO_BACKEND ? pg_atomic_read_u64(my_lease()) : 0;
 	bool held = until > (uint64) GetCurrentTimestamp();
 
 	if (until == 0)

@@ -27,7 +27,6 @@
 #include "pando/transaction/maintenance.h"
 #include "pando/transaction/member.h"
 #include "port/atomics.h"
-#include "storage/backendid.h"
 #include "storage/ipc.h"
 #include "storage/proc.h"
 #include "storage/procarray.h"
@@ -93,13 +92,13 @@ identity_attach(void *memory, LWLock *lock, bool fresh)
 static IdentitySlot *
 my_slot(void)
 {
-	return &shared->slots[MyBackendId];
+	return &shared->slots[compat_my_backend()];
 }
 
 void
 identity_transaction_end(void)
 {
-	if (MyBackendId == InvalidBackendId)
+	if (compat_my_backend() == COMPAT_NO_BACKEND)
 		return;
 	if (pg_atomic_read_u32(&my_slot()->victim) != 0)
 		pg_atomic_write_u32(&my_slot()->victim, 0);
@@ -120,9 +119,9 @@ identity_cancel_victim(int pid, const char *detail)
 	PGPROC *proc = BackendPidGetProc(pid);
 	IdentitySlot *slot;
 
-	if (proc == NULL || proc->backendId == InvalidBackendId)
+	if (proc == NULL || compat_backend_of(proc) == COMPAT_NO_BACKEND)
 		return false;
-	slot = &shared->slots[proc->backendId];
+	slot = &shared->slots[compat_backend_of(proc)];
 	strlcpy(slot->detail, detail, sizeof(slot->detail));
 	pg_write_barrier();
 	pg_atomic_write_u32(&slot->victim, 1);
@@ -132,7 +131,7 @@ identity_cancel_victim(int pid, const char *detail)
 static bool
 is_victim(void)
 {
-	return shared != NULL && MyBackendId != InvalidBackendId &&
+	return shared != NULL && compat_my_backend() != COMPAT_NO_BACKEND &&
 		   pg_atomic_read_u32(&my_slot()->victim) != 0;
 }
 
@@ -345,7 +344,7 @@ static void
 assign_proof(const char *proof, void *extra)
 {
 	if (proof == NULL || proof[0] == '\0' || shared == NULL ||
-		MyBackendId == InvalidBackendId)
+		compat_my_backend() == COMPAT_NO_BACKEND)
 		return;
 	strlcpy(my_slot()->proof, proof, PROOF_SIZE);
 	pg_write_barrier();
@@ -379,9 +378,9 @@ has_proof(int pid, uint64 gpid, Oid role)
 	char *name = GetUserNameFromId(role, true);
 	char proof[PROOF_SIZE];
 
-	if (proc == NULL || proc->backendId == InvalidBackendId || name == NULL)
+	if (proc == NULL || compat_backend_of(proc) == COMPAT_NO_BACKEND || name == NULL)
 		return false;
-	slot = &shared->slots[proc->backendId];
+	slot = &shared->slots[compat_backend_of(proc)];
 	if (pg_atomic_read_u32((pg_atomic_uint32 *) &slot->proof_pid) != (uint32) pid)
 		return false;
 	pg_read_barrier();

@@ -39,6 +39,7 @@ static void
 nesting_start(QueryDesc *query, int eflags)
 {
 	NestingFrame frame = {.query = query, .outer = running};
+	bool push = false;
 
 	if (depth == 0)
 		top_reads_only = query->operation == CMD_SELECT &&
@@ -55,7 +56,10 @@ nesting_start(QueryDesc *query, int eflags)
 		copied_trigger_check(query, running);
 		if (depth == 0)
 			statement_snapshot_take(query, query->snapshot != came_with);
+		push = query->snapshot != came_with;
 	}
+	if (push)
+		PushActiveSnapshot(query->snapshot);
 	depth++;
 	running = &frame;
 	PG_TRY();
@@ -71,6 +75,8 @@ nesting_start(QueryDesc *query, int eflags)
 	PG_END_TRY();
 	running = frame.outer;
 	depth--;
+	if (push)
+		PopActiveSnapshot();
 }
 
 static void

@@ -26,9 +26,9 @@ static LocalTransactionId queried = InvalidLocalTransactionId;
 static bool
 first_query(void)
 {
-	bool first = queried != MyProc->lxid;
+	bool first = queried != compat_local_xid();
 
-	queried = MyProc->lxid;
+	queried = compat_local_xid();
 	return first;
 }
 

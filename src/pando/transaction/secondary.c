@@ -26,6 +26,7 @@
 
 #include "access/xact.h"
 #include "miscadmin.h"
+#include "pando/compat/rights.h"
 #include "pando/catalog/placement.h"
 #include "pando/metadata/table.h"
 #include "pando/transaction/member.h"
@@ -212,9 +213,10 @@ choose(const DistNode *primary)
 	if (node != NULL && node->group == primary->group)
 		return keep(choice, node);
 	if (choice->epoch != session_statements_epoch() ||
-		(choice->transaction != MyProc->lxid && choice->until < GetCurrentTimestamp()))
+		(choice->transaction != compat_local_xid() &&
+		 choice->until < GetCurrentTimestamp()))
 		choose_anew(choice, primary);
-	choice->transaction = MyProc->lxid;
+	choice->transaction = compat_local_xid();
 	node = node_by_id(choice->node_id);
 	return node != NULL && node->group == primary->group ? node : primary;
 }
@@ -297,7 +299,7 @@ secondary_check_query(const QueryDesc *query)
 	foreach_ptr (RangeTblEntry, entry, plan->rtable)
 	{
 		if (entry->rtekind == RTE_RELATION && dist_table(entry->relid) != NULL &&
-			(entry->requiredPerms & ~ACL_SELECT) != 0)
+			(plan_rights(plan, entry)->requiredPerms & ~ACL_SELECT) != 0)
 			secondary_refuse_write(GetCommandTagName(CreateCommandTag((Node *) plan)));
 	}
 }

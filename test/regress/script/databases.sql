@@ -74,11 +74,11 @@ DROP DATABASE any_node_renamed;
 DROP DATABASE IF EXISTS any_node_renamed;
 -- The database of this session is everywhere.
 COMMENT ON DATABASE :DBNAME IS 'here and there';
-ALTER DATABASE :DBNAME SET seed = 0.5;
+ALTER DATABASE :DBNAME SET geqo_seed = 0.5;
 ALTER DATABASE :DBNAME CONNECTION LIMIT 999;
 SELECT everywhere('SELECT concat_ws('' '', shobj_description(d.oid, ''pg_database''), datconnlimit, setconfig) FROM pg_database d
 	LEFT JOIN pg_db_role_setting ON setdatabase = d.oid AND setrole = 0 WHERE datname = current_database()');
-ALTER DATABASE :DBNAME RESET seed;
+ALTER DATABASE :DBNAME RESET geqo_seed;
 ALTER DATABASE :DBNAME CONNECTION LIMIT -1;
 COMMENT ON DATABASE :DBNAME IS NULL;
 SELECT everywhere('SELECT concat_ws('' '', shobj_description(d.oid, ''pg_database''), datconnlimit, setconfig) FROM pg_database d

@@ -231,8 +231,8 @@ SELECT * FROM n ORDER BY id, k, x, w;
 SELECT id FROM n WHERE k IS NULL ORDER BY id;
 -- rows that move
 BEGIN;
-UPDATE n SET k = NULL WHERE k = 4 RETURNING k, id;
-UPDATE n SET k = id % 7 WHERE k IS NULL AND id < 40 RETURNING k, id;
+WITH u AS (UPDATE n SET k = NULL WHERE k = 4 RETURNING k, id) SELECT * FROM u ORDER BY id;
+WITH u AS (UPDATE n SET k = id % 7 WHERE k IS NULL AND id < 40 RETURNING k, id) SELECT * FROM u ORDER BY id;
 UPDATE n SET k = NULLIF(k, 1);
 UPDATE n SET k = NULL WHERE k IS NULL;
 UPDATE n SET k = coalesce(k, 12) WHERE id > 1000 AND id % 2 = 0;

@@ -5,7 +5,7 @@ SET client_min_messages TO warning;
 SET search_path = any_node, public;
 -- Comments of all nodes that are about things of this test.
 CREATE FUNCTION notes() RETURNS SETOF text LANGUAGE sql AS $$
-	SELECT regexp_split_to_table(everywhere('SELECT string_agg(concat_ws('' '', i.type, i.identity, ''is'', n.description), ''|'' ORDER BY i.type, i.identity)
+	SELECT regexp_split_to_table(everywhere('SELECT string_agg(concat_ws('' '', i.type, replace(i.identity, '' on language'', '' language''), ''is'', n.description), ''|'' ORDER BY i.type, i.identity)
 		FROM (SELECT classoid, objoid, objsubid, description FROM pg_description
 			UNION ALL SELECT classoid, objoid, 0, description FROM pg_shdescription) n, LATERAL pg_identify_object(classoid, objoid, objsubid) i
 		WHERE n.description LIKE ''note%'''), '\|')

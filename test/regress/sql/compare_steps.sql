@@ -172,7 +172,7 @@ DECLARE
 BEGIN
 	FOR line IN EXECUTE 'EXPLAIN (COSTS OFF, ' || statement LOOP
 		IF line !~ 'Node:' THEN
-			RETURN NEXT regexp_replace(line, '_\d{6}', '', 'g');
+			RETURN NEXT regexp_replace(line, '_\d{6}| \(returns \$0\)', '', 'g');
 		END IF;
 	END LOOP;
 END $$;

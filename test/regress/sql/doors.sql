@@ -149,7 +149,7 @@ SELECT p.oid::regprocedure AS function,
 	CASE WHEN p.prosecdef THEN 'owner' END AS with_rights_of
 FROM pg_proc p JOIN pg_depend d ON d.classid = 'pg_proc'::regclass AND d.objid = p.oid
 	JOIN pg_extension e ON d.refclassid = 'pg_extension'::regclass AND d.refobjid = e.oid
-WHERE e.extname = 'pando'
+WHERE e.extname = 'pando' AND p.proname NOT IN ('any_value', 'any_value_transition') -- older PostgreSQL's
 ORDER BY has_function_privilege('public', p.oid, 'EXECUTE'), p.oid::regprocedure::text COLLATE "C";
 
 -- Every table, view and sequence of the extension, with what anybody may do with it.

@@ -34,6 +34,7 @@ BEGIN
 		line := regexp_replace(line, '(Duration|Size|Memory|Memory Usage): [0-9.]+ ?[kM]?(B|ms|bytes)?', '\1: N');
 		line := regexp_replace(line, 'Subplan [0-9]+_', 'Subplan P_');
 		line := regexp_replace(line, 'pando cursor \d+', 'pando cursor R', 'g');
+		line := regexp_replace(line, '(Group Key: .*), ''x''::text$', '\1');
 		RETURN NEXT line;
 	END LOOP;
 END $$;

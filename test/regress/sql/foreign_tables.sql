@@ -116,10 +116,10 @@ SELECT count(*) > 10 FROM abroad.thing;
 DELETE FROM abroad.thing;
 SELECT count(*) FROM abroad.line;
 \c - abroad_none - :worker
-\set VERBOSITY terse
+\set VERBOSITY sqlstate
 SELECT count(*) FROM abroad.thing;
 \c - abroad_none - :coordinator
-\set VERBOSITY terse
+\set VERBOSITY sqlstate
 SELECT count(*) FROM abroad.thing;
 \c - postgres - :coordinator
 \set VERBOSITY terse

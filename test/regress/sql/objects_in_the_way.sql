@@ -25,7 +25,7 @@ SELECT pg_temp.see($$SELECT concat(pg_typeof(m), ' ', m, ' ', enum_range(NULL::w
 -- An array type gives way by itself, as in PostgreSQL.
 CREATE TYPE shape AS (a int);
 CREATE TYPE _shape AS ENUM ('round');
-SELECT pg_temp.see($$SELECT string_agg(typname, ' ' ORDER BY typname COLLATE "C") FROM pg_type WHERE typnamespace = 'way'::regnamespace AND typname ~ 'shape'$$);
+SELECT pg_temp.see($$SELECT concat(string_agg(typname, ' ' ORDER BY typname COLLATE "C") FILTER (WHERE typcategory <> 'A'), ', arrays: ', count(*) FILTER (WHERE typcategory = 'A')) FROM pg_type WHERE typnamespace = 'way'::regnamespace AND typname ~ 'shape'$$);
 
 -- What there is to say of an object is said once.
 CREATE DOMAIN whole AS int;

@@ -51,7 +51,9 @@ SELECT citus_update_shard_statistics(min(shardid)) > 0 AS noted FROM pg_dist_sha
 SELECT citus_update_shard_statistics(1);
 CREATE SEQUENCE old_values;
 SELECT worker_nextval('old_values') < worker_nextval('old_values') AS goes_on;
+\set VERBOSITY sqlstate
 SELECT worker_nextval('t');
+\set VERBOSITY terse
 SELECT alter_table_set_access_method('other', 'heap');
 SELECT alter_table_set_access_method('other', 'nowhere"; --');
 CREATE TABLE aged (at date, k int) PARTITION BY RANGE (at);

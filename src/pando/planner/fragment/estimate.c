@@ -26,6 +26,7 @@
 #include "utils/selfuncs.h"
 #include "utils/syscache.h"
 
+#include "pando/compat/query_form.h"
 #include "pando/metadata/table.h"
 #include "pando/planner/where/distribution.h"
 #include "pando/planner/fragment/estimate.h"
@@ -55,10 +56,11 @@ plan_paths(Query *query)
 	glob->maxParallelHazard = PROPARALLEL_UNSAFE;
 	query = copyObject(query);
 	exchange_expand(query);
+	query_form_leave(query);
 	under_way = true;
 	PG_TRY();
 	{
-		root = subquery_planner(glob, query, NULL, false, 0.0);
+		root = compat_subquery_planner(glob, query);
 	}
 	PG_FINALLY();
 	{

@@ -8,6 +8,7 @@
  */
 #include "pando/compat/compat.h"
 
+#include "pando/compat/rights.h"
 #include "pando/planner/fragment/plan_relations.h"
 #include "pando/planner/query/each_level.h"
 #include "pando/planner/query/level_fields.h"
@@ -19,9 +20,10 @@ collect_relation(const RangeTblEntry *rte, PlanRelations *collector)
 
 	/* The executor uses no more of it, nor does a cached plan. */
 	*copy = *rte;
+	entry_own_rights(copy);
 	entry_clear(copy, ENTRY_ROWS);
 	/* Whose rights are sent along depends on whose are there already. */
-	collector->by_role |= OidIsValid(rte->checkAsUser);
+	collector->by_role |= OidIsValid(entry_rights(rte)->checkAsUser);
 	collector->rtes = lappend(collector->rtes, copy);
 	collector->oids = list_append_unique_oid(collector->oids, rte->relid);
 }
@@ -34,7 +36,7 @@ collect_level(Query *level, void *context)
 	collector->by_role |= level->hasRowSecurity;
 	foreach_ptr (RangeTblEntry, rte, level->rtable)
 	{
-		if (rte->rtekind == RTE_RELATION)
+		if (entry_is_checked(rte))
 			collect_relation(rte, collector);
 	}
 	return false;
@@ -52,7 +54,7 @@ plan_relations_of(Query *query)
 void
 plan_relations_add(PlannedStmt *stmt, const PlanRelations *relations)
 {
-	stmt->rtable = list_concat(stmt->rtable, relations->rtes);
+	plan_add_entries(stmt, relations->rtes);
 	stmt->relationOids = list_concat_unique_oid(stmt->relationOids, relations->oids);
 	stmt->dependsOnRole |= relations->by_role;
 }
@@ -78,7 +80,7 @@ plan_add_plan(PlannedStmt *stmt, const PlannedStmt *other)
 			continue;
 		rte = copyObject(rte);
 		/* Checked when the other plan starts. */
-		rte->requiredPerms = 0;
+		entry_drop_rights(rte);
 		stmt->rtable = lappend(stmt->rtable, rte);
 	}
 	stmt->relationOids = list_concat_unique_oid(stmt->relationOids, other->relationOids);

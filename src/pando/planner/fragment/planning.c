@@ -5,6 +5,7 @@
  */
 #include "pando/compat/compat.h"
 
+#include "pando/compat/query_form.h"
 #include "pando/base/hook.h"
 #include "pando/planner/fragment/actions_elsewhere.h"
 #include "pando/planner/fragment/planning.h"
@@ -27,8 +28,10 @@ PlannedStmt *
 plan_locally(Query *query, const char *source, int cursor_options, ParamListInfo params)
 {
 	ActionsElsewhere elsewhere = actions_elsewhere_take(query);
-	PlannedStmt *stmt =
-		hook_planner_next(PLANNER_STATEMENT, query, source, cursor_options, params);
+	PlannedStmt *stmt;
+
+	query_form_leave(query);
+	stmt = hook_planner_next(PLANNER_STATEMENT, query, source, cursor_options, params);
 
 	actions_elsewhere_plan(stmt, elsewhere);
 	return stmt;

@@ -19,6 +19,7 @@
 #include "rewrite/rewriteManip.h"
 #include "utils/rel.h"
 
+#include "pando/compat/rights.h"
 #include "pando/base/counter.h"
 #include "pando/metadata/shard_relation.h"
 #include "pando/metadata/table.h"
@@ -180,7 +181,7 @@ use_shards(RangeTblEntry *rte, const DistTable *table, const Bitmapset *needed)
 
 		rte->relid = linitial_node(RangeTblEntry, only->rtable)->relid;
 		/* Checked on the shell table, which is in the plan as well. */
-		rte->requiredPerms = 0;
+		entry_rights_to_set(rte)->requiredPerms = 0;
 		return true;
 	}
 	/*
@@ -286,7 +287,7 @@ use_relation(AllHere *all, Query *level, Index varno, List *filters)
 		if (rte->alias == NULL)
 			rte->alias = makeAlias(rte->eref->aliasname, NIL);
 		rte->relid = relid;
-		rte->requiredPerms = 0;
+		entry_rights_to_set(rte)->requiredPerms = 0;
 	}
 	else if (!shards_needed(table, level, varno, filters, &needed))
 		all->possible = false;

@@ -214,7 +214,7 @@ text_of_call(Query *query, List **params)
 			named->arg = (Expr *) fragment_param((Node *) named->arg, params);
 		}
 		else
-			lfirst(list_nth_cell(scan.call->args, argument_at.i)) =
+			lfirst(list_nth_cell(scan.call->args, foreach_current_index(argument))) =
 				fragment_param(argument, params);
 	}
 	copy->hasSubLinks = false;

@@ -36,6 +36,7 @@
 #include "utils/snapmgr.h"
 #include "utils/syscache.h"
 
+#include "pando/compat/rights.h"
 #include "pando/base/hook.h"
 #include "pando/base/statement_caches.h"
 #include "pando/plan/fragment.h"
@@ -559,7 +560,7 @@ start_again(KeptExecution *kept, QueryDesc *query)
 		estate->es_output_cid = GetCurrentCommandId(true);
 		AfterTriggerBeginQuery();
 	}
-	ExecCheckRTPerms(query->plannedstmt->rtable, true);
+	compat_check_plan_rights(query->plannedstmt);
 	estate->es_snapshot = RegisterSnapshot(query->snapshot);
 	estate->es_param_list_info = query->params;
 	foreach_ptr (ExprContext, context, estate->es_exprcontexts)

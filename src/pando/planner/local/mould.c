@@ -10,6 +10,7 @@
 #include "utils/hsearch.h"
 #include "utils/memutils.h"
 
+#include "pando/compat/rights.h"
 #include "pando/planner/local/lookup_plan.h"
 #include "pando/planner/local/mould.h"
 
@@ -61,7 +62,10 @@ put_oids(PlannedStmt *stmt, const Oid *oids)
 	Oid *index = index_place(stmt);
 
 	foreach_ptr (RangeTblEntry, rte, stmt->rtable)
+	{
 		rte->relid = *oids++;
+		plan_rights_follow(stmt, rte);
+	}
 	if (index != NULL)
 		*index = *oids;
 }

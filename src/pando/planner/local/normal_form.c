@@ -16,6 +16,7 @@
 #include "nodes/nodeFuncs.h"
 #include "utils/datum.h"
 
+#include "pando/compat/rights.h"
 #include "pando/base/type.h"
 #include "pando/metadata/table.h"
 #include "pando/planner/local/normal_form.h"
@@ -36,7 +37,7 @@ has_plain_relations(const Query *query)
 	{
 		if ((rte->rtekind != RTE_RELATION && rte->rtekind != RTE_JOIN) ||
 			rte->tablesample != NULL || rte->securityQuals != NIL ||
-			OidIsValid(rte->checkAsUser))
+			OidIsValid(entry_rights(rte)->checkAsUser))
 			return false;
 	}
 	return true;

@@ -44,7 +44,7 @@ typedef struct RepeatedPlan
 {
 	StoredPlan stored;
 	Query *query; /* what was planned, in its normal form */
-	OverrideSearchPath *path;
+	SearchPathMatcher *path;
 	RepeatShard shard;
 	int first; /* number of the first constant's parameter */
 } RepeatedPlan;
@@ -128,7 +128,7 @@ find_plan(const Query *query, const Repeat *repeat)
 
 	/* The parser has locked what the statement names: all there is in a fragment. */
 	return plan != NULL && plan->shard == repeat->shard &&
-				   OverrideSearchPathMatchesCurrent(plan->path) &&
+				   SearchPathMatchesCurrentEnvironment(plan->path) &&
 				   equal(plan->query, query)
 			   ? plan
 			   : NULL;
@@ -215,7 +215,7 @@ keep_plan(const Repeat *repeat, PlannedStmt *stmt)
 	plan_store_fill(stored, stmt, repeat->hash);
 	old = MemoryContextSwitchTo(stored->context);
 	plan->query = copyObject(repeat->original);
-	plan->path = GetOverrideSearchPath(stored->context);
+	plan->path = GetSearchPathMatcher(stored->context);
 	MemoryContextSwitchTo(old);
 	plan->shard = repeat->shard;
 	plan->first = repeat->first;

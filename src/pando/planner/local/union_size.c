@@ -78,8 +78,7 @@ size_lookups(PlannerInfo *root, RelOptInfo *rel)
 			if (join_clause_is_movable_into(info, rel->relids, both))
 				clauses = lappend(clauses, info);
 		}
-		clauses = list_concat(clauses,
-							  generate_join_implied_equalities(root, both, outer, rel));
+		clauses = list_concat(clauses, compat_join_equalities(root, both, outer, rel));
 		path->rows = Min(path->rows, get_parameterized_baserel_size(root, rel, clauses));
 	}
 }

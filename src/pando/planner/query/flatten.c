@@ -22,7 +22,8 @@
 #include "parser/parse_relation.h"
 #include "parser/parsetree.h"
 
-#define FLATTEN(field) (field) = (void *) flatten_join_alias_vars(query, (Node *) (field))
+#define FLATTEN(field)                                                                   \
+	(field) = (void *) compat_flatten_join_alias_vars(query, (Node *) (field))
 
 static void
 flatten_range_table(Query *query)

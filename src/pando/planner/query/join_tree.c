@@ -38,8 +38,8 @@ JoinType
 join_type_reduced(JoinExpr *join, List *quals)
 {
 	Relids refused = find_nonnullable_rels((Node *) quals);
-	bool left = bms_overlap(refused, get_relids_in_jointree(join->larg, false));
-	bool right = bms_overlap(refused, get_relids_in_jointree(join->rarg, false));
+	bool left = bms_overlap(refused, compat_relids_in_jointree(join->larg, false));
+	bool right = bms_overlap(refused, compat_relids_in_jointree(join->rarg, false));
 
 	switch (join->jointype)
 	{

@@ -9,6 +9,7 @@
 
 #include "nodes/makefuncs.h"
 
+#include "pando/compat/fields.h"
 #include "pando/planner/query/level_fields.h"
 
 typedef struct Field
@@ -39,7 +40,7 @@ static const Field query_fields[] = {
 	QUERY(stmt_location, LEVEL_ITSELF),
 	QUERY(stmt_len, LEVEL_ITSELF),
 
-	QUERY(rtable, LEVEL_FROM),
+	QUERY(rtable, LEVEL_FROM), QUERY_RIGHTS_FIELDS(QUERY, LEVEL_FROM)
 	QUERY(jointree, LEVEL_FROM),
 	QUERY(cteList, LEVEL_FROM),
 	QUERY(hasRecursive, LEVEL_FROM),
@@ -73,7 +74,7 @@ static const Field query_fields[] = {
 	QUERY(override, LEVEL_WRITE),
 	QUERY(onConflict, LEVEL_WRITE),
 	QUERY(mergeActionList, LEVEL_WRITE),
-	QUERY(mergeUseOuterJoin, LEVEL_WRITE),
+	QUERY_MERGE_FIELDS(QUERY, LEVEL_WRITE),
 	QUERY(returningList, LEVEL_WRITE),
 	QUERY(withCheckOptions, LEVEL_WRITE),
 };
@@ -95,7 +96,6 @@ static const Field entry_fields[] = {
 	ENTRY(jointype, ENTRY_SOURCE),
 	ENTRY(joinmergedcols, ENTRY_SOURCE),
 	ENTRY(joinaliasvars, ENTRY_SOURCE),
-	ENTRY(joinleftcols, ENTRY_SOURCE),
 	ENTRY(joinrightcols, ENTRY_SOURCE),
 	ENTRY(join_using_alias, ENTRY_SOURCE),
 	ENTRY(functions, ENTRY_SOURCE),
@@ -115,12 +115,7 @@ static const Field entry_fields[] = {
 	ENTRY(tablesample, ENTRY_ROWS),
 	ENTRY(securityQuals, ENTRY_ROWS),
 
-	ENTRY(requiredPerms, ENTRY_RIGHTS),
-	ENTRY(checkAsUser, ENTRY_RIGHTS),
-	ENTRY(selectedCols, ENTRY_RIGHTS),
-	ENTRY(insertedCols, ENTRY_RIGHTS),
-	ENTRY(updatedCols, ENTRY_RIGHTS),
-	ENTRY(extraUpdatedCols, ENTRY_RIGHTS),
+	ENTRY_RIGHTS_FIELDS(ENTRY, ENTRY_SOURCE, ENTRY_RIGHTS),
 };
 /* clang-format on */
 

@@ -73,7 +73,7 @@ part_make(Query *query, List *items, List *quals)
 	ListCell *cell;
 
 	foreach (cell, items)
-		relids = bms_add_members(relids, get_relids_in_jointree(lfirst(cell), true));
+		relids = bms_add_members(relids, compat_relids_in_jointree(lfirst(cell), true));
 	quals = copyObject(quals);
 	foreach (cell, query->rtable)
 	{

@@ -249,7 +249,7 @@ sublink_walker(Node *node, void *context)
 static void
 walk_query(Trial *trial, Query *query, bool targets)
 {
-	Relids used = get_relids_in_jointree((Node *) query->jointree, false);
+	Relids used = compat_relids_in_jointree((Node *) query->jointree, false);
 	Index varno = 0;
 
 	foreach_ptr (RangeTblEntry, rte, query->rtable)

@@ -282,7 +282,7 @@ level_cut_whole(Query *query)
 
 	cutting_start(&cutting, query);
 	group->items = query->jointree->fromlist;
-	group->relids = get_relids_in_jointree((Node *) query->jointree, false);
+	group->relids = compat_relids_in_jointree((Node *) query->jointree, false);
 	group->quals = quals_flat(query->jointree->quals);
 	cutting_finish(&cutting, cutting_cut(&cutting, group, NIL));
 }
@@ -297,7 +297,7 @@ level_cut_joined(Query *query)
 
 	cutting_start(&cutting, query);
 	group->items = query->jointree->fromlist;
-	group->relids = get_relids_in_jointree((Node *) query->jointree, false);
+	group->relids = compat_relids_in_jointree((Node *) query->jointree, false);
 	foreach_ptr (Node, qual, quals)
 	{
 		if (!checkExprHasSubLink(qual))

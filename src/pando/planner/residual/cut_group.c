@@ -33,7 +33,7 @@ lateral_of_item(Query *query, Node *item)
 
 	if (IsA(item, JoinExpr))
 	{
-		Relids inside = get_relids_in_jointree(item, false);
+		Relids inside = compat_relids_in_jointree(item, false);
 		Relids result = NULL;
 		int varno = -1;
 
@@ -175,7 +175,7 @@ yields_records(Query *query, const CutGroup *group)
 bool
 level_uses_records(Query *query)
 {
-	CutGroup all = {.relids = get_relids_in_jointree((Node *) query->jointree, false)};
+	CutGroup all = {.relids = compat_relids_in_jointree((Node *) query->jointree, false)};
 
 	return yields_records(query, &all);
 }
@@ -201,7 +201,7 @@ group_of_item(Query *query, Node *item, List *quals)
 	int varno = -1;
 
 	group->items = list_make1(item);
-	group->relids = get_relids_in_jointree(item, false);
+	group->relids = compat_relids_in_jointree(item, false);
 	group->lateral = lateral_of_item(query, item);
 	while ((varno = bms_next_member(group->relids, varno)) >= 0)
 	{

@@ -221,7 +221,7 @@ forget_join_columns(RangeTblEntry *rte)
 static void
 empty_cut_entries(Cutting *cutting)
 {
-	Relids used = get_relids_in_jointree((Node *) cutting->query->jointree, true);
+	Relids used = compat_relids_in_jointree((Node *) cutting->query->jointree, true);
 	Index varno = 0;
 	ListCell *cell;
 

@@ -441,7 +441,7 @@ distribute_level(Query *query)
 static bool
 drop_unread_entries(Query *level, void *context)
 {
-	Relids read = get_relids_in_jointree((Node *) level->jointree, true);
+	Relids read = compat_relids_in_jointree((Node *) level->jointree, true);
 	int varno = 0;
 
 	foreach_ptr (RangeTblEntry, rte, level->rtable)

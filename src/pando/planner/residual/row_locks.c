@@ -32,6 +32,7 @@
 #include "rewrite/rewriteManip.h"
 #include "utils/fmgroids.h"
 
+#include "pando/compat/rights.h"
 #include "pando/metadata/table.h"
 #include "pando/plan/fragment.h"
 #include "pando/plan/row_place.h"
@@ -73,9 +74,11 @@ nullable_items(Node *node, List *above)
 		result = bms_union(nullable_items(join->larg, above),
 						   nullable_items(join->rarg, above));
 		if (type == JOIN_RIGHT || type == JOIN_FULL)
-			result = bms_add_members(result, get_relids_in_jointree(join->larg, false));
+			result =
+				bms_add_members(result, compat_relids_in_jointree(join->larg, false));
 		if (type == JOIN_LEFT || type == JOIN_FULL)
-			result = bms_add_members(result, get_relids_in_jointree(join->rarg, false));
+			result =
+				bms_add_members(result, compat_relids_in_jointree(join->rarg, false));
 	}
 	return result;
 }
@@ -167,7 +170,7 @@ places_of_item(Query *query, RowMarkClause *mark, bool *kept)
 												 : row_place_call(mark->rti)),
 		0,
 		psprintf(PLACE_NAME " %d %d %u", mark->strength, mark->waitPolicy,
-				 access_is_lent(rte) ? rte->checkAsUser : InvalidOid),
+				 access_is_lent(rte) ? entry_rights(rte)->checkAsUser : InvalidOid),
 		false));
 }
 

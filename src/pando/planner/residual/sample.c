@@ -142,8 +142,9 @@ chance(const TableSampleClause *sample, const DistTable *table)
 	Node *percent = argument_for_rows(linitial(sample->args));
 
 	if (sample->repeatable == NULL)
-		return call_of_pando("sampled", types,
-							 list_make2(percent, call_of(F_RANDOM, FLOAT8OID, NIL)));
+		return call_of_pando(
+			"sampled", types,
+			list_make2(percent, call_of(COMPAT_F_RANDOM, FLOAT8OID, NIL)));
 	return call_of_pando(
 		"sampled_again", types,
 		list_make3(percent, argument_for_rows(sample->repeatable), hash_of_row(table)));

@@ -23,6 +23,7 @@
 #include "utils/rel.h"
 #include "utils/syscache.h"
 
+#include "pando/compat/rights.h"
 #include "pando/metadata/node.h"
 #include "pando/metadata/shard_relation.h"
 #include "pando/planner/query/each_level.h"
@@ -73,7 +74,7 @@ use_local_table(RangeTblEntry *rte, const LocalShards *shards)
 		rte->alias = makeAlias(rte->eref->aliasname, NIL);
 	rte->relid = relid;
 	/* Checked on the shell table, which is in the plan as well. */
-	rte->requiredPerms = 0;
+	entry_rights_to_set(rte)->requiredPerms = 0;
 	return true;
 }
 

@@ -286,7 +286,7 @@ is_free_immutable(const FormData_pg_proc *form)
 static bool
 is_free_volatile(Oid function)
 {
-	return function == F_RANDOM || function == F_CLOCK_TIMESTAMP ||
+	return function == COMPAT_F_RANDOM || function == F_CLOCK_TIMESTAMP ||
 		   function == F_TIMEOFDAY || function == F_GEN_RANDOM_UUID;
 }
 

@@ -20,6 +20,7 @@
 #include "utils/lsyscache.h"
 #include "utils/typcache.h"
 
+#include "pando/compat/query_text.h"
 #include "pando/catalog/partition.h"
 #include "pando/metadata/table.h"
 #include "pando/planner/query/query_shape.h"
@@ -97,15 +98,14 @@ quals_with_values(Query *query)
 	return quals;
 }
 
-/* The target as PostgreSQL's planner will join it. */
 static JoinExpr *
-target_join(Query *query)
+target_join(Query *query, JoinType type)
 {
 	JoinExpr *join = makeNode(JoinExpr);
 	RangeTblRef *target = makeNode(RangeTblRef);
 
 	target->rtindex = query->resultRelation;
-	join->jointype = query->mergeUseOuterJoin ? JOIN_RIGHT : JOIN_INNER;
+	join->jointype = type;
 	join->larg = (Node *) target;
 	join->rarg = linitial(query->jointree->fromlist);
 	join->quals = quals_as_node(quals_with_values(query));
@@ -151,20 +151,32 @@ action_stays(Query *query, const MergeAction *action, const DistTable *target,
 	return action->commandType == CMD_UPDATE;
 }
 
+/* Where the target's rows, left, are joined with the source's so. */
+static Place *
+place_of_join(Level *level, Query *joined, JoinType type)
+{
+	Level rows = *level;
+
+	joined->jointree = makeFromExpr(list_make1(target_join(level->query, type)), NULL);
+	rows.query = joined;
+	return level_attach_expressions(&rows, level_place(&rows));
+}
+
 Output *
 level_analyse_merge(Level *level, const DistTable *target)
 {
 	Query *query = level->query;
 	Query joined = *query;
-	Level rows = *level;
+	JoinType type = merge_inserts_unmatched(query) ? JOIN_RIGHT : JOIN_INNER;
 	Place *place;
+	Place *of_source;
 
-	joined.jointree = makeFromExpr(list_make1(target_join(query)), NULL);
 	/* They are evaluated for its rows, as what a query puts out is. */
-	joined.targetList = query->mergeActionList;
-	rows.query = &joined;
-	place = level_place(&rows);
-	place = level_attach_expressions(&rows, place);
+	joined.targetList = list_concat_copy(query->mergeActionList, query->returningList);
+	place = of_source = place_of_join(level, &joined, type);
+	/* PostgreSQL's planner will keep the target's rows without a match as well. */
+	if (merge_changes_unmatched(query))
+		place = place_of_join(level, &joined, type == JOIN_RIGHT ? JOIN_FULL : JOIN_LEFT);
 	if (place->kind == PLACE_COORDINATOR)
 		return output_at(place);
 	if ((target->kind == TABLE_REFERENCE || target->repmodel == REPMODEL_COPIES) &&
@@ -179,7 +191,7 @@ level_analyse_merge(Level *level, const DistTable *target)
 		return output_coordinator("a MERGE of rows that are not on the shards");
 	foreach_ptr (MergeAction, action, query->mergeActionList)
 	{
-		if (!action_stays(query, action, target, place))
+		if (!action_stays(query, action, target, of_source))
 			return output_coordinator("rows that go to other shards than they come from");
 	}
 	return output_at(place);

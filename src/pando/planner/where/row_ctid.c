@@ -38,6 +38,7 @@
 #include "parser/parsetree.h"
 #include "utils/lsyscache.h"
 
+#include "pando/compat/rights.h"
 #include "pando/base/expr.h"
 #include "pando/metadata/table.h"
 #include "pando/plan/row_place.h"
@@ -74,13 +75,14 @@ has_oid(const Bitmapset *columns)
 static bool
 has_tableoid(const RangeTblEntry *rte)
 {
-	return rte->relkind == RELKIND_PARTITIONED_TABLE && has_oid(rte->selectedCols);
+	return rte->relkind == RELKIND_PARTITIONED_TABLE &&
+		   has_oid(entry_rights(rte)->selectedCols);
 }
 
 bool
 relation_ctid_is_used(const RangeTblEntry *rte)
 {
-	return has_ctid(rte->selectedCols);
+	return has_ctid(entry_rights(rte)->selectedCols);
 }
 
 bool

@@ -46,6 +46,7 @@
 #include "utils/rel.h"
 #include "utils/typcache.h"
 
+#include "pando/compat/rights.h"
 #include "pando/plan/row_place.h"
 #include "pando/planner/write/system_columns.h"
 #include "pando/planner/write/write_rules.h"
@@ -419,7 +420,7 @@ why_not(Query *query, const DistTable *target)
 	/* The client may have read them from another copy than the one that is locked. */
 	if (table_has_copies(target) && write_system_columns(query).others)
 		return "System columns of the table's copies are not the same";
-	if (rte->securityQuals != NIL && (rte->requiredPerms & ACL_SELECT) == 0)
+	if (rte->securityQuals != NIL && (entry_rights(rte)->requiredPerms & ACL_SELECT) == 0)
 		return "Row-level security of the table has policies for other rows";
 	if (finds_as_owner(query) && policies_are_for_owner(target->relid))
 		return "Row-level security of the table is for its owner, too";
@@ -526,8 +527,8 @@ numbered_rows(const Query *change, const DistTable *target, List *quals)
 	Query *rows;
 
 	rte->rellockmode = AccessShareLock;
-	rte->requiredPerms = ACL_SELECT;
-	rte->updatedCols = NULL;
+	entry_rights_to_set(rte)->requiredPerms = ACL_SELECT;
+	entry_rights_to_set(rte)->updatedCols = NULL;
 	rows = query_from_rte(rte);
 	rows->targetList = columns_of(
 		list_make3(makeVar(1, SelfItemPointerAttributeNumber, TIDOID, -1, InvalidOid, 0),

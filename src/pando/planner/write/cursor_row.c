@@ -35,6 +35,7 @@
 #include "utils/rel.h"
 #include "utils/syscache.h"
 
+#include "pando/compat/rights.h"
 #include "pando/base/expr.h"
 #include "pando/plan/cursor_row.h"
 #include "pando/plan/row_place.h"
@@ -91,7 +92,8 @@ add_columns(Query *query, Index varno, bool locked)
 {
 	RangeTblEntry *rte = rt_fetch(varno, query->rtable);
 	const DistTable *table = table_of_item(rte);
-	Oid role = OidIsValid(rte->checkAsUser) ? rte->checkAsUser : GetUserId();
+	Oid role = entry_role(rte);
+	RelationRights *rights = entry_rights_to_set(rte);
 
 	if (table == NULL || pg_class_aclcheck(rte->relid, role, ACL_SELECT) != ACLCHECK_OK)
 		return;
@@ -99,8 +101,8 @@ add_columns(Query *query, Index varno, bool locked)
 	{
 		add_column(query, (Node *) var_of_attribute(varno, rte->relid, column),
 				   rte->relid, column, locked);
-		rte->selectedCols = bms_add_member(rte->selectedCols,
-										   column - FirstLowInvalidHeapAttributeNumber);
+		rights->selectedCols = bms_add_member(
+			rights->selectedCols, column - FirstLowInvalidHeapAttributeNumber);
 	}
 	if (!table_has_copies(table))
 		add_column(query, row_place_call(varno), rte->relid, TableOidAttributeNumber,

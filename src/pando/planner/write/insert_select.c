@@ -17,6 +17,7 @@
 #include "utils/lsyscache.h"
 #include "utils/rls.h"
 
+#include "pando/compat/rights.h"
 #include "pando/planner/fragment/plan_relations.h"
 #include "pando/planner/fragment/fragment_plan.h"
 #include "pando/planner/write/write_rules.h"
@@ -135,7 +136,8 @@ inserting_scan(Query *insert, const DistTable *target, PlannedStmt *stmt)
 static bool
 must_insert(Query *insert, const DistTable *target)
 {
-	Oid writer = rt_fetch(insert->resultRelation, insert->rtable)->checkAsUser;
+	Oid writer =
+		entry_rights(rt_fetch(insert->resultRelation, insert->rtable))->checkAsUser;
 
 	return insert->onConflict || insert->returningList ||
 		   (OidIsValid(writer) && writer != GetUserId()) ||

@@ -16,7 +16,7 @@
  * from the kept rows.
  *
  * The client needs no right but to what the statement names. So the steps use the table
- * with its owner's rights (RangeTblEntry.checkAsUser), once the client's have been
+ * with its owner's rights (RelationRights.checkAsUser), once the client's have been
  * checked. Policies, which the owner doesn't know, are conditions of the rows and a
  * column of theirs (policy_check.c).
  */

@@ -41,6 +41,8 @@
 #include "utils/lsyscache.h"
 #include "utils/typcache.h"
 
+#include "pando/compat/query_text.h"
+#include "pando/compat/rights.h"
 #include "pando/base/expr.h"
 #include "pando/plan/row_place.h"
 #include "pando/planner/fragment/fragment_plan.h"
@@ -173,7 +175,7 @@ action_of_row(const List *actions, bool matched)
 		CaseWhen *when;
 
 		number++;
-		if (action->matched != matched)
+		if (merge_action_is_matched(action) != matched)
 			continue;
 		if (action->qual == NULL)
 		{
@@ -201,7 +203,7 @@ add_values(Merge *merge, Query *query, List *actions, bool matched, int column_o
 		List *columns = NIL;
 
 		number++;
-		if (action->matched != matched)
+		if (merge_action_is_matched(action) != matched)
 			continue;
 		foreach_ptr (TargetEntry, entry, action->targetList)
 		{
@@ -735,7 +737,8 @@ check_policies(const Merge *merge)
 		refuse(merge, "Its row-level security is that of another role");
 	/* A statement that names rows asks the policies of SELECT. */
 	if (changes_any(merge) &&
-		(rt_fetch(merge->target, merge->query->rtable)->requiredPerms & ACL_SELECT) == 0)
+		(entry_rights(rt_fetch(merge->target, merge->query->rtable))->requiredPerms &
+		 ACL_SELECT) == 0)
 		refuse(merge, "Its row-level security has policies for other rows");
 }
 
@@ -746,6 +749,10 @@ check(const Merge *merge)
 
 	if (merge->secured)
 		check_policies(merge);
+	if (query->returningList != NIL)
+		refuse(merge, "It has a RETURNING list");
+	if (merge_changes_unmatched(query))
+		refuse(merge, "It changes rows that have no match in the source");
 	if (query->hasModifyingCTE && refers_to_with_queries(merge))
 		refuse(merge, "Its conditions or actions refer to a WITH query beside a change");
 }

@@ -452,7 +452,7 @@ static bool
 reads_of_level(Query *query, void *context)
 {
 	Reads *reads = context;
-	Relids used = get_relids_in_jointree((Node *) query->jointree, false);
+	Relids used = compat_relids_in_jointree((Node *) query->jointree, false);
 	int varno = -1;
 
 	while ((varno = bms_next_member(used, varno)) >= 0)

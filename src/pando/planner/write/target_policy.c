@@ -34,6 +34,7 @@
 #include "rewrite/rowsecurity.h"
 #include "utils/rel.h"
 
+#include "pando/compat/rights.h"
 #include "pando/base/expr.h"
 #include "pando/metadata/shard_relation.h"
 #include "pando/planner/write/target_policy.h"
@@ -44,8 +45,7 @@
 static bool
 acts_for_client(const RangeTblEntry *rte)
 {
-	return !OidIsValid(rte->checkAsUser) || rte->checkAsUser == GetUserId() ||
-		   access_is_lent(rte);
+	return entry_role(rte) == GetUserId() || access_is_lent(rte);
 }
 
 Query *
@@ -82,8 +82,7 @@ count_policies(Query *query, RangeTblEntry *rte)
 
 	table_close(relation, NoLock);
 	if (secured)
-		get_row_security_policies(query, rte, query->resultRelation, &policies, &checks,
-								  &has_security, &has_sublinks);
+		compat_target_policies(query, &policies, &checks, &has_security, &has_sublinks);
 	return list_length(policies);
 }
 
@@ -153,8 +152,8 @@ void
 entry_use_as_owner(RangeTblEntry *rte, AclMode rights)
 {
 	entry_clear(rte, ENTRY_RIGHTS);
-	rte->requiredPerms = rights;
-	rte->checkAsUser = relation_owner(rte->relid);
+	entry_rights_to_set(rte)->requiredPerms = rights;
+	entry_rights_to_set(rte)->checkAsUser = relation_owner(rte->relid);
 }
 
 static bool

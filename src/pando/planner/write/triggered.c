@@ -52,6 +52,7 @@
 #include "utils/rel.h"
 #include "utils/typcache.h"
 
+#include "pando/compat/rights.h"
 #include "pando/base/expr.h"
 #include "pando/plan/fragment.h"
 #include "pando/plan/row_place.h"
@@ -252,7 +253,7 @@ typedef struct Triggered
 static bool
 client_has(const RangeTblEntry *rte, AclMode rights)
 {
-	Oid role = OidIsValid(rte->checkAsUser) ? rte->checkAsUser : GetUserId();
+	Oid role = entry_role(rte);
 
 	return pg_class_aclmask(rte->relid, role, rights, ACLMASK_ALL) == rights;
 }
@@ -679,7 +680,8 @@ static AttrMap *
 columns_of_leaf(Relation table, Oid relid)
 {
 	Relation leaf = table_open(relid, NoLock);
-	AttrMap *map = build_attrmap_by_name(RelationGetDescr(leaf), RelationGetDescr(table));
+	AttrMap *map =
+		compat_attrmap_by_name(RelationGetDescr(leaf), RelationGetDescr(table));
 
 	table_close(leaf, NoLock);
 	return map;
@@ -721,12 +723,13 @@ add_leaves(const Triggered *triggered, PlannedStmt *stmt, const RangeTblEntry *t
 		leaf->relid = relid;
 		leaf->relkind = get_rel_relkind(relid);
 		leaf->inh = false;
-		leaf->requiredPerms = 0;
-		leaf->updatedCols = columns_in_leaf(table->updatedCols, map);
-		leaf->extraUpdatedCols = columns_in_leaf(table->extraUpdatedCols, map);
+		entry_rights_to_set(leaf)->requiredPerms = 0;
+		entry_rights_to_set(leaf)->updatedCols =
+			columns_in_leaf(entry_rights(table)->updatedCols, map);
+		entry_set_generated(leaf, columns_in_leaf(entry_generated(table), map));
 		leaf->alias = NULL;
 		leaf->eref->aliasname = get_rel_name(relid);
-		stmt->rtable = lappend(stmt->rtable, leaf);
+		plan_add_entries(stmt, list_make1(leaf));
 		positions = lappend_int(positions, list_length(stmt->rtable));
 	}
 	return positions;
@@ -883,7 +886,7 @@ plan_triggered(Query *given, Query *query, const DistTable *target, int cursor_o
 		plan_add_plan(stmt, triggered.change.update);
 	}
 	rte->securityQuals = NIL;
-	stmt->rtable = lappend(stmt->rtable, rte);
+	plan_add_entries(stmt, list_make1(rte));
 	position = list_length(stmt->rtable);
 	if (triggered.change.leaf != 0)
 		leaves = add_leaves(&triggered, stmt, rte);

@@ -150,7 +150,7 @@ aggregate_call(FunctionCallInfo fcinfo, Oid aggregate)
 					format_procedure(aggregate)),
 			 errdetail("It needs a combine function, types known without its call, and "
 					   "a way to send its state.")));
-	if (pg_proc_aclcheck(aggregate, GetUserId(), ACL_EXECUTE) != ACLCHECK_OK)
+	if (compat_execute_acl(aggregate, GetUserId()) != ACLCHECK_OK)
 		aclcheck_error(ACLCHECK_NO_PRIV, OBJECT_AGGREGATE, get_func_name(aggregate));
 
 	old = MemoryContextSwitchTo(fcinfo->flinfo->fn_mcxt);

@@ -283,7 +283,7 @@ locks_rows(Query *query)
 static bool
 exchange_subqueries(Query *query)
 {
-	Relids used = get_relids_in_jointree((Node *) query->jointree, false);
+	Relids used = compat_relids_in_jointree((Node *) query->jointree, false);
 	bool changed = false;
 	Index varno = 0;
 
@@ -382,7 +382,7 @@ group_of_all(Query *query, List *items)
 	CutGroup *group = palloc0(sizeof(CutGroup));
 
 	group->items = items;
-	group->relids = get_relids_in_jointree((Node *) query->jointree, false);
+	group->relids = compat_relids_in_jointree((Node *) query->jointree, false);
 	return group;
 }
 
