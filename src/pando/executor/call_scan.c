@@ -27,6 +27,7 @@
 
 #include "pando/compat/query_form.h"
 #include "pando/executor/call.h"
+#include "pando/executor/explain.h"
 #include "pando/executor/spill.h"
 #include "pando/metadata/function.h"
 #include "pando/metadata/node.h"
@@ -218,7 +219,7 @@ decide(CallScan *scan)
 	const DistNode *node;
 
 	scan->decided = true;
-	if (scan->text[0] != '\0' && scan->css.ss.ps.instrument == NULL)
+	if (scan->text[0] != '\0' && !explain_options(&scan->css.ss.ps).analyze)
 		way = call_way(&scan->function, scan->css.ss.ps.state, true, true);
 	if (way == CALL_STAYS && !scan->function.forced)
 		return;

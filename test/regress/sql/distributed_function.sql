@@ -75,6 +75,12 @@ CALL pay(NULL, 5, 0, NULL);
 SELECT * FROM balance_of(:k);
 SELECT balance_of(:k);
 SELECT place, count(*), sum(balance) FROM balance_of(:k) WHERE balance > 0 GROUP BY place;
+-- Whoever measures plans, but EXPLAIN, doesn't keep it here.
+LOAD 'auto_explain';
+SET auto_explain.log_min_duration = 0;
+SET auto_explain.log_analyze = on;
+SELECT balance_of(:k);
+RESET auto_explain.log_min_duration;
 SELECT place_of(:k, 1, 2, 3), place_of(:k, VARIADIC '{4, 5}');
 SELECT place_of(:k, 1, 2, 3);
 SELECT place_of(:k, VARIADIC ARRAY[4, 5]) AS "some name";
