@@ -22,7 +22,8 @@ extern bool merge_action_is_matched(const MergeAction *action);
 extern bool merge_inserts_unmatched(const Query *query);
 extern bool merge_changes_unmatched(const Query *query);
 
-/* Is its target a view whose INSTEAD OF triggers make the changes, since PostgreSQL 17? */
+/* Is its target a view whose INSTEAD OF triggers make the changes, since PostgreSQL 17?
+ */
 extern bool merge_is_instead(const Query *query);
 
 #endif
