@@ -174,7 +174,6 @@ extern char *renew_value_aside(const char *sql);
 extern void statement_snapshot_init(void);
 extern int statement_number(EState *estate);
 extern void statement_snapshot_take(QueryDesc *query, bool renewed);
-extern bool statement_snapshot_is_kept(const QueryDesc *query);
 extern void statement_snapshot_end(bool committed);
 
 /* clock.c */

@@ -83,11 +83,12 @@ static void
 nesting_run(QueryDesc *query, ScanDirection direction, uint64 count, bool once)
 {
 	NestingFrame frame = {.query = query, .outer = running};
-	/* A portal makes it the active one, COPY TO doesn't. */
-	bool push = depth == 0 && statement_snapshot_is_kept(query);
+	Snapshot snapshot = query->estate->es_snapshot;
+	/* Whoever gave the query an older one has made that the active one. */
+	bool push = !ActiveSnapshotSet() || GetActiveSnapshot() != snapshot;
 
 	if (push)
-		PushActiveSnapshot(query->snapshot);
+		PushActiveSnapshot(snapshot);
 	depth++;
 	running = &frame;
 	PG_TRY();

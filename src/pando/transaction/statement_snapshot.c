@@ -133,12 +133,6 @@ statement_snapshot_take(QueryDesc *query, bool renewed)
 	kept_number = told_number;
 }
 
-bool
-statement_snapshot_is_kept(const QueryDesc *query)
-{
-	return kept != NULL && query->snapshot == kept;
-}
-
 void
 statement_snapshot_init(void)
 {
