@@ -144,14 +144,15 @@
 
 /*
  * This backend's number, or that of another one's PGPROC: from 1 to MaxBackends, or
- * COMPAT_NO_BACKEND. The place of its PGPROC. Its transaction's local number. Include
- * miscadmin.h, and storage/proc.h for what a PGPROC tells.
+ * COMPAT_NO_BACKEND. A signal to one. The place of its PGPROC. Its transaction's local
+ * number. Include miscadmin.h, and storage/proc.h for what a PGPROC tells.
  */
 #define COMPAT_NO_BACKEND (-1)
 #if PG_VERSION_NUM < 170000
 #include "storage/backendid.h"
 #define compat_my_backend() MyBackendId
 #define compat_backend_of(proc) ((proc)->backendId)
+#define compat_send_signal(pid, reason, backend) SendProcSignal(pid, reason, backend)
 #define compat_my_process() (MyProc->pgprocno)
 #define compat_local_xid() (MyProc->lxid)
 #else
@@ -160,6 +161,7 @@
 	((number) >= 0 && (number) < MaxBackends ? (number) + 1 : COMPAT_NO_BACKEND)
 #define compat_my_backend() compat_backend_of_number(MyProcNumber)
 #define compat_backend_of(proc) compat_backend_of_number(GetNumberFromPGProc(proc))
+#define compat_send_signal(pid, reason, backend) SendProcSignal(pid, reason, (backend) -1)
 #define compat_my_process() MyProcNumber
 #define compat_local_xid() (MyProc->vxid.lxid)
 #endif

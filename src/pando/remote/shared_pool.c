@@ -246,7 +246,7 @@ want(pg_atomic_uint64 *wanted)
 
 		/* It may be gone. */
 		if (pid != 0)
-			(void) SendProcSignal((pid_t) pid, PROCSIG_CATCHUP_INTERRUPT, i + 1);
+			(void) compat_send_signal((pid_t) pid, PROCSIG_CATCHUP_INTERRUPT, i + 1);
 	}
 }
 
