@@ -84,12 +84,8 @@ bool
 relation_has_shell_rights(Oid relid)
 {
 	Oid shell;
-	const DistTable *table;
 
-	if (relation_is_shard(relid, NULL, &shell))
-		return same_owner(shell, relid);
-	table = dist_table(relid);
-	return table != NULL && table->kind == TABLE_MANAGED_LOCAL;
+	return relation_is_shard(relid, NULL, &shell) && same_owner(shell, relid);
 }
 
 char *

@@ -33,7 +33,8 @@ extern Oid relation_owner(Oid relid);
 
 /*
  * Does the shell's permission check hold for the relation? True for shards that the
- * shell's owner owns and for managed local tables.
+ * shell's owner owns. A managed local table is asked itself: it may be a foreign one,
+ * which is reached as the role that the plan asks.
  */
 extern bool relation_has_shell_rights(Oid relid);
 

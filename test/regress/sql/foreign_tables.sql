@@ -105,7 +105,8 @@ SELECT count(*) FROM thing WHERE id = 600;
 CREATE ROLE abroad_user LOGIN;
 CREATE ROLE abroad_none LOGIN;
 GRANT USAGE ON SCHEMA abroad TO abroad_user, abroad_none;
-GRANT SELECT ON thing TO abroad_user, abroad_none;
+GRANT SELECT ON thing TO abroad_user;
+GRANT ALL ON thing TO abroad_none;
 CREATE ROLE far_reader LOGIN;
 GRANT USAGE ON SCHEMA abroad, far TO far_reader;
 GRANT SELECT ON far.thing TO far_reader;
@@ -118,9 +119,15 @@ SELECT count(*) FROM abroad.line;
 \c - abroad_none - :worker
 \set VERBOSITY sqlstate
 SELECT count(*) FROM abroad.thing;
+INSERT INTO abroad.thing (id) VALUES (900);
+UPDATE abroad.thing SET v = v;
+DELETE FROM abroad.thing WHERE random() < 0;
 \c - abroad_none - :coordinator
 \set VERBOSITY sqlstate
 SELECT count(*) FROM abroad.thing;
+INSERT INTO abroad.thing (id) VALUES (900);
+UPDATE abroad.thing SET v = v;
+DELETE FROM abroad.thing WHERE random() < 0;
 \c - postgres - :coordinator
 \set VERBOSITY terse
 SET client_min_messages TO warning;
