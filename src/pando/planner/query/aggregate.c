@@ -148,6 +148,10 @@ split_of_function(const Aggref *aggref)
 	}
 	if (average_row(aggref->aggfnoid) != NULL)
 		return SPLIT_AVERAGE;
+	/* Parts, which PostgreSQL 16 combines, would lose the order of a sorted subquery. */
+	if (aggref->aggfnoid == F_STRING_AGG_TEXT_TEXT ||
+		aggref->aggfnoid == F_STRING_AGG_BYTEA_BYTEA)
+		return SPLIT_NONE;
 	return aggregate_state_travels(aggref->aggfnoid) ? SPLIT_GENERIC : SPLIT_NONE;
 }
 
