@@ -124,6 +124,7 @@ static const char *const free_stable[] = {
 	"jsonb_path_query_first_tz",
 	"jsonb_path_query_tz",
 	"jsonb_populate_record",
+	"jsonb_populate_record_valid",
 	"jsonb_populate_recordset",
 	"jsonb_to_record",
 	"jsonb_to_recordset",
