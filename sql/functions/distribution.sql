@@ -192,12 +192,8 @@ BEGIN
 			PERFORM setval(format('pg_catalog.%I', rel)::regclass, position);
 		END IF;
 	END LOOP;
-	IF to_regprocedure('pg_catalog.any_value(anyelement)') IS NULL THEN
-		CREATE AGGREGATE pg_catalog.any_value(anyelement) (
-			SFUNC = pando.any_value_transition, STYPE = anyelement,
-			COMBINEFUNC = pando.any_value_transition, PARALLEL = SAFE);
-	END IF;
 	IF current_setting('server_version_num')::int < 160000 AND NOT pando.any_value_is_ours() THEN
+		PERFORM pando.any_value_give();
 		ALTER EXTENSION pando ADD AGGREGATE pg_catalog.any_value(anyelement);
 	END IF;
 	PERFORM pando.nodes_changed(), pando.metadata_changed();

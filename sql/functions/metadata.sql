@@ -57,6 +57,13 @@ CREATE OR REPLACE FUNCTION pg_catalog.master_get_active_worker_nodes(OUT node_na
 END;
 
 -- PostgreSQL has any_value itself from version 16 on.
+CREATE OR REPLACE FUNCTION pando.any_value_give() RETURNS void
+	LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+	CREATE OR REPLACE AGGREGATE pg_catalog.any_value(anyelement) (
+		SFUNC = pando.any_value_transition, STYPE = anyelement,
+		COMBINEFUNC = pando.any_value_transition, PARALLEL = SAFE);
+END $$;
 DO $$
 BEGIN
 	IF current_setting('server_version_num')::int < 160000 THEN
@@ -64,8 +71,6 @@ BEGIN
 			RETURNS anyelement
 			LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
 			AS 'MODULE_PATHNAME', 'any_value_transition';
-		CREATE OR REPLACE AGGREGATE pg_catalog.any_value(anyelement) (
-			SFUNC = pando.any_value_transition, STYPE = anyelement,
-			COMBINEFUNC = pando.any_value_transition, PARALLEL = SAFE);
+		PERFORM pando.any_value_give();
 	END IF;
 END $$;

@@ -7,7 +7,7 @@ use PandoCluster;
 use PostgreSQL::Test::Utils;
 
 # Those of these libraries that are here.
-my $directory = qx("$ENV{PG_CONFIG}" --pkglibdir) =~ s/\n//r if defined $ENV{PG_CONFIG};
+my $directory = defined $ENV{PG_CONFIG} ? qx("$ENV{PG_CONFIG}" --pkglibdir) =~ s/\n//r : undef;
 my %beside = map { $_ => 1 } grep { !defined $directory && $_ ne 'pgaudit' || defined $directory && -e "$directory/$_.so" } qw(pg_stat_statements auto_explain pgaudit);
 my $cluster = PandoCluster->new('counts', workers => 0, conf => "shared_preload_libraries = '" . join(', ', 'pando', sort keys %beside) . "'\n" . <<'END');
 auto_explain.log_min_duration = 0

@@ -172,7 +172,6 @@
 #endif
 
 /* How many command tags there are; include tcop/cmdtag.h. */
-#if PG_VERSION_NUM < 180000
 #define PG_CMDTAG(tag, name, evtrgok, rwrok, rowcnt) +1
 enum
 {
@@ -180,7 +179,6 @@ enum
 #include "tcop/cmdtaglist.h"
 };
 #undef PG_CMDTAG
-#endif
 
 /* The search path as it was, since PostgreSQL 17; include catalog/namespace.h. */
 #if PG_VERSION_NUM < 170000

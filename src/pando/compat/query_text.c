@@ -58,9 +58,11 @@ compat_query_text(Query *query, bool catalog_first)
 
 	/* No search path hides pg_catalog's names. */
 	if (!catalog_first)
-		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-						errmsg("pg_catalog behind other schemas in search_path is not "
-							   "supported in a query on distributed tables yet")));
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("pg_catalog behind other schemas in search_path is not "
+						"supported in a query on distributed tables yet"),
+				 errhint("Put pg_catalog first in search_path, or leave it out.")));
 	level = NewGUCNestLevel();
 	(void) set_config_option("search_path", "pg_catalog", PGC_USERSET, PGC_S_SESSION,
 							 GUC_ACTION_SAVE, true, 0, false);

@@ -5,7 +5,7 @@
  * shells. Then the shards have their rows still, and queries of trigger functions would
  * take the shells for what is to be read and changed. So its parts are called here one by
  * one: relations are found, locked and checked as it does it, triggers fire while no
- * statement of ours is under way, and compat_truncate() gets copies of the relations'
+ * statement of ours is under way, and ExecuteTruncateGuts() gets copies of the relations'
  * descriptors that have no triggers. They say that the relation is a partitioned table,
  * whose storage is left alone: shells have no rows. Local tables that are named in the
  * same statement, or refer to a table of it, get their new storage here.

@@ -12,6 +12,7 @@
 #include "pando/compat/compat.h"
 
 #include "parser/parsetree.h"
+#include "utils/lsyscache.h"
 
 #include "pando/compat/query_form.h"
 #include "pando/compat/query_text.h"
@@ -263,9 +264,12 @@ plan_found(Query *query, const char *source, int cursor_options, ParamListInfo p
 	if (!found.any)
 		return plan_locally(query, source, cursor_options, params);
 	if (merge_is_instead(query))
-		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-						errmsg("MERGE into a view with INSTEAD OF triggers is not "
-							   "supported on distributed tables yet")));
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("MERGE into view \"%s\", which has INSTEAD OF triggers, is "
+						"not supported on distributed tables yet",
+						get_rel_name(
+							rt_fetch(query->resultRelation, query->rtable)->relid))));
 	if (!found.sharded || found.fires_here)
 		return plan_query(query, source, cursor_options, params, found, false);
 

@@ -111,9 +111,12 @@ returning_split(Query *write, const char *name, CommonTableExpr **cte, Index up)
 
 	/* Which action was taken, and which rows have no match, only the shards know. */
 	if (write->commandType == CMD_MERGE)
-		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-						errmsg("RETURNING of MERGE cannot be computed on its shards "
-							   "and is not supported yet")));
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("RETURNING of this MERGE into table \"%s\" cannot be "
+						"computed on its shards and is not supported yet",
+						get_rel_name(
+							rt_fetch(write->resultRelation, write->rtable)->relid))));
 	write_out_items(write);
 	returning = (List *) expression_with_shell_oids(
 		(Node *) query_with_rows_written_out(write)->returningList, write);
