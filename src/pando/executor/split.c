@@ -4,7 +4,9 @@
  * Each part has a buffer of rows. A full one goes, as a piece with its part's number,
  * into the message for each node that reads it (pieces.h). A message is sent when it is
  * long enough, while the node may still be busy with the one before: only a second full
- * one waits. What is read on this node is kept without having been sent.
+ * one waits. So does whatever else wants to go over its session, for the query whose rows
+ * are split may read from other nodes. What is read on this node is kept without having
+ * been sent.
  */
 #include "pando/compat/compat.h"
 
@@ -42,9 +44,8 @@ PG_FUNCTION_INFO_V1(exchange_append);
 
 typedef struct Receiver
 {
+	SessionHolder holder; /* first; has a session while a message is under way */
 	int32 group;
-	Session *session; /* NULL: nothing sent yet, or this node */
-	bool under_way;
 	StringInfoData message;
 } Receiver;
 
@@ -70,6 +71,7 @@ typedef struct Splitter
 	Oid collation;
 	MemoryContext context;
 	MemoryContext row_context;
+	MemoryContextCallback let_go;
 	int64 *rows;
 	int64 bytes;
 } Splitter;
@@ -105,16 +107,32 @@ split_order_targets(SplitSpec *spec)
  */
 
 static void
-receiver_wait(Receiver *receiver)
+receiver_wait(SessionHolder *holder)
 {
-	if (receiver->under_way)
-		session_result_free(session_finish(receiver->session));
-	receiver->under_way = false;
+	Session *session = holder->session;
+
+	if (session == NULL)
+		return;
+	session_unhold(holder);
+	session_result_free(session_finish(session));
+}
+
+/* The memory of the receivers goes: after an error perhaps before their messages are
+ * over. */
+static void
+receivers_let_go(void *arg)
+{
+	Splitter *splitter = arg;
+
+	foreach_ptr (Receiver, receiver, splitter->receivers)
+		session_unhold(&receiver->holder);
 }
 
 static void
 receiver_send(Splitter *splitter, Receiver *receiver)
 {
+	Session *session;
+
 	if (receiver->message.len == 0)
 		return;
 	if (receiver->group == node_local_group())
@@ -123,12 +141,12 @@ receiver_send(Splitter *splitter, Receiver *receiver)
 		resetStringInfo(&receiver->message);
 		return;
 	}
-	receiver_wait(receiver);
-	receiver->session = xact_session(node_by_group(receiver->group), XACT_SNAPSHOT);
-	session_send_bytes(receiver->session, "SELECT pando.exchange_append($1, $2)",
+	receiver_wait(&receiver->holder);
+	session = xact_session(node_by_group(receiver->group), XACT_SNAPSHOT);
+	session_send_bytes(session, "SELECT pando.exchange_append($1, $2)",
 					   splitter->spec.name, receiver->message.data,
 					   receiver->message.len);
-	receiver->under_way = true;
+	session_hold(session, &receiver->holder);
 	/* What a session that is being opened has to send was copied, too. */
 	resetStringInfo(&receiver->message);
 }
@@ -189,6 +207,7 @@ receiver_of_group(Splitter *splitter, IntMap *by_group, int32 group)
 	if (*receiver == NULL)
 	{
 		*receiver = palloc0(sizeof(Receiver));
+		(*receiver)->holder.drain = receiver_wait;
 		(*receiver)->group = group;
 		initStringInfo(&(*receiver)->message);
 		splitter->receivers = lappend(splitter->receivers, *receiver);
@@ -313,7 +332,7 @@ splitter_shutdown(DestReceiver *self)
 	foreach_ptr (Receiver, receiver, splitter->receivers)
 		receiver_send(splitter, receiver);
 	foreach_ptr (Receiver, receiver, splitter->receivers)
-		receiver_wait(receiver);
+		receiver_wait(&receiver->holder);
 }
 
 DestReceiver *
@@ -325,6 +344,8 @@ splitter_create(const SplitSpec *spec)
 								   None_Receiver->rDestroy, DestNone};
 	splitter->spec = *spec;
 	splitter->context = CurrentMemoryContext;
+	splitter->let_go = (MemoryContextCallback){receivers_let_go, splitter, NULL};
+	MemoryContextRegisterResetCallback(splitter->context, &splitter->let_go);
 	splitter->row_context = AllocSetContextCreate(CurrentMemoryContext, "pando split row",
 												  ALLOCSET_DEFAULT_SIZES);
 	return &splitter->pub;

@@ -71,6 +71,15 @@ BEGIN
 END $$;
 SELECT count(*) FROM t WHERE v = 'loop';
 
+-- Rows of an Append go to other nodes while its next part is read from them: more than one message (512 kB) for each.
+ANALYZE t, u;
+SELECT count(*), sum(count), max(longest) FROM (
+	SELECT x.v, s.k, count(*), max(length(s.v)) AS longest FROM (
+		SELECT t.k, repeat(t.v, 4000) AS v FROM t JOIN u ON t.k = u.b
+		UNION ALL SELECT u.a, 'v' FROM u JOIN t ON u.a = t.k + 1
+		UNION ALL SELECT t.k, 'v' FROM t JOIN u ON t.k = u.a + 1) s
+	JOIN t x ON x.k = s.k JOIN u c ON c.b = s.k GROUP BY 1, 2) q;
+
 -- Stopped early, alone and in a block.
 SELECT 1 AS one FROM (SELECT k FROM t OFFSET 0) s LIMIT 1;
 BEGIN;
