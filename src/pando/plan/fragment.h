@@ -82,6 +82,7 @@ typedef struct Fragment
 	Cost cost;			/* of the tasks' work, as on one core */
 	List *column_stats; /* HeapTuple per column, pg_statistic's, or NULL; for planning
 						 * only, not packed */
+	bool mixed;			/* the columns are of several tables; not packed */
 
 	/* SHARDS_BY_ROW: the rows, each a List of Exprs without Vars, all as long as
 	 * insert_columns; evaluated per row on this node. The template's VALUES part is a

@@ -168,4 +168,18 @@ SELECT count(*) FROM beside, (SELECT avg(v) AS least FROM few) f WHERE i < 200 A
 SELECT parallel_scans('SELECT count(*) FROM beside WHERE i < 200 AND reads(v) = 1');
 ALTER FUNCTION reads PARALLEL RESTRICTED;
 SELECT count(*) FROM beside WHERE i < 200 AND reads(v) = 1;
+
+-- Tasks of a subquery that is grouped off its key are told what is asked of it, and a VALUES list is, too; EXISTS reads no columns.
+CREATE FUNCTION task_texts(query text) RETURNS SETOF text LANGUAGE plpgsql AS $$
+DECLARE line text;
+BEGIN
+	FOR line IN EXECUTE 'EXPLAIN (COSTS OFF, VERBOSE) ' || query LOOP
+		IF line ~ 'Query: ' THEN RETURN NEXT regexp_replace(substr(line, strpos(line, 'Query: ')), '_\d+', '', 'g'); END IF;
+	END LOOP;
+END $$;
+SELECT task_texts('SELECT * FROM (SELECT v, count(*) AS c FROM few GROUP BY v) s WHERE v = 3 AND c > 1');
+SELECT task_texts('SELECT * FROM (SELECT v, count(*) AS c FROM few GROUP BY v) s JOIN beside USING (v) WHERE beside.v = 3');
+SELECT task_texts('SELECT * FROM beside LEFT JOIN (SELECT v, count(*) AS c FROM few GROUP BY v) s USING (v) WHERE beside.v = 3');
+SELECT task_texts('SELECT * FROM (SELECT v, count(*) AS c FROM few GROUP BY v UNION ALL VALUES (3, 1), (4, 1)) s WHERE v = 3');
+SELECT task_texts('SELECT count(*) FROM beside WHERE EXISTS (SELECT * FROM few WHERE few.v = beside.v AND few.k < beside.i)');
 DROP SCHEMA explain CASCADE;

@@ -226,6 +226,14 @@ stats_of_columns(PlannerInfo *root, double rows, MemoryContext context)
  * Estimates.
  */
 
+/* Are the rows those of a join, with columns of more than one item? */
+static bool
+is_mixed(Query *query)
+{
+	return query_is_plain(query) &&
+		   bms_membership(pull_varnos(NULL, (Node *) query->targetList)) == BMS_MULTIPLE;
+}
+
 /* The core can't plan it by itself: what it refers to is outside. */
 static Estimate
 guess(void)
@@ -256,7 +264,10 @@ estimate(Query *query, int tasks, bool columns)
 	result.width = path->pathtarget->width;
 	result.cost = path->total_cost;
 	if (columns)
+	{
 		result.column_stats = stats_of_columns(root, result.input, old);
+		result.mixed = is_mixed(query);
+	}
 	MemoryContextSwitchTo(old);
 	MemoryContextDelete(context);
 	return result;

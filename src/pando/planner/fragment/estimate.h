@@ -18,6 +18,8 @@ typedef struct Estimate
 	Cost cost;			/* of computing it all, without moving rows */
 	List *column_stats; /* estimate_per_task(): a HeapTuple like pg_statistic's, or NULL,
 						 * for each column that is not junk; NIL where nothing is known */
+	bool mixed;			/* these columns are of several tables: a group for each pair of
+						 * values is likelier than with columns of one */
 } Estimate;
 
 /*

@@ -136,4 +136,5 @@ fragment_take_estimate(Fragment *fragment, Estimate estimate)
 	fragment->width = estimate.width;
 	fragment->cost = estimate.cost;
 	fragment->column_stats = estimate.column_stats;
+	fragment->mixed = estimate.mixed;
 }

@@ -292,6 +292,17 @@ take_rows(RelOptInfo *rel, double rows)
 	}
 }
 
+/*
+ * estimate_num_groups() expects of two columns of one relation a tenth of its rows as
+ * groups at most, of columns of several tables no such thing. A fragment that joins is
+ * one relation to it, which is taken for the tenth of a larger one.
+ */
+static void
+expect_groups_of_join(RelOptInfo *rel)
+{
+	rel->tuples *= 10;
+}
+
 /* Does it read rows that came from elsewhere, on the node where it is called? */
 static bool
 reads_rows(Node *call)
@@ -319,6 +330,8 @@ fragment_pathlist(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *
 			take_rows(rel, rows);
 		if (fragment || rows >= 0 || reads_rows(function->funcexpr))
 			row_lookup_offer(root, rel);
+		if (fragment && fragment->mixed)
+			expect_groups_of_join(rel);
 	}
 }
 

@@ -7,7 +7,8 @@
  * where that lets them send less;
  * - partial aggregates on the shards under final ones (aggregate.c);
  * - fragments in place of FROM items (cut.c).
- * Before the latter two, subqueries that stand in the way may become intermediate results
+ * Before the latter two, conditions move into the subqueries that they are about
+ * (push_down.c), and subqueries that stand in the way may become intermediate results
  * (broadcast.c).
  * Then the same is done to the subqueries, WITH queries and sublinks that are left.
  * Since a filtered scan of one table is always a fragment, nothing is left in the end.
@@ -26,12 +27,14 @@
 #include "pando/planner/where/object_names.h"
 #include "pando/planner/query/cte_use.h"
 #include "pando/planner/query/each_level.h"
+#include "pando/planner/query/exists.h"
 #include "pando/planner/query/flatten.h"
 #include "pando/planner/query/from_item.h"
 #include "pando/planner/query/hoist.h"
 #include "pando/planner/query/level_fields.h"
 #include "pando/planner/query/merge_source.h"
 #include "pando/planner/query/part.h"
+#include "pando/planner/query/push_down.h"
 #include "pando/planner/query/query_shape.h"
 #include "pando/planner/residual/aggregate/split_aggregates.h"
 #include "pando/planner/residual/broadcast.h"
@@ -379,6 +382,7 @@ distribute_select(Query *query, bool skips)
 	bool broadcast = false;
 	bool exchanged;
 
+	level_push_down(query);
 	if (level_decorrelate(query) && level_peel(query, skips))
 		return;
 	exchanged = level_exchange(query);
@@ -464,6 +468,7 @@ distribute_query(Query *query)
 
 	query = query_without_join_columns(query);
 	(void) query_each_level(query, drop_unread_entries, NULL);
+	query_simplify_exists(query);
 	distribute_level(query);
 	results_leave(outer);
 	return query;

@@ -27,6 +27,7 @@
 #include "pando/planner/residual/exchange/exchange_move.h"
 #include "pando/planner/query/join_tree.h"
 #include "pando/planner/query/part.h"
+#include "pando/planner/query/push_down.h"
 #include "pando/planner/query/query_shape.h"
 #include "pando/planner/where/result_scope.h"
 
@@ -302,6 +303,7 @@ exchange_subqueries(Query *query)
 			continue;
 		copy = copyObject(rte->subquery);
 		level_keep_ctes(copy);
+		level_push_down(copy);
 		(void) level_decorrelate(copy);
 		if (level_exchange(copy))
 		{

@@ -1,0 +1,68 @@
+/*
+ * exists.c: what EXISTS asks for is a row, whatever is in it.
+ *
+ * PostgreSQL knows it, too (simplify_EXISTS_query() in subselect.c), once it plans the
+ * sublink; by then a node has been asked for the columns.
+ */
+#include "pando/compat/compat.h"
+
+#include "catalog/pg_type.h"
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+
+#include "pando/planner/query/each_level.h"
+#include "pando/planner/query/exists.h"
+
+/* Is there a row if and only if FROM and WHERE leave one? */
+static bool
+only_rows_matter(const Query *query)
+{
+	return query->commandType == CMD_SELECT && query->setOperations == NULL &&
+		   !query->hasAggs && query->groupingSets == NIL && !query->hasWindowFuncs &&
+		   !query->hasTargetSRFs && query->havingQual == NULL &&
+		   query->limitOffset == NULL && query->limitCount == NULL &&
+		   query->rowMarks == NIL;
+}
+
+static void
+drop_columns(Query *query)
+{
+	Node *one = (Node *) makeConst(INT4OID, -1, InvalidOid, sizeof(int32),
+								   Int32GetDatum(1), false, true);
+
+	query->groupClause = query->windowClause = NIL;
+	query->distinctClause = query->sortClause = NIL;
+	query->hasDistinctOn = false;
+	query->targetList =
+		list_make1(makeTargetEntry((Expr *) one, 1, pstrdup("?column?"), false));
+}
+
+static bool
+sublink_walker(Node *node, void *context)
+{
+	if (node == NULL || IsA(node, Query))
+		return false;
+	if (IsA(node, SubLink) && ((SubLink *) node)->subLinkType == EXISTS_SUBLINK)
+	{
+		Query *query = castNode(Query, ((SubLink *) node)->subselect);
+
+		if (only_rows_matter(query))
+			drop_columns(query);
+	}
+	return expression_tree_walker(node, sublink_walker, context);
+}
+
+static bool
+simplify_level(Query *level, void *context)
+{
+	if (level->hasSubLinks)
+		query_tree_walker(level, sublink_walker, NULL,
+						  QTW_IGNORE_RC_SUBQUERIES | QTW_IGNORE_JOINALIASES);
+	return false;
+}
+
+void
+query_simplify_exists(Query *query)
+{
+	(void) query_each_level(query, simplify_level, NULL);
+}

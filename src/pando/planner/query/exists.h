@@ -1,0 +1,16 @@
+/*
+ * exists.h: what EXISTS asks for is a row, whatever is in it.
+ *
+ * Internal to the planner module.
+ */
+#ifndef PANDO_PLANNER_EXISTS_H
+#define PANDO_PLANNER_EXISTS_H
+
+#include "pando/compat/compat.h"
+#include "nodes/parsenodes.h"
+
+/* The subqueries of EXISTS, in place, on all levels, yield no columns that nobody reads.
+ */
+extern void query_simplify_exists(Query *query);
+
+#endif
