@@ -1,10 +1,12 @@
-# twice.sh NAME: runs script/NAME.sql through psql twice, in a schema "twice" that is made
+# twice.sh NAME [force]: runs script/NAME.sql through psql twice, in a schema "twice" that is made
 # anew: once where distribute(), single() and reference() leave a table as it is, and once
 # where they do what they say. Tells in one line that both runs printed the same, or shows
 # the difference. Each result whose order is open has to be sorted by the script. Only the
 # line of an error's context that names a node is left out. `\i :tables` gives a script the
 # tables that several of them use, `\i :trigger_log` a trigger function that notes what fires.
+# force: row-level security is for the tables' owners, too, wherever the script enables it.
 name=$1
+forced=$2
 script=$PG_ABS_SRCDIR/script/$name.sql
 out=$(mktemp -d "${TMPDIR:-/tmp}/twice.XXXXXX")
 export PGOPTIONS="$PGOPTIONS -c search_path=twice,public -c client_min_messages=warning -c citus.shard_count=6"
@@ -21,9 +23,13 @@ schema() {
 	END
 }
 
+statements() {
+	if [ "$forced" ]; then sed 's/ENABLE ROW LEVEL SECURITY/&, FORCE ROW LEVEL SECURITY/' "$script"; else cat "$script"; fi
+}
+
 run() {
-	(cd "$out" && psql -X -a -v VERBOSITY=sqlstate -v tables="$PG_ABS_SRCDIR/script/dml_tables.sql" \
-		-v trigger_log="$PG_ABS_SRCDIR/script/trigger_log.sql" < "$script") 2>&1 |
+	(cd "$out" && statements | psql -X -a -v VERBOSITY=sqlstate -v tables="$PG_ABS_SRCDIR/script/dml_tables.sql" \
+		-v trigger_log="$PG_ABS_SRCDIR/script/trigger_log.sql") 2>&1 |
 		grep -v -e '^--' -e '^while executing command on ' > "$out/$1.out"
 	rm -f "$out"/*.data
 }
@@ -35,6 +41,6 @@ schema 'PERFORM create_distributed_table(t, k, colocate_with => w);' \
 	'PERFORM create_reference_table(t);'
 run distributed
 if (cd "$out" && diff -U 4 plain.out distributed.out) && [ "$(wc -l < "$out/plain.out")" -gt 100 ]; then
-	echo "$name: the same on plain and on distributed tables"
+	echo "$name${forced:+, forced}: the same on plain and on distributed tables"
 fi
 [ -n "$TWICE_KEEP" ] && echo "kept in $out" || rm -rf "$out"

@@ -177,8 +177,7 @@ sql_column_as_is(const char *sql)
 	return sql_ask(sql, PG_UINT64_MAX);
 }
 
-/* Owner of the extension in this database; raises when it isn't created. */
-static Oid
+Oid
 sql_extension_owner(void)
 {
 	Oid owner = InvalidOid;

@@ -38,6 +38,9 @@ extern char *sql_join(List *commands);
 /* Appends a List of char * as an SQL array of text. */
 extern void sql_append_text_array(StringInfo out, List *values);
 
+/* Owner of the extension in this database; raises when it isn't created. */
+extern Oid sql_extension_owner(void);
+
 typedef struct OwnerScope
 {
 	Oid userid;

@@ -95,8 +95,6 @@ shards_act(Relation relation, Oid referenced)
 	if (get_rel_relkind(referenced) == RELKIND_PARTITIONED_TABLE ||
 		get_rel_relispartition(referenced))
 		return "The table that it refers to is partitioned.";
-	if (relation->rd_rel->relrowsecurity && relation->rd_rel->relforcerowsecurity)
-		return "Row-level security of the table is for its owner, too.";
 	return NULL;
 }
 

@@ -11,6 +11,7 @@
  */
 #include "pando/compat/compat.h"
 
+#include "miscadmin.h"
 #include "parser/parsetree.h"
 #include "utils/lsyscache.h"
 
@@ -355,6 +356,8 @@ plan_hook(Query *query, const char *source, int cursor_options, ParamListInfo pa
 	if (query->commandType == CMD_UTILITY || plan_shells || !metadata_active())
 		return plan_locally(query, source, cursor_options, params);
 	query_form_enter(query);
+	if (InNoForceRLSOperation())
+		query_use_past_forced_policies(query);
 	found = query_dist_relations(query);
 	if (found.sql_functions && !is_call_for_coordinator(query))
 		return plan_inlined(query, source, cursor_options, params);

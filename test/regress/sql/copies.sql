@@ -30,5 +30,6 @@ DELETE FROM parted WHERE random() < 2;
 \! sh "$PG_ABS_SRCDIR/twice.sh" conflict_functions
 \! sh "$PG_ABS_SRCDIR/twice.sh" conflict_subqueries
 \! sh "$PG_ABS_SRCDIR/twice.sh" conflict_policies
+\! sh "$PG_ABS_SRCDIR/twice.sh" conflict_policies force
 SET client_min_messages = warning;
 DROP SCHEMA twice CASCADE;

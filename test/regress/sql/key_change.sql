@@ -3,6 +3,7 @@
 \setenv PGDATABASE :DBNAME
 \! sh "$PG_ABS_SRCDIR/twice.sh" key_change_triggers
 \! sh "$PG_ABS_SRCDIR/twice.sh" key_change_policies
+\! sh "$PG_ABS_SRCDIR/twice.sh" key_change_policies force
 \! sh "$PG_ABS_SRCDIR/twice.sh" key_change
 
 SET search_path = twice;

@@ -2,7 +2,9 @@
 -- changes and adds, as on plain ones, through settings that differ from statement to statement.
 \setenv PGDATABASE :DBNAME
 \! sh "$PG_ABS_SRCDIR/twice.sh" row_security
+\! sh "$PG_ABS_SRCDIR/twice.sh" forced_policies
 
 SET client_min_messages = warning;
 DROP SCHEMA twice CASCADE;
 \! sh "$PG_ABS_SRCDIR/twice.sh" merge_policies
+\! sh "$PG_ABS_SRCDIR/twice.sh" merge_policies force

@@ -389,13 +389,13 @@ repeatable_quals(Query *query)
 }
 
 static bool
-finds_as_owner(const Query *query)
+finds_past_policies(const Query *query)
 {
 	return query->commandType == CMD_DELETE &&
 		   rt_fetch(query->resultRelation, query->rtable)->securityQuals != NIL;
 }
 
-/* The statement that finds its target's rows as the owner, by the policies. */
+/* The statement that finds its target's rows by the policies, which bind nobody then. */
 static Query *
 query_with_policies_as_quals(Query *query)
 {
@@ -404,7 +404,7 @@ query_with_policies_as_quals(Query *query)
 
 	level_take_policies(copy,
 						rt_fetch(query->resultRelation, query->rtable)->securityQuals);
-	entry_use_as_owner(rte, ACL_SELECT | ACL_UPDATE);
+	entry_use_past_policies(rte, ACL_SELECT | ACL_UPDATE);
 	return copy;
 }
 
@@ -422,8 +422,6 @@ why_not(Query *query, const DistTable *target)
 		return "System columns of the table's copies are not the same";
 	if (rte->securityQuals != NIL && (entry_rights(rte)->requiredPerms & ACL_SELECT) == 0)
 		return "Row-level security of the table has policies for other rows";
-	if (finds_as_owner(query) && policies_are_for_owner(target->relid))
-		return "Row-level security of the table is for its owner, too";
 	foreach_ptr (WithCheckOption, option, query->withCheckOptions)
 	{
 		if (option->kind == WCO_VIEW_CHECK)
@@ -463,7 +461,7 @@ change_of_rows(Query *query, const DistTable *target, const char **why)
 	*why = why_not(query, target);
 	if (*why != NULL)
 		return NULL;
-	if (finds_as_owner(query))
+	if (finds_past_policies(query))
 		computing.query = query_with_policies_as_quals(query);
 	computing.copied = table_has_copies(target) && !rows_come_once(query);
 	computing.nameless = rows_have_no_name(target);

@@ -284,8 +284,8 @@ read_rows(KeyChange *change)
 	const char *why;
 
 	choose_columns(change);
-	entry_use_as_owner(rt_fetch(query->resultRelation, query->rtable),
-					   ACL_SELECT | ACL_UPDATE);
+	entry_use_past_policies(rt_fetch(query->resultRelation, query->rtable),
+							ACL_SELECT | ACL_UPDATE);
 	if (change->identity == NIL)
 		refuse(change, "The table has several copies and no primary key");
 	returning = carry_returning(change);
@@ -320,7 +320,7 @@ table_for(const KeyChange *change, AclMode rights)
 		copyObject(rt_fetch(change->query->resultRelation, change->query->rtable));
 
 	entry_clear(rte, ENTRY_ROWS);
-	entry_use_as_owner(rte, rights);
+	entry_use_past_policies(rte, rights);
 	return rte;
 }
 
@@ -444,9 +444,6 @@ check(const KeyChange *change)
 {
 	TriggerDesc *triggers = change->relation->trigdesc;
 
-	/* The owner, as whom rows are moved. */
-	if (policies_are_for_owner(change->target->relid) && !superuser())
-		refuse(change, "Row-level security of the table is for its owner, too");
 	for (int i = 0; triggers != NULL && i < triggers->numtriggers; i++)
 	{
 		refuse_actions(change, &triggers->triggers[i]);

@@ -242,7 +242,7 @@ found_rows(const Merge *merge, List *exprs)
 
 	if (merge->secured)
 	{
-		entry_use_as_owner(rte, ACL_SELECT | ACL_UPDATE);
+		entry_use_past_policies(rte, ACL_SELECT | ACL_UPDATE);
 		level_take_policies(found, policies);
 	}
 	level_become_select(found);
@@ -727,12 +727,10 @@ assign_columns_alone(Merge *merge)
 	}
 }
 
-/* They are to be the client's, and to leave the owner alone. */
+/* They are to be the client's. */
 static void
 check_policies(const Merge *merge)
 {
-	if (policies_are_for_owner(merge->table->relid))
-		refuse(merge, "Its row-level security is for its owner, too");
 	if (query_without_target_policies(merge->query) == merge->query)
 		refuse(merge, "Its row-level security is that of another role");
 	/* A statement that names rows asks the policies of SELECT. */

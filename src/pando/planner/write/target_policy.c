@@ -32,12 +32,16 @@
 #include "parser/parsetree.h"
 #include "rewrite/rewriteManip.h"
 #include "rewrite/rowsecurity.h"
+#include "utils/acl.h"
 #include "utils/rel.h"
 
 #include "pando/compat/rights.h"
 #include "pando/base/expr.h"
+#include "pando/base/sql.h"
 #include "pando/metadata/shard_relation.h"
+#include "pando/metadata/table.h"
 #include "pando/planner/write/target_policy.h"
+#include "pando/planner/query/each_level.h"
 #include "pando/planner/query/join_tree.h"
 #include "pando/planner/query/level_fields.h"
 #include "pando/transaction/access.h"
@@ -137,7 +141,7 @@ level_take_policies(Query *query, List *policies)
 	query->hasSubLinks |= checkExprHasSubLink(query->jointree->quals);
 }
 
-bool
+static bool
 policies_are_for_owner(Oid relid)
 {
 	Relation relation = table_open(relid, NoLock);
@@ -149,11 +153,32 @@ policies_are_for_owner(Oid relid)
 }
 
 void
-entry_use_as_owner(RangeTblEntry *rte, AclMode rights)
+entry_use_past_policies(RangeTblEntry *rte, AclMode rights)
 {
 	entry_clear(rte, ENTRY_RIGHTS);
 	entry_rights_to_set(rte)->requiredPerms = rights;
-	entry_rights_to_set(rte)->checkAsUser = relation_owner(rte->relid);
+	entry_rights_to_set(rte)->checkAsUser = policies_are_for_owner(rte->relid)
+												? sql_extension_owner()
+												: relation_owner(rte->relid);
+}
+
+static bool
+unforce_level(Query *level, void *context)
+{
+	foreach_ptr (RangeTblEntry, rte, level->rtable)
+	{
+		if (rte->rtekind == RTE_RELATION && dist_table(rte->relid) != NULL &&
+			policies_are_for_owner(rte->relid) &&
+			compat_owns_relation(rte->relid, entry_role(rte)))
+			entry_use_past_policies(rte, entry_rights(rte)->requiredPerms);
+	}
+	return false;
+}
+
+void
+query_use_past_forced_policies(Query *query)
+{
+	(void) query_each_level(query, unforce_level, NULL);
 }
 
 static bool

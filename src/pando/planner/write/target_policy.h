@@ -26,10 +26,18 @@ extern Query *query_with_barriers_as_quals(Query *query);
 /* The statement with these conditions of its target, which nobody else will check. */
 extern void level_take_policies(Query *query, List *policies);
 
-/* Is row-level security of the table for its owner, too? */
-extern bool policies_are_for_owner(Oid relid);
+/*
+ * Has a table used with the rights of somebody whom its policies don't bind, once the
+ * client's have been checked: of its owner or, where they bind him, too, of the
+ * extension's.
+ */
+extern void entry_use_past_policies(RangeTblEntry *rte, AclMode rights);
 
-/* Has a table used with its owner's rights, once the client's have been checked. */
-extern void entry_use_as_owner(RangeTblEntry *rte, AclMode rights);
+/*
+ * Distributed tables that the role owns whose rights they are used with, and whose
+ * policies bind owners, are used like that: as InNoForceRLSOperation() has it, in the
+ * actions of foreign keys.
+ */
+extern void query_use_past_forced_policies(Query *query);
 
 #endif

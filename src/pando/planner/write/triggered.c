@@ -50,6 +50,7 @@
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
+#include "utils/rls.h"
 #include "utils/typcache.h"
 
 #include "pando/compat/rights.h"
@@ -278,13 +279,12 @@ rights_of_change(CmdType command)
 static void
 take_rights(const Triggered *triggered, RangeTblEntry *rte, CmdType command)
 {
-	Form_pg_class form = triggered->relation->rd_rel;
 	AclMode rights = rights_of_change(command);
 
-	if (client_has(rte, rights) || form->relforcerowsecurity ||
-		(form->relrowsecurity && triggered->query->commandType != CMD_DELETE))
+	if (client_has(rte, rights) || (triggered->relation->rd_rel->relrowsecurity &&
+									triggered->query->commandType != CMD_DELETE))
 		return;
-	entry_use_as_owner(rte, rights);
+	entry_use_past_policies(rte, rights);
 }
 
 /* ------------------------------------------------------------------------------------
@@ -299,23 +299,23 @@ add_output(List **outputs, Node *expr)
 }
 
 /* What finds the rows. The policies of a DELETE are others than those of rows that are
- * locked. */
+ * locked; one that is a step of MERGE has none any more. */
 static Query *
 finder_of(const Triggered *triggered, List *policies)
 {
 	Query *finder = copyObject(triggered->query);
 	RangeTblEntry *rte = rt_fetch(finder->resultRelation, finder->rtable);
-	bool deletes = policies != NIL && finder->commandType == CMD_DELETE;
+	bool deletes = finder->commandType == CMD_DELETE &&
+				   check_enable_rls(rte->relid, entry_role(rte), true) == RLS_ENABLED;
 
 	if (triggered->secured)
-		entry_use_as_owner(rte, ACL_SELECT | ACL_UPDATE);
-	else if ((client_has(rte, ACL_SELECT | ACL_UPDATE) && !deletes) ||
-			 triggered->relation->rd_rel->relforcerowsecurity)
+		entry_use_past_policies(rte, ACL_SELECT | ACL_UPDATE);
+	else if (client_has(rte, ACL_SELECT | ACL_UPDATE) && !deletes)
 		rte->securityQuals = copyObject(policies);
 	else
 	{
 		level_take_policies(finder, policies);
-		entry_use_as_owner(rte, ACL_SELECT | ACL_UPDATE);
+		entry_use_past_policies(rte, ACL_SELECT | ACL_UPDATE);
 	}
 	return finder;
 }

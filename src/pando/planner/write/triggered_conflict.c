@@ -372,8 +372,6 @@ query_with_conflict_policies(const Query *insert, const Query *given,
 	*secured = check != NULL;
 	if (*secured)
 	{
-		if (policies_are_for_owner(target->relid))
-			refuse(table, "Its row-level security is for its owner, too");
 		if (!keeps_key(query, target, NIL))
 			refuse(table, "Rows would move, and it has row-level security");
 		ChangeVarNodes(check, given->resultRelation, varno, 0);
