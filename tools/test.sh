@@ -27,21 +27,15 @@ run_tests() {
 	RESULTS=$TEST_DIR/results
 	: > "$RESULTS"
 	structure_test "$pattern"
-	tap_lane "$pattern" > "$TEST_DIR/tap.out" 2>&1 &
-	local tap=$! suites comparisons
-	suites_lane "$pattern" > "$TEST_DIR/suites.out" 2>&1 &
-	suites=$!
+	lane tap "$pattern"
+	lane suites "$pattern"
 	sql_lane "$pattern"
-	differential_lane "$pattern" > "$TEST_DIR/differential.out" 2>&1 &
-	comparisons=$!
+	lane differential "$pattern"
 	command_lane "$pattern"
-	tail -n +1 -f --pid=$comparisons "$TEST_DIR/differential.out" || true
-	wait $comparisons || report "the lane of comparisons" 1
+	lane_ended differential
 	step "TAP tests"
-	tail -n +1 -f --pid=$tap "$TEST_DIR/tap.out" || true
-	wait $tap || report "the lane of TAP tests" 1
-	wait $suites || report "the lane of PostgreSQL's own suites" 1
-	cat "$TEST_DIR/suites.out"
+	lane_ended tap
+	lane_ended suites
 	local passed failed skipped
 	passed=$(grep -c '^ok' "$RESULTS" || true)
 	failed=$(grep -c '^not ok' "$RESULTS" || true)
@@ -50,6 +44,29 @@ run_tests() {
 	KEEP_TESTS=$failed
 	say "$passed passed, $failed failed, $skipped skipped"
 	[ "$failed" = 0 ] && [ "$passed" -gt 0 ]
+}
+
+# lane NAME PATTERN: runs NAME_lane beside others. It prints into a file, and leaves its status in another: the shell forgets
+# the statuses of children that ended long ago, and their numbers come again.
+lane() {
+	(
+		trap 'echo $? > "$TEST_DIR/$1.status"' EXIT
+		"$1_lane" "$2"
+	) > "$TEST_DIR/$1.out" 2>&1 &
+	echo $! > "$TEST_DIR/$1.pid"
+}
+
+# lane_ended NAME: shows what the lane prints until it has ended. One that fails by itself is a failed test.
+lane_ended() {
+	local file=$TEST_DIR/$1 shown=0 size ended=
+	while [ -z "$ended" ]; do
+		[ ! -s "$file.status" ] && kill -0 "$(cat "$file.pid")" 2>/dev/null || ended=1
+		size=$(stat -c %s "$file.out")
+		tail -c +$((shown + 1)) "$file.out" | head -c $((size - shown))
+		shown=$size
+		[ "$ended" ] || sleep 1
+	done
+	[ "$(cat "$file.status" 2>/dev/null)" = 0 ] || report "the lane $1" 1
 }
 
 # However the tests end, nothing that they started goes on.
@@ -197,7 +214,7 @@ pg_regress_run() {
 
 differential_lane() {
 	local runs=() run
-	for run in "postgresql_regress" "postgresql_scripts" "postgresql_objects worker" "tpch" "retail" "random_queries 1" "random_queries 2" "random_queries 3" \
+	for run in "postgresql_regress" "postgresql_scripts" "postgresql_objects worker" "tpch" "tpcds" "retail" "random_queries 1" "random_queries 2" "random_queries 3" \
 		"random_queries 4" "random_queries 5" "random_writes 1" "random_writes 2" \
 		"random_writes 3 never" "random_writes 3 always" "random_ddl 1" "fuzz_readers" "hostile_calls" "forged_node" \
 		"correlated_matrix"; do

@@ -4,13 +4,13 @@ and all on this node.
 
     retail.py [SIZE]
 
-Tables, rows, layouts and queries are those of bench/retail. A query that has no rows on plain tables would show nothing: it fails.
+Tables, rows, layouts and queries are those of bench/retail. A query that has no rows on plain tables fails.
 """
 import os
 import sys
-import time
 
 import cluster
+import layouts
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..', 'bench'))
 from workloads import retail  # noqa: E402
@@ -30,45 +30,23 @@ def create_alone():
 
 
 def load(database, schema, layout, shards, size):
-    script = f'SET client_min_messages = warning; CREATE SCHEMA {schema}; SET search_path = {schema};\n' + retail.text('schema.sql')
+    script = retail.text('schema.sql')
     if layout:
         script += f'SET citus.shard_count = {shards};\n' + retail.text(f'{layout}.sql')
-    script += retail.data(size) + retail.text('indexes.sql')
-    cluster.must(database, script + ''.join(f'ANALYZE {table};\n' for table in retail.TABLES))
-
-
-def run(database, schema, query, psql=cluster.psql):
-    """The rows as sorted lines, and the duration."""
-    start = time.monotonic()
-    script = f'SET search_path = {schema};\nSET statement_timeout = 180000;\n' + retail.text(f'queries/{query}.sql')
-    return sorted(psql(database, script, '-At', '-P', 'null=NULL').strip().split('\n')), time.monotonic() - start
+    layouts.load(database, schema, script + retail.data(size) + retail.text('indexes.sql') + layouts.analyze(retail.TABLES))
 
 
 def main():
     size = float(sys.argv[1]) if len(sys.argv) > 1 else 0.02
+    comparison = layouts.Comparison({query: retail.text(f'queries/{query}.sql') for query in retail.QUERIES}, empty_fails=True)
     cluster.create_cluster(WORKERS)
     create_alone()
     load(WORKERS, 'plain', None, 0, size)
-    expected = {query: run(WORKERS, 'plain', query, cluster.must) for query in retail.QUERIES}
-    failed = [f'{query} has no rows' for query, (rows, _) in expected.items() if rows == ['']]
+    comparison.expect(WORKERS, 'plain')
     for database, schema, layout, shards in LAYOUTS:
         load(database, schema, layout, shards, size)
-        total = 0
-        for query in retail.QUERIES:
-            rows, seconds = run(database, schema, query)
-            total += seconds
-            if rows != expected[query][0]:
-                failed.append(f'{database}.{schema} {query} differs')
-                print(failed[-1])
-                print('  only plain:', *[row for row in expected[query][0] if row not in rows][:5], sep='\n    ')
-                print('  only here:', *[row for row in rows if row not in expected[query][0]][:5], sep='\n    ')
-        plain = sum(seconds for _, seconds in expected.values())
-        print(f'{database}.{schema}: {len(retail.QUERIES)} queries in {total:.1f} s, {plain:.1f} s on plain tables')
-    print(*failed, f'{len(failed)} failed', sep='\n')
-    if not failed:
-        cluster.drop(WORKERS)
-        cluster.must('postgres', f'DROP DATABASE {ALONE} WITH (FORCE)')
-    sys.exit(1 if failed else 0)
+        comparison.compare(database, schema)
+    comparison.end(WORKERS, ALONE)
 
 
 main()
