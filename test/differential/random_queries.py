@@ -263,7 +263,9 @@ def sublink(scope, depth):
         condition = pick([f' WHERE {column} = {outer}', f' WHERE {column} {pick(["<", ">", "<>"])} {outer}'])
         if chance(0.4):
             condition += f' AND {predicate(inner, depth)}'
-        return f'{pick(["", "NOT "])}EXISTS (SELECT 1 FROM {text}{condition})'
+        if chance(0.3):
+            condition += f' AND {pick([column, inner.column()])} = {scope.column()}'
+        return f'{pick(["", "NOT "])}EXISTS (SELECT {pick(["1", "1", "*"])} FROM {text}{condition})'
     rest = where(inner, scope, depth)
     if kind < 5:
         return f'{outer} {pick(["", "", "NOT "])}IN (SELECT {column} FROM {text}{rest})'

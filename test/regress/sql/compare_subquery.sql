@@ -300,4 +300,9 @@ SELECT id FROM r WHERE EXISTS (SELECT *, b.x + 1 FROM b WHERE b.x = r.x AND b.id
 SELECT id FROM r WHERE EXISTS (SELECT DISTINCT b.y FROM b WHERE b.x = r.x AND b.id <> r.id);
 SELECT id FROM r WHERE NOT EXISTS (SELECT max(b.id) FROM b WHERE b.x = r.x);
 SELECT id FROM r WHERE EXISTS (SELECT b.y FROM b WHERE b.x = r.x AND b.id < r.id GROUP BY b.y HAVING count(*) > 1);
+SELECT id FROM a WHERE EXISTS (SELECT 1 FROM b WHERE b.x = a.k AND b.x = a.x);
+SELECT id FROM a WHERE NOT EXISTS (SELECT 1 FROM b WHERE b.x = a.k AND b.x = a.x);
+SELECT id FROM a WHERE EXISTS (SELECT 1 FROM (SELECT k, count(*) AS c FROM b GROUP BY k) s WHERE s.c = a.k AND s.c = a.x AND s.k = a.k);
+SELECT id FROM a WHERE (k, x) IN (SELECT x, x FROM b);
+SELECT id FROM a WHERE x = (SELECT max(id) FROM b WHERE b.x = a.k AND b.x = a.x);
 $$);

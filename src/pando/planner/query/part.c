@@ -102,23 +102,27 @@ part_make(Query *query, List *items, List *quals)
 }
 
 int
-part_column(Query *part, Node *expr, const char *name)
+part_add_column(Query *part, Node *expr, const char *name)
 {
-	ListCell *cell;
-	TargetEntry *entry;
+	TargetEntry *entry =
+		makeTargetEntry(copyObject((Expr *) expr), list_length(part->targetList) + 1,
+						pstrdup(name), false);
 
-	foreach (cell, part->targetList)
-	{
-		entry = lfirst(cell);
-		if (equal(entry->expr, expr))
-			return entry->resno;
-	}
-	entry = makeTargetEntry(copyObject((Expr *) expr), list_length(part->targetList) + 1,
-							pstrdup(name), false);
 	part->targetList = lappend(part->targetList, entry);
 	if (!part->hasSubLinks)
 		part->hasSubLinks = checkExprHasSubLink(expr);
 	return entry->resno;
+}
+
+int
+part_column(Query *part, Node *expr, const char *name)
+{
+	foreach_ptr (TargetEntry, entry, part->targetList)
+	{
+		if (equal(entry->expr, expr))
+			return entry->resno;
+	}
+	return part_add_column(part, expr, name);
 }
 
 void

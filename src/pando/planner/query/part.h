@@ -19,6 +19,9 @@ extern Query *part_make(Query *query, List *items, List *quals);
 /* Adds an output column, or finds it; returns its number. */
 extern int part_column(Query *part, Node *expr, const char *name);
 
+/* The same for one that must be a column of its own. */
+extern int part_add_column(Query *part, Node *expr, const char *name);
+
 /*
  * The query level, in place, becomes a scan of a fragment that yields its target list;
  * DISTINCT, ORDER BY and LIMIT stay.

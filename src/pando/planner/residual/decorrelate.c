@@ -594,7 +594,9 @@ exists_of_values(Query *level, Node *qual, SubLink *sublink, bool negated)
 		return NULL;
 	foreach_ptr (Tie, tie, ties)
 	{
-		int number = part_column(query, tie->inner, "value");
+		/* The text of IN has as many columns as values. */
+		int number = negated ? part_column(query, tie->inner, "value")
+							 : part_add_column(query, tie->inner, "value");
 		Node *test;
 
 		if (negated)
