@@ -303,7 +303,8 @@ def merge():
     for _ in range(random.choice([0, 1, 1, 2])):
         cond = ' AND ' + ' AND '.join(where(scope, 1)) if random.random() < 0.5 else ''
         sets = ', '.join(f'{c} = {value(c, scope)}' for c in random.sample(settable, min(len(settable), random.randint(1, 2))))
-        if random.random() < 0.15 and 'x' in settable:
+        # Two of them in one MERGE fail at an assertion of PostgreSQL 15, on plain tables.
+        if random.random() < 0.15 and 'x' in settable and not any('(x, ' in action for action in actions):
             sets = from_subselect(settable, scope)
         sets += moves(table, scope)
         actions.append(f'WHEN MATCHED{cond} THEN ' + random.choice([f'UPDATE SET {sets}', f'UPDATE SET {sets}', 'DELETE', 'DO NOTHING']))
