@@ -12,6 +12,7 @@
 
 #include "pando/planner/query/each_level.h"
 #include "pando/planner/query/exists.h"
+#include "pando/planner/query/level_fields.h"
 
 /* Is there a row if and only if FROM and WHERE leave one? */
 static bool
@@ -30,9 +31,7 @@ drop_columns(Query *query)
 	Node *one = (Node *) makeConst(INT4OID, -1, InvalidOid, sizeof(int32),
 								   Int32GetDatum(1), false, true);
 
-	query->groupClause = query->windowClause = NIL;
-	query->distinctClause = query->sortClause = NIL;
-	query->hasDistinctOn = false;
+	level_clear(query, LEVEL_ROWS | LEVEL_ORDER);
 	query->targetList =
 		list_make1(makeTargetEntry((Expr *) one, 1, pstrdup("?column?"), false));
 }

@@ -178,10 +178,9 @@ add_condition(Query *query, Node *qual)
 	bool groups = query->groupClause != NIL || query->hasAggs || query->havingQual;
 
 	if (groups && (query->groupClause == NIL || contain_agg_clause(qual)))
-		query->havingQual = quals_as_node(lappend(quals_flat(query->havingQual), qual));
+		query->havingQual = make_and_qual(query->havingQual, qual);
 	else
-		query->jointree->quals =
-			quals_as_node(lappend(quals_flat(query->jointree->quals), qual));
+		query->jointree->quals = make_and_qual(query->jointree->quals, qual);
 }
 
 static void put_in(RangeTblEntry *rte, Index varno, Node *qual);
