@@ -10,6 +10,7 @@
 #include "access/genam.h"
 #include "access/htup_details.h"
 #include "access/table.h"
+#include "access/transam.h"
 #include "catalog/indexing.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_namespace.h"
@@ -23,6 +24,7 @@
 #include "utils/jsonb.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
+#include "utils/snapmgr.h"
 #include "utils/syscache.h"
 #include "utils/timestamp.h"
 #include "utils/xid8.h"
@@ -347,6 +349,30 @@ catalog_scan(const Catalog *catalog, const char *index, int nkeys, const Catalog
 
 	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
 		rows = lappend(rows, catalog_row_read(catalog, rel, attnums, tuple));
+	systable_endscan(scan);
+	table_close(rel, AccessShareLock);
+	pfree(attnums);
+	return rows;
+}
+
+List *
+catalog_scan_undecided(const Catalog *catalog, TransactionId xid)
+{
+	List *rows = NIL;
+	Relation rel = table_open(catalog_oid(catalog->name), AccessShareLock);
+	AttrNumber *attnums = catalog_attnums(catalog, rel);
+	SnapshotData snapshot;
+	SysScanDesc scan;
+	HeapTuple tuple;
+
+	InitDirtySnapshot(snapshot);
+	scan = systable_beginscan(rel, InvalidOid, false, &snapshot, 0, NULL);
+	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+	{
+		if (TransactionIdIsValid(snapshot.xmin) &&
+			(!TransactionIdIsValid(xid) || TransactionIdEquals(snapshot.xmin, xid)))
+			rows = lappend(rows, catalog_row_read(catalog, rel, attnums, tuple));
+	}
 	systable_endscan(scan);
 	table_close(rel, AccessShareLock);
 	pfree(attnums);

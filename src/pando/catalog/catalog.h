@@ -109,6 +109,12 @@ extern Oid catalog_oid(const char *name);
 extern List *catalog_scan(const Catalog *catalog, const char *index, int nkeys,
 						  const CatalogKey *keys);
 
+/*
+ * Rows that a transaction has inserted which is under way, or prepared; of that one alone
+ * if xid is valid. In no order.
+ */
+extern List *catalog_scan_undecided(const Catalog *catalog, TransactionId xid);
+
 /* The first row that matches, in the same order; NULL if there is none. */
 extern void *catalog_find(const Catalog *catalog, const char *index, int nkeys,
 						  const CatalogKey *keys);

@@ -3,6 +3,7 @@
  */
 #include "pando/compat/compat.h"
 
+#include "access/transam.h"
 #include "utils/builtins.h"
 
 #include "pando/catalog/catalog.h"
@@ -44,6 +45,23 @@ catalog_transaction_is_recorded(const char *gid)
 	CatalogKey key = KEY_TEXT("gid", gid);
 
 	return catalog_scan(&transaction_catalog, NULL, 1, &key) != NIL;
+}
+
+List *
+catalog_transaction_undecided(TransactionId xid)
+{
+	return catalog_scan_undecided(&transaction_catalog, xid);
+}
+
+bool
+catalog_transaction_is_undecided(const char *gid)
+{
+	foreach_ptr (TransactionRow, row, catalog_transaction_undecided(InvalidTransactionId))
+	{
+		if (strcmp(row->gid, gid) == 0)
+			return true;
+	}
+	return false;
 }
 
 void

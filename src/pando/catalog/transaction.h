@@ -24,6 +24,11 @@ extern bool catalog_transaction_exists(int32 groupid, const char *gid);
 
 /* On whatever node; reads the whole table. */
 extern bool catalog_transaction_is_recorded(const char *gid);
+
+/* What has been written by a transaction of this node that is not over: it may be
+ * prepared by the client. Of that one alone if xid is valid. */
+extern List *catalog_transaction_undecided(TransactionId xid); /* TransactionRow * */
+extern bool catalog_transaction_is_undecided(const char *gid);
 extern void catalog_transaction_insert(List *rows);		/* TransactionRow * */
 extern void catalog_transaction_delete_all(List *rows); /* is sorted */
 

@@ -323,6 +323,14 @@ switch_transaction(XactEvent event, void *arg)
 		return;
 	if (event == XACT_EVENT_PRE_COMMIT)
 		switch_all(RowExclusiveLock);
+	/* Writers would wait for as long as the client likes. */
+	if (event == XACT_EVENT_PRE_PREPARE && all != NIL)
+		ereport(
+			ERROR,
+			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+			 errmsg("cannot PREPARE a transaction that moves shards while they are in "
+					"use"),
+			 errhint("Move them with shard_transfer_mode => 'block_writes'.")));
 	if (event == XACT_EVENT_PRE_COMMIT || event == XACT_EVENT_PRE_PREPARE ||
 		event == XACT_EVENT_ABORT)
 		online_move_close_sessions();

@@ -56,13 +56,6 @@ typedef struct DoubtShared
 	pg_atomic_uint32 any; /* is there a prepared transaction of a node that is old? */
 } DoubtShared;
 
-typedef struct Doubt
-{
-	TransactionId xid;
-	TimestampTz prepared;
-	char *gid;
-} Doubt;
-
 static DoubtShared *shared = NULL;
 
 static void
@@ -93,57 +86,19 @@ anything_prepared(void)
 	return false;
 }
 
-/* A row of pg_prepared_xact(); NULL: none that is in doubt here. */
-static Doubt *
-make_doubt(HeapTupleHeader row)
-{
-	bool null;
-	char *gid = TextDatumGetCString(GetAttributeByNum(row, 2, &null));
-	TimestampTz prepared = DatumGetTimestampTz(GetAttributeByNum(row, 3, &null));
-	Oid database = DatumGetObjectId(GetAttributeByNum(row, 5, &null));
-	Doubt *doubt;
-
-	if (database != MyDatabaseId || !prepared_is_of_node(gid) ||
-		!TimestampDifferenceExceeds(prepared, GetCurrentTimestamp(), DOUBT_MS))
-		return NULL;
-	doubt = palloc(sizeof(Doubt));
-	doubt->xid = DatumGetTransactionId(GetAttributeByNum(row, 1, &null));
-	doubt->prepared = prepared;
-	doubt->gid = gid;
-	return doubt;
-}
-
-/*
- * List of Doubt * in the current context. The server's function is called without a
- * query, so that it can be had before a transaction has its snapshot.
- */
+/* List of Prepared * in the current context. */
 static List *
 read_doubts(void)
 {
-	LOCAL_FCINFO(fcinfo, 0);
-	FmgrInfo function;
-	ReturnSetInfo set = {.type = T_ReturnSetInfo,
-						 .econtext = CreateStandaloneExprContext(),
-						 .allowedModes = SFRM_ValuePerCall,
-						 .returnMode = SFRM_ValuePerCall};
 	List *doubts = NIL;
 
-	fmgr_info(F_PG_PREPARED_XACT, &function);
-	InitFunctionCallInfoData(*fcinfo, &function, 0, InvalidOid, NULL, (Node *) &set);
-	for (;;)
+	foreach_ptr (Prepared, prepared, prepared_here())
 	{
-		Datum row;
-		Doubt *doubt;
-
-		set.isDone = ExprSingleResult;
-		row = FunctionCallInvoke(fcinfo);
-		if (set.isDone == ExprEndResult)
-			break;
-		doubt = make_doubt(DatumGetHeapTupleHeader(row));
-		if (doubt != NULL)
-			doubts = lappend(doubts, doubt);
+		if (prepared_is_of_node(prepared->gid) &&
+			!prepared_is_for_client(prepared->gid) &&
+			TimestampDifferenceExceeds(prepared->when, GetCurrentTimestamp(), DOUBT_MS))
+			doubts = lappend(doubts, prepared);
 	}
-	FreeExprContext(set.econtext, true);
 	return doubts;
 }
 
@@ -207,7 +162,7 @@ doubt_exists(void)
 /* Does the prepared transaction hold a lock on the relation that a reader of committed
  * rows has to mind? */
 static bool
-writes_relation(const Doubt *doubt, Oid relid)
+writes_relation(const Prepared *doubt, Oid relid)
 {
 	LOCKTAG tag;
 	VirtualTransactionId *holders;
@@ -237,7 +192,7 @@ await_relation(Oid relid, Snapshot snapshot)
 {
 	bool missed = false;
 
-	foreach_ptr (Doubt, doubt, current_doubts())
+	foreach_ptr (Prepared, doubt, current_doubts())
 	{
 		if (TransactionIdIsInProgress(doubt->xid) && writes_relation(doubt, relid))
 		{
@@ -322,9 +277,9 @@ doubt_before_begin(void)
 
 	if (!any_doubt() || RecoveryInProgress())
 		return;
-	foreach_ptr (Doubt, doubt, current_doubts())
+	foreach_ptr (Prepared, doubt, current_doubts())
 	{
-		if (TimestampDifferenceExceeds(doubt->prepared, start, FRESH_MS))
+		if (TimestampDifferenceExceeds(doubt->when, start, FRESH_MS))
 			continue;
 		maintenance_want(WISH_DOUBTS);
 		while (TransactionIdIsInProgress(doubt->xid) &&
@@ -389,7 +344,7 @@ settle_doubts(void)
 
 	StartTransactionCommand();
 	PushActiveSnapshot(GetTransactionSnapshot());
-	foreach_ptr (Doubt, doubt, read_doubts())
+	foreach_ptr (Prepared, doubt, read_doubts())
 	{
 		char *word = ask_outcome(doubt->gid);
 		MemoryContext old = MemoryContextSwitchTo(context);

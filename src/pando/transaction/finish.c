@@ -191,7 +191,7 @@ nothing_to_learn(const Member *member)
  * Ends the transaction on nodes where nothing has to be prepared: those that read, and
  * the writer if there is but one and two_phase is not needed.
  */
-static void
+void
 commit_plainly(bool two_phase)
 {
 	List *sessions = NIL;
@@ -232,14 +232,10 @@ commit_plainly(bool two_phase)
 	list_free(sessions);
 }
 
-static void
-pre_commit(void)
+/* Before a transaction ends well; raises if a node can't follow. */
+void
+members_make_ready(void)
 {
-	bool two_phase;
-
-	call_back(XACT_MOMENT_PREPARE, false);
-	if (members == NIL)
-		return;
 	members_require_places();
 	foreach_ptr (Member, member, members)
 	{
@@ -251,11 +247,22 @@ pre_commit(void)
 			member->session->state == SESSION_DEAD)
 			session_raise_lost(member->session, ERROR);
 	}
+}
+
+static void
+pre_commit(void)
+{
+	bool two_phase;
+
+	call_back(XACT_MOMENT_PREPARE, false);
+	if (members == NIL)
+		return;
+	members_make_ready();
 	two_phase = two_phase_needed();
 	DEBUG_POINT("commit-before-plain-commit");
 	commit_plainly(two_phase);
 	if (two_phase)
-		two_phase_prepare();
+		two_phase_prepare(false);
 }
 
 /* Gives back all sessions of the transaction, and what others claimed and forgot. */
@@ -343,19 +350,33 @@ abort_all(void)
 	return unsettled;
 }
 
+/* The part of another node's transaction, which knows nothing of what this one did
+ * elsewhere. */
 static void
-refuse_prepare(void)
+pre_prepare_part(void)
 {
-	bool wrote = false;
-
 	foreach_ptr (Member, member, members)
-		wrote |= member->session->wrote;
-	if (members != NIL && (wrote || !identity_is_node_session()))
-		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-						errmsg("cannot PREPARE a transaction that has used other nodes"),
-						errdetail("It is rolled back on all nodes.")));
-	/* A part of another node's transaction has sent rows of an exchange. */
+	{
+		if (member->session->wrote)
+			ereport(ERROR,
+					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+					 errmsg("cannot PREPARE a transaction that has used other nodes"),
+					 errdetail("It is rolled back on all nodes.")));
+	}
+	/* It has sent rows of an exchange. */
 	commit_plainly(false);
+}
+
+static void
+pre_prepare(void)
+{
+	if (identity_is_node_session())
+		pre_prepare_part();
+	else
+	{
+		call_back(XACT_MOMENT_PREPARE, false);
+		client_prepare();
+	}
 }
 
 static void
@@ -387,7 +408,7 @@ xact_callback(XactEvent event, void *arg)
 			call_back(XACT_MOMENT_END, false);
 			break;
 		case XACT_EVENT_PRE_PREPARE:
-			refuse_prepare();
+			pre_prepare();
 			statement_snapshot_end(true);
 			break;
 		case XACT_EVENT_PREPARE:

@@ -81,6 +81,8 @@ extern char *settings_local(const char *settings);
 extern void finish_register(void);
 extern bool settle(List *sessions, long timeout_ms, int elevel);
 extern void cancel_all(List *sessions);
+extern void members_make_ready(void);
+extern void commit_plainly(bool two_phase);
 
 /* Gives up the sessions that are under way still, and says so: they are dead afterwards.
  */
@@ -99,7 +101,7 @@ extern void client_limit_init(void);
 
 /* two_phase.c */
 extern bool two_phase_needed(void);
-extern void two_phase_prepare(void);
+extern void two_phase_prepare(bool for_client);
 extern void two_phase_commit(void);
 extern char *two_phase_prefix(void);
 
@@ -180,10 +182,35 @@ extern void statement_snapshot_end(bool committed);
 extern void clock_init(void);
 
 /* prepared.c */
+#define PREPARED_BY_NODE "pando_" /* what the names begin with */
+#define PREPARED_FOR_CLIENT "c"	  /* and end with, if a client commits */
+
+typedef struct Prepared
+{
+	TransactionId xid;
+	char *gid;
+	TimestampTz when;
+} Prepared;
+
 extern bool prepared_is_of_node(const char *gid);
+extern bool prepared_is_for_client(const char *gid);
+extern List *prepared_here(void); /* Prepared *, of this database */
 extern void prepared_before(const TransactionStmt *statement);
 extern void prepared_after(const TransactionStmt *statement);
 extern void prepared_done(void);
+
+/* recovery.c: ends what is prepared on a node. The second waits and returns whether it is
+ * not prepared any more; else there has been a WARNING. */
+extern void prepared_send_end(Session *session, const char *gid, bool commit);
+extern bool prepared_has_ended(Session *session);
+
+/* client_prepare.c */
+extern void client_prepare(void);
+
+/* Around a statement: the first returns the records of the prepared transaction that it
+ * ends, the second tells their nodes. */
+extern List *client_prepare_before(const TransactionStmt *statement);
+extern void client_prepare_after(const TransactionStmt *statement, List *records);
 
 /* secondary.c */
 extern void secondary_init(void);

@@ -210,10 +210,13 @@ nesting_utility(PlannedStmt *pstmt, const char *text, bool read_only_tree,
 										 ? (TransactionStmt *) pstmt->utilityStmt
 										 : NULL;
 
+		List *records = NIL;
+
 		if (statement != NULL)
 		{
 			prepared_before(statement);
 			savepoint_before(statement);
+			records = client_prepare_before(statement);
 		}
 		if (reads_past_doubt(pstmt->utilityStmt))
 		{
@@ -226,7 +229,10 @@ nesting_utility(PlannedStmt *pstmt, const char *text, bool read_only_tree,
 			hook_utility_next(UTILITY_NESTING, pstmt, text, read_only_tree, context,
 							  params, environment, dest, qc);
 		if (statement != NULL)
+		{
 			prepared_after(statement);
+			client_prepare_after(statement, records);
+		}
 		return;
 	}
 	opaque = !IsA(pstmt->utilityStmt, CallStmt) && !IsA(pstmt->utilityStmt, DoStmt);

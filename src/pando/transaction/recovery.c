@@ -7,7 +7,9 @@
  * 1. read the records for the node: R;
  * 2. list what is prepared on the node: L;
  * 3. for each of L whose backend no longer runs it, look for its record once more: there,
- *    COMMIT PREPARED; not there, ROLLBACK PREPARED, since it can't appear any more;
+ *    COMMIT PREPARED; not there, ROLLBACK PREPARED, since it can't appear any more. One
+ *    that is there, of a transaction that is not over, is what a client has prepared
+ *    himself (client_prepare.c), and left alone;
  * 4. delete the records that are in R and not in L, or were committed in step 3: PREPARE
  *    came before the record, so what is not prepared any more has been committed.
  *
@@ -68,14 +70,23 @@ parse_gid(const char *gid, const char *prefix, GidParts *parts)
 	return true;
 }
 
-/* Does its backend still run it? */
+/*
+ * Is nothing decided yet? Its backend runs it, or a client has prepared it: that writes
+ * the record before the backend is done with it, hence the order.
+ */
 static bool
-is_running(const char *gid, const char *prefix)
+is_undecided(const char *gid, const GidParts *parts)
+{
+	return identity_is_running(parts->pid, parts->number) ||
+		   (prepared_is_for_client(gid) && catalog_transaction_is_undecided(gid));
+}
+
+static bool
+is_to_wait(const char *gid, const char *prefix)
 {
 	GidParts parts;
 
-	return !parse_gid(gid, prefix, &parts) ||
-		   identity_is_running(parts.pid, parts.number);
+	return !parse_gid(gid, prefix, &parts) || is_undecided(gid, &parts);
 }
 
 /* It is not prepared on its node any more: tells the backend that waits for it. */
@@ -88,19 +99,20 @@ tell_settled(const char *gid, const char *prefix)
 		identity_settled(parts.pid, parts.number, parts.session);
 }
 
-/* Commits or rolls back one; true when it is not prepared any more. */
-static bool
-settle_prepared(Session *session, const char *gid, bool commit)
+void
+prepared_send_end(Session *session, const char *gid, bool commit)
 {
-	PGresult *result;
-	bool ok;
-
-	DEBUG_POINT("recovery-before-settle");
 	session_send_simple(session,
 						psprintf("%s PREPARED %s", commit ? "COMMIT" : "ROLLBACK",
 								 quote_literal_cstr(gid)));
-	result = run_outcome(session, WARNING);
-	DEBUG_POINT("recovery-after-settle");
+}
+
+bool
+prepared_has_ended(Session *session)
+{
+	PGresult *result = run_outcome(session, WARNING);
+	bool ok;
+
 	if (result == NULL)
 		return false;
 	ok = PQresultStatus(result) == PGRES_COMMAND_OK;
@@ -113,6 +125,19 @@ settle_prepared(Session *session, const char *gid, bool commit)
 			session_raise(session, result, WARNING);
 	}
 	session_result_free(result);
+	return ok;
+}
+
+/* Commits or rolls back one; true when it is not prepared any more. */
+static bool
+settle_prepared(Session *session, const char *gid, bool commit)
+{
+	bool ok;
+
+	DEBUG_POINT("recovery-before-settle");
+	prepared_send_end(session, gid, commit);
+	ok = prepared_has_ended(session);
+	DEBUG_POINT("recovery-after-settle");
 	return ok;
 }
 
@@ -157,7 +182,7 @@ recover_node(Recovery *recovery, const char *prefix)
 		const char *gid = session_value(list, i, 0);
 		bool commit;
 
-		if (is_running(gid, prefix))
+		if (is_to_wait(gid, prefix))
 			continue;
 		commit = catalog_transaction_exists(group, gid);
 		if (!settle_prepared(recovery->session, gid, commit))
@@ -405,9 +430,9 @@ recover_prepared_transactions(PG_FUNCTION_ARGS)
 PG_FUNCTION_INFO_V1(transaction_outcome);
 
 /*
- * pando.transaction_outcome(gid): 'running', 'committed' or 'aborted' for a transaction
- * that this node began; NULL for one that it knows nothing of. What is neither running
- * nor recorded can't be recorded any more.
+ * pando.transaction_outcome(gid): 'running' (or prepared by a client), 'committed' or
+ * 'aborted' for a transaction that this node began; NULL for one that it knows nothing
+ * of. What is neither running nor recorded can't be recorded any more.
  */
 Datum
 transaction_outcome(PG_FUNCTION_ARGS)
@@ -418,7 +443,7 @@ transaction_outcome(PG_FUNCTION_ARGS)
 
 	if (!parse_gid(gid, prefix, &parts))
 		PG_RETURN_NULL();
-	if (identity_is_running(parts.pid, parts.number))
+	if (is_undecided(gid, &parts))
 		PG_RETURN_TEXT_P(cstring_to_text("running"));
 	PG_RETURN_TEXT_P(
 		cstring_to_text(catalog_transaction_is_recorded(gid) ? "committed" : "aborted"));

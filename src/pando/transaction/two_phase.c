@@ -10,7 +10,8 @@
  * needed.
  *
  * The name of a prepared transaction says who began it: cluster, group, pid, number of
- * the distributed transaction, number of the session.
+ * the distributed transaction, number of the session, and whether a client is to commit
+ * it (client_prepare.c).
  */
 #include "pando/compat/compat.h"
 
@@ -97,11 +98,13 @@ raise_prepare_error(Session *session, PGresult *error)
 	session_raise(session, error, ERROR);
 }
 
-/* First phase; raises if any node can't. Called at pre-commit. */
+/* First phase; raises if any node can't. Called at pre-commit, or when the client
+ * prepares the transaction and nothing becomes visible yet. */
 void
-two_phase_prepare(void)
+two_phase_prepare(bool for_client)
 {
 	char *prefix = two_phase_prefix();
+	const char *mark = for_client ? PREPARED_FOR_CLIENT : "";
 	uint64 number = identity_transaction_number();
 	List *sessions = NIL;
 	int count = 0;
@@ -113,9 +116,9 @@ two_phase_prepare(void)
 
 		if (!session->in_xact || !session->wrote)
 			continue;
-		session->gid = MemoryContextStrdup(
-			TopTransactionContext,
-			psprintf("%s%d_" UINT64_FORMAT "_%d", prefix, MyProcPid, number, ++count));
+		session->gid = MemoryContextStrdup(TopTransactionContext,
+										   psprintf("%s%d_" UINT64_FORMAT "_%d%s", prefix,
+													MyProcPid, number, ++count, mark));
 		session_send_simple(session, psprintf("PREPARE TRANSACTION %s",
 											  quote_literal_cstr(session->gid)));
 		sessions = lappend(sessions, session);
@@ -148,6 +151,8 @@ two_phase_prepare(void)
 	write_records();
 	PopActiveSnapshot();
 	DEBUG_POINT("commit-after-record");
+	if (for_client)
+		return;
 	gate_enter(false);
 	DEBUG_POINT("commit-inside-gate");
 }

@@ -193,11 +193,16 @@ ROLLBACK TO s;
 UPDATE dist SET v = v WHERE k = 1;
 COMMIT;
 
--- PREPARE TRANSACTION by the client is refused as a whole once other nodes were used.
+-- What is rolled back to a savepoint is not part of what the client prepares.
 BEGIN;
 INSERT INTO loc VALUES (70, 0);
 INSERT INTO dist VALUES (70, 0), (71, 0), (72, 0);
+SAVEPOINT s;
+DELETE FROM dist;
+ROLLBACK TO s;
 PREPARE TRANSACTION 'mine';
+SELECT state();
+COMMIT PREPARED 'mine';
 SELECT state();
 SELECT count(*) FROM pg_prepared_xacts WHERE gid = 'mine';
 
