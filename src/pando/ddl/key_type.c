@@ -8,11 +8,15 @@
  */
 #include "pando/compat/compat.h"
 
+#include "access/table.h"
 #include "catalog/pg_type.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
 #include "parser/parse_coerce.h"
+#include "parser/parse_collate.h"
+#include "parser/parse_expr.h"
+#include "parser/parse_relation.h"
 #include "parser/parse_type.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
@@ -46,20 +50,41 @@ kept_value(Node *expr)
 	return NULL;
 }
 
-/* Does PostgreSQL's conversion of the key to the type leave each value as it is? */
-static bool
-keeps_values(const DistTable *table, Oid type, int32 typmod)
+/* What USING says of the table's columns. */
+static Node *
+using_expression(const DistTable *table, const ColumnDef *column)
 {
-	Var *key = makeVar(1, table->key, table->key_type, table->key_typmod,
-					   table->key_collation, 0);
-	Node *expr = coerce_to_target_type(NULL, (Node *) key, table->key_type, type, typmod,
-									   COERCION_ASSIGNMENT, COERCE_IMPLICIT_CAST, -1);
+	ParseState *parse = make_parsestate(NULL);
+	Relation relation = table_open(table->relid, AccessShareLock);
+	ParseNamespaceItem *item = addRangeTableEntryForRelation(
+		parse, relation, AccessShareLock, NULL, false, true);
+	Node *expr;
 
+	addNSItemToQuery(parse, item, false, true, true);
+	expr = transformExpr(parse, copyObject(column->raw_default),
+						 EXPR_KIND_ALTER_COL_TRANSFORM);
+	assign_expr_collations(parse, expr);
+	free_parsestate(parse);
+	table_close(relation, NoLock);
+	return expr;
+}
+
+/* Does the conversion of the key to the type leave each value as it is? */
+static bool
+keeps_values(const DistTable *table, const ColumnDef *column, Oid type, int32 typmod)
+{
+	Node *expr = column->raw_default != NULL
+					 ? using_expression(table, column)
+					 : (Node *) makeVar(1, table->key, table->key_type, table->key_typmod,
+										table->key_collation, 0);
+
+	expr = coerce_to_target_type(NULL, expr, exprType(expr), type, typmod,
+								 COERCION_ASSIGNMENT, COERCE_IMPLICIT_CAST, -1);
 	if (expr != NULL)
 		expr = (Node *) expression_planner((Expr *) expr);
 	while (expr != NULL && !IsA(expr, Var))
 		expr = kept_value(expr);
-	return expr != NULL;
+	return expr != NULL && ((Var *) expr)->varattno == table->key;
 }
 
 static bool
@@ -83,14 +108,11 @@ reason_against(const DistTable *table, ColumnDef *column)
 
 	if (table->kind != TABLE_HASH)
 		return "The table's shards hold ranges of values of its type.";
-	if (column->raw_default != NULL)
-		return "The expression in USING may give other values, whose rows would belong "
-			   "elsewhere.";
 	if (!OidIsValid(LookupTypeNameOid(NULL, column->typeName, true)))
 		return NULL;
 	typenameTypeIdAndMod(NULL, column->typeName, &type, &typmod);
 	if (!hashes_alike(table, type, GetColumnDefCollation(NULL, column, type)) ||
-		!keeps_values(table, type, typmod))
+		!keeps_values(table, column, type, typmod))
 		return "Values may change, or hash in another way, and rows would belong "
 			   "elsewhere.";
 	return NULL;

@@ -67,11 +67,19 @@ ALTER TABLE n ALTER k TYPE numeric;
 SELECT found('n');
 ALTER TABLE p ALTER k TYPE bigint;
 SELECT found('p'), found('p1');
+-- USING may say what PostgreSQL does by itself.
+ALTER TABLE p ALTER k TYPE int USING k::int;
+SELECT found('p'), found('p1');
+ALTER TABLE p ALTER k TYPE bigint USING (CAST(k AS bigint));
+ALTER TABLE t ALTER k TYPE varchar USING "k";
+SELECT found('p'), found('p1'), found('t');
 -- What might change values, or where they belong.
 ALTER TABLE t ALTER k TYPE varchar(3);
 ALTER TABLE t ALTER k TYPE char(30);
 ALTER TABLE t ALTER k TYPE int USING k::int;
 ALTER TABLE a ALTER k TYPE bigint USING k + 1;
+ALTER TABLE b ALTER k TYPE bigint USING v;
+ALTER TABLE b ALTER k TYPE bigint USING nothing;
 ALTER TABLE a ALTER k TYPE text;
 ALTER TABLE a ALTER k TYPE nothing;
 ALTER TABLE n ALTER k TYPE numeric(12, 1);
