@@ -22,7 +22,6 @@
 #include "catalog/namespace.h"
 #include "catalog/pg_authid.h"
 #include "commands/copy.h"
-#include "commands/copyfrom_internal.h"
 #include "commands/progress.h"
 #include "executor/executor.h"
 #include "executor/spi.h"
@@ -46,11 +45,13 @@
 #include "utils/snapmgr.h"
 #include "utils/tuplestore.h"
 
+#include "pando/compat/copy_defaults.h"
 #include "pando/compat/rights.h"
 #include "pando/copy/append.h"
 #include "pando/copy/from.h"
 #include "pando/copy/line.h"
 #include "pando/copy/shard_route.h"
+#include "pando/metadata/identity_value.h"
 #include "pando/metadata/table.h"
 
 /* By this name an INSERT reads the rows of a COPY. */
@@ -448,6 +449,22 @@ fire_for_rows(CopyFromState source, List *conditions, CopyLine *line)
 	return stored;
 }
 
+/* The coordinator gives values of identity columns that have none here. */
+static void
+take_identity_values(CopyFromState source)
+{
+	for (int i = 0; i < source->num_defaults; i++)
+	{
+		AttrNumber attnum = compat_copy_default_column(source, i);
+		Node *given = build_column_default(source->rel, attnum);
+		Node *expr = identity_values_from_coordinator(given);
+
+		if (expr != given)
+			*compat_copy_default(source, i) =
+				ExecInitExpr(expression_planner((Expr *) expr), NULL);
+	}
+}
+
 uint64
 copy_from(const CopyStmt *stmt, const char *query_string)
 {
@@ -474,6 +491,7 @@ copy_from(const CopyStmt *stmt, const char *query_string)
 
 	source = BeginCopyFrom(pstate, rel, NULL, stmt->filename, stmt->is_program, NULL,
 						   stmt->attlist, append_options_left(stmt->options));
+	take_identity_values(source);
 	if (source->opts.freeze)
 		check_freeze_allowed(rel);
 

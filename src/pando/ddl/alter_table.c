@@ -18,6 +18,7 @@
 #include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
 #include "rewrite/rewriteHandler.h"
+#include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 #include "access/table.h"
@@ -78,6 +79,18 @@ refuse_command(const char *what)
 }
 
 static void
+identity_before_type(Oid relid, const char *column, const TypeName *type)
+{
+	foreach_ptr (
+		char, seqid,
+		sql_column("SELECT seq FROM pando.table_sequences(%u) s JOIN pg_attribute a ON "
+				   "a.attrelid = %u AND a.attnum = s.attnum WHERE s.kind = 'i' AND "
+				   "a.attname = %s",
+				   relid, relid, quote_literal_cstr(column)))
+		sequence_before_type(atooid(seqid), type);
+}
+
+static void
 alter_prepare_command(DdlJob *job, Oid relid, AlterTableCmd *command)
 {
 	for (int i = 0; i < lengthof(limits); i++)
@@ -87,6 +100,9 @@ alter_prepare_command(DdlJob *job, Oid relid, AlterTableCmd *command)
 	}
 	key_type_check(relid, command);
 
+	if (command->subtype == AT_AlterColumnType && !node_is_coordinator())
+		identity_before_type(relid, command->name,
+							 ((ColumnDef *) command->def)->typeName);
 	if (command->subtype == AT_AddConstraint && command->def != NULL)
 		constraint_prepare(job, relid, (Constraint *) command->def, NULL);
 	else if (command->subtype == AT_AddColumn)

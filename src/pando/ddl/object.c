@@ -23,6 +23,7 @@
 #include "catalog/pg_type.h"
 #include "catalog/pg_user_mapping.h"
 #include "catalog/dependency.h"
+#include "commands/defrem.h"
 #include "commands/dbcommands.h"
 #include "commands/extension.h"
 #include "nodes/makefuncs.h"
@@ -654,6 +655,11 @@ sequence_alter_prepare(DdlJob *job)
 	if (node_is_coordinator())
 		return;
 	stmt->options = sequence_options_of_node(stmt->options);
+	foreach_ptr (DefElem, option, stmt->options)
+	{
+		if (strcmp(option->defname, "as") == 0)
+			sequence_before_type(seqid, defGetTypeName(option));
+	}
 	if (stmt->options == NIL && job->applying)
 		job->concerned = false;
 }

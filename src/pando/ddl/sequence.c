@@ -9,6 +9,7 @@
 #include "commands/sequence.h"
 #include "fmgr.h"
 #include "miscadmin.h"
+#include "parser/parse_type.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
@@ -18,31 +19,13 @@
 #include "pando/base/sql.h"
 #include "pando/ddl/sequence.h"
 #include "pando/ddl/utility.h"
+#include "pando/metadata/identity_value.h"
 #include "pando/metadata/node.h"
 #include "pando/metadata/table.h"
 #include "pando/transaction/xact.h"
 
 PG_FUNCTION_INFO_V1(sequence_adjust);
 PG_FUNCTION_INFO_V1(sequence_next);
-
-/* Values of one node: 2^48 of them. */
-#define RANGE_BITS 48
-#define RANGE_FIRST(group) (((int64) (group) << RANGE_BITS) + 1)
-#define RANGE_LAST(group) ((((int64) (group) + 1) << RANGE_BITS) - 1)
-
-static FormData_pg_sequence
-sequence_form(Oid seqid)
-{
-	FormData_pg_sequence form;
-	HeapTuple tuple = SearchSysCache1(SEQRELID, ObjectIdGetDatum(seqid));
-
-	if (!HeapTupleIsValid(tuple))
-		ereport(ERROR, (errcode(ERRCODE_WRONG_OBJECT_TYPE),
-						errmsg("relation with OID %u is not a sequence", seqid)));
-	form = *(Form_pg_sequence) GETSTRUCT(tuple);
-	ReleaseSysCache(tuple);
-	return form;
-}
 
 /* Is there room for a range per node, in the sequence and in the columns that it fills?
  */
@@ -62,14 +45,15 @@ sequence_is_wide(const FormData_pg_sequence *form)
 static void
 sequence_fit_range(Oid seqid, const FormData_pg_sequence *form, int32 group)
 {
-	int64 start = RANGE_FIRST(group);
+	int64 start = SEQUENCE_RANGE_FIRST(group);
 
-	if (form->seqstart > 0 && form->seqstart < RANGE_LAST(0))
+	if (form->seqstart > 0 && form->seqstart < SEQUENCE_RANGE_LAST(0))
 		start += form->seqstart - 1;
-	utility_apply_sql(
-		psprintf("ALTER SEQUENCE %s MINVALUE " INT64_FORMAT " MAXVALUE " INT64_FORMAT
-				 " START " INT64_FORMAT " RESTART",
-				 name_qualified(seqid), RANGE_FIRST(group), RANGE_LAST(group), start));
+	utility_apply_sql(psprintf("ALTER SEQUENCE %s MINVALUE " INT64_FORMAT
+							   " MAXVALUE " INT64_FORMAT " START " INT64_FORMAT
+							   " RESTART",
+							   name_qualified(seqid), SEQUENCE_RANGE_FIRST(group),
+							   SEQUENCE_RANGE_LAST(group), start));
 }
 
 /* Defaults that call nextval() of the sequence ask the coordinator from now on. */
@@ -92,23 +76,15 @@ sequence_replace_defaults(Oid seqid)
 		utility_apply_sql(command);
 }
 
-static bool
-sequence_is_identity(Oid seqid)
-{
-	return sql_value("SELECT 1 FROM pg_depend WHERE classid = 'pg_class'::regclass AND "
-					 "objid = %u AND deptype = 'i' AND refclassid = 'pg_class'::regclass",
-					 seqid) != NULL;
-}
-
 /* The group whose range the sequence has, 0 if it is none's: a server that was a replica
  * of another node has that one's. */
 static int32
 sequence_range_group(const FormData_pg_sequence *form)
 {
-	int32 group = (int32) (form->seqmin >> RANGE_BITS);
+	int32 group = (int32) (form->seqmin >> SEQUENCE_RANGE_BITS);
 
-	return form->seqtypid == INT8OID && form->seqmin == RANGE_FIRST(group) &&
-				   form->seqmax == RANGE_LAST(group)
+	return form->seqtypid == INT8OID && form->seqmin == SEQUENCE_RANGE_FIRST(group) &&
+				   form->seqmax == SEQUENCE_RANGE_LAST(group)
 			   ? group
 			   : 0;
 }
@@ -118,20 +94,22 @@ sequence_fit(Oid seqid)
 {
 	int32 group = node_local_group();
 	FormData_pg_sequence form = sequence_form(seqid);
+	Oid relid;
+	int32 attnum;
 
 	if (group == COORDINATOR_GROUP)
 		return;
 
 	if (sequence_is_wide(&form))
 		sequence_fit_range(seqid, &form, group);
-	else if (form.seqtypid == INT8OID && form.seqmin == RANGE_FIRST(group))
+	else if (form.seqtypid == INT8OID && form.seqmin == SEQUENCE_RANGE_FIRST(group))
 		; /* done before */
 	else if (sequence_range_group(&form) > 0)
 	{
-		form.seqstart -= RANGE_FIRST(sequence_range_group(&form)) - 1;
+		form.seqstart -= SEQUENCE_RANGE_FIRST(sequence_range_group(&form)) - 1;
 		sequence_fit_range(seqid, &form, group);
 	}
-	else if (sequence_is_identity(seqid))
+	else if (sequence_is_identity(seqid, &relid, &attnum))
 	{
 		if (form.seqcycle)
 			utility_apply_sql(
@@ -141,6 +119,20 @@ sequence_fit(Oid seqid)
 	}
 	else
 		sequence_replace_defaults(seqid);
+}
+
+void
+sequence_before_type(Oid seqid, const TypeName *type)
+{
+	FormData_pg_sequence form = sequence_form(seqid);
+	int32 group = sequence_range_group(&form);
+
+	if (node_is_coordinator() || group == 0 ||
+		LookupTypeNameOid(NULL, type, true) == INT8OID)
+		return;
+	utility_apply_sql(psprintf(
+		"ALTER SEQUENCE %s NO MINVALUE NO MAXVALUE START " INT64_FORMAT " RESTART",
+		name_qualified(seqid), form.seqstart - SEQUENCE_RANGE_FIRST(group) + 1));
 }
 
 void
@@ -200,21 +192,42 @@ sequence_adjust(PG_FUNCTION_ARGS)
 	PG_RETURN_VOID();
 }
 
-/* nextval() of the coordinator's sequence, from any node. */
+/* Who may insert rows has the next value of an identity column by that. */
+static void
+check_identity_right(Oid relid)
+{
+	if (pg_class_aclcheck(relid, GetUserId(), ACL_INSERT) != ACLCHECK_OK &&
+		pg_attribute_aclcheck_all(relid, GetUserId(), ACL_INSERT, ACLMASK_ANY) !=
+			ACLCHECK_OK)
+		aclcheck_error(ACLCHECK_NO_PRIV, get_relkind_objtype(get_rel_relkind(relid)),
+					   get_rel_name(relid));
+}
+
+/*
+ * pando.sequence_next(sequence): nextval() of the coordinator's sequence, from any node.
+ * That of an identity column asks for the right to insert rows.
+ */
 Datum
 sequence_next(PG_FUNCTION_ARGS)
 {
 	Oid seqid = PG_GETARG_OID(0);
+	bool identity;
+	Oid relid;
+	int32 attnum;
 	char *value;
 
 	if (get_rel_name(seqid) == NULL)
 		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_TABLE),
 						errmsg("relation with OID %u does not exist", seqid)));
+	identity = sequence_is_identity(seqid, &relid, &attnum);
+	if (identity)
+		check_identity_right(relid);
 	if (node_is_coordinator())
-		PG_RETURN_INT64(nextval_internal(seqid, true));
+		PG_RETURN_INT64(nextval_internal(seqid, !identity));
 
-	value = xact_value_from_node(node_by_group(COORDINATOR_GROUP),
-								 psprintf("SELECT pg_catalog.nextval(%s)",
-										  quote_literal_cstr(name_qualified(seqid))));
+	value = xact_value_from_node(
+		node_by_group(COORDINATOR_GROUP),
+		psprintf("SELECT %s(%s)", identity ? "pando.sequence_next" : "pg_catalog.nextval",
+				 quote_literal_cstr(name_qualified(seqid))));
 	PG_RETURN_INT64(DatumGetInt64(DirectFunctionCall1(int8in, CStringGetDatum(value))));
 }

@@ -4,19 +4,26 @@
  * Every node has the sequences of its shell tables. A bigint sequence has a range of its
  * own on each worker: (group << 48) + 1 and up; the coordinator's is untouched. A
  * narrower one (or one with bounds of its own) gives values on the coordinator only: on
- * workers a default asks the coordinator through pando.sequence_next(), an identity
- * column is exhausted and raises.
+ * workers a default asks the coordinator through pando.sequence_next(). So does an
+ * identity column (metadata/identity_value.h), whose sequence is exhausted there, so that
+ * nothing takes a value past that.
  */
 #ifndef PANDO_DDL_SEQUENCE_H
 #define PANDO_DDL_SEQUENCE_H
 
 #include "pando/compat/compat.h"
-#include "nodes/pg_list.h"
+#include "nodes/parsenodes.h"
 
 /* Makes a sequence of this node fit its role; nothing on the coordinator or when done. */
 extern void sequence_fit(Oid seqid);
 
-/* The same for all sequences that a table owns or uses. */
+/*
+ * Before a sequence of this node gets a type: a narrower one has no room for the node's
+ * range, and PostgreSQL changes bounds that are those of the type.
+ */
+extern void sequence_before_type(Oid seqid, const TypeName *type);
+
+/* The same as sequence_fit() for all sequences that a table owns or uses. */
 extern void sequence_fit_table(Oid relid);
 
 /*

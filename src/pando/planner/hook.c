@@ -37,6 +37,7 @@
 #include "pando/planner/query/hoist.h"
 #include "pando/planner/hook.h"
 #include "pando/planner/init.h"
+#include "pando/metadata/identity_value.h"
 #include "pando/planner/local/kept_execution.h"
 #include "pando/planner/where/copies_here.h"
 #include "pando/planner/local/call_plan.h"
@@ -306,6 +307,8 @@ plan_statement(Query *query, const char *source, int cursor_options, ParamListIn
 
 	if (call != NULL)
 		return call;
+	if (found.modified)
+		query = (Query *) identity_values_from_coordinator((Node *) query);
 	if (found.samples)
 		query = query_without_samples_of_rows(query);
 	if (found.places)
