@@ -479,6 +479,8 @@ convert_undistribute(List *relids, bool keep_shells)
 		return;
 	foreach (cell, colocations)
 		colocation_drop_if_empty(lfirst_int(cell));
+	foreach (cell, relids)
+		sequence_undistribute(lfirst_oid(cell));
 	convert_drop_shells(relids);
 	foreach (cell, relids)
 		table_validate_local_references(lfirst_oid(cell));

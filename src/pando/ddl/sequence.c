@@ -56,21 +56,24 @@ sequence_fit_range(Oid seqid, const FormData_pg_sequence *form, int32 group)
 							   SEQUENCE_RANGE_LAST(group), start));
 }
 
-/* Defaults that call nextval() of the sequence ask the coordinator from now on. */
+#define NEXT_HERE "nextval("
+#define NEXT_OF_COORDINATOR "pando.sequence_next("
+
+/* Defaults that take the sequence's next value in one way take it in the other from now
+ * on. */
 static void
-sequence_replace_defaults(Oid seqid)
+sequence_replace_defaults(Oid seqid, const char *way, const char *other)
 {
 	List *commands = sql_column(
 		"SELECT format('ALTER TABLE %%s ALTER COLUMN %%I SET DEFAULT %%s', "
-		"a.attrelid::regclass, "
-		"a.attname, regexp_replace(pg_get_expr(ad.adbin, ad.adrelid), "
-		"'\\m(pg_catalog\\.)?nextval\\(', 'pando.sequence_next(', 'g')) "
+		"a.attrelid::regclass, a.attname, replace(x.text, %s, %s)) "
 		"FROM pg_depend d JOIN pg_attrdef ad ON ad.oid = d.objid "
-		"JOIN pg_attribute a ON a.attrelid = ad.adrelid AND a.attnum = ad.adnum "
-		"WHERE d.classid = 'pg_attrdef'::regclass AND d.refclassid = "
-		"'pg_class'::regclass "
-		"AND d.refobjid = %u AND pg_get_expr(ad.adbin, ad.adrelid) ~ '\\mnextval\\('",
-		seqid);
+		"JOIN pg_attribute a ON a.attrelid = ad.adrelid AND a.attnum = ad.adnum, "
+		"replace(pg_get_expr(ad.adbin, ad.adrelid), 'pg_catalog.nextval(', 'nextval(') "
+		"AS x(text) WHERE d.classid = 'pg_attrdef'::regclass AND d.refclassid = "
+		"'pg_class'::regclass AND d.refobjid = %u AND strpos(x.text, %s) > 0",
+		quote_literal_cstr(way), quote_literal_cstr(other), seqid,
+		quote_literal_cstr(way));
 
 	foreach_ptr (char, command, commands)
 		utility_apply_sql(command);
@@ -118,7 +121,7 @@ sequence_fit(Oid seqid)
 				  form.seqincrement > 0 ? form.seqmax : form.seqmin);
 	}
 	else
-		sequence_replace_defaults(seqid);
+		sequence_replace_defaults(seqid, NEXT_HERE, NEXT_OF_COORDINATOR);
 }
 
 void
@@ -133,6 +136,74 @@ sequence_before_type(Oid seqid, const TypeName *type)
 	utility_apply_sql(psprintf(
 		"ALTER SEQUENCE %s NO MINVALUE NO MAXVALUE START " INT64_FORMAT " RESTART",
 		name_qualified(seqid), form.seqstart - SEQUENCE_RANGE_FIRST(group) + 1));
+}
+
+/* How far the other nodes have come in their ranges. */
+static int64
+values_given_elsewhere(const char *name)
+{
+	int64 most = 0;
+
+	foreach_ptr (const DistNode, node, node_list(NODES_OTHER))
+	{
+		char *last = xact_value_from_node(
+			node, psprintf("SELECT pg_catalog.pg_sequence_last_value(%s)", name));
+		int64 first =
+			node->group == COORDINATOR_GROUP ? 1 : SEQUENCE_RANGE_FIRST(node->group);
+
+		if (last != NULL)
+			most = Max(most, strtoll(last, NULL, 10) - first + 1);
+	}
+	return most;
+}
+
+/*
+ * When a table is distributed again the other nodes begin at the start of this node's
+ * sequence, each in its range: past all that they have given.
+ */
+static void
+sequence_start_past_others(Oid seqid, const FormData_pg_sequence *form)
+{
+	int64 start =
+		form->seqmin + values_given_elsewhere(quote_literal_cstr(name_qualified(seqid)));
+
+	if (start > form->seqstart)
+		utility_apply_sql(psprintf("ALTER SEQUENCE %s START " INT64_FORMAT,
+								   name_qualified(seqid), start));
+}
+
+/* One that gave no values here goes on from where the coordinator's stands. */
+static void
+sequence_come_home(Oid seqid)
+{
+	char *name = quote_literal_cstr(name_qualified(seqid));
+	char *last = xact_value_from_node(
+		node_by_group(COORDINATOR_GROUP),
+		psprintf("SELECT pg_catalog.pg_sequence_last_value(%s)", name));
+
+	if (last == NULL)
+		utility_apply_sql(psprintf("ALTER SEQUENCE %s RESTART", name_qualified(seqid)));
+	else
+		(void) sql_value("SELECT pg_catalog.setval(%s, %s)", name, last);
+	sequence_replace_defaults(seqid, NEXT_OF_COORDINATOR, NEXT_HERE);
+}
+
+void
+sequence_undistribute(Oid relid)
+{
+	foreach_ptr (
+		char, id,
+		sql_column("SELECT seq FROM pando.table_sequences(%u) WHERE kind <> 'd'", relid))
+	{
+		Oid seqid = atooid(id);
+		FormData_pg_sequence form = sequence_form(seqid);
+
+		if (sequence_range_group(&form) > 0 ||
+			(node_is_coordinator() && sequence_is_wide(&form)))
+			sequence_start_past_others(seqid, &form);
+		else if (!node_is_coordinator())
+			sequence_come_home(seqid);
+	}
 }
 
 void

@@ -23,6 +23,13 @@ extern void sequence_fit(Oid seqid);
  */
 extern void sequence_before_type(Oid seqid, const TypeName *type);
 
+/*
+ * When a table becomes one of this node alone, and the other nodes' are there still: the
+ * sequences that it owns give their values here, and none that another node has given
+ * comes again when the table is distributed once more.
+ */
+extern void sequence_undistribute(Oid relid);
+
 /* The same as sequence_fit() for all sequences that a table owns or uses. */
 extern void sequence_fit_table(Oid relid);
 
