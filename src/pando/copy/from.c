@@ -117,7 +117,7 @@ where_conditions(ParseState *pstate, Relation rel, Node *clause)
 
 Relation
 copy_target_open(const CopyStmt *stmt, ParseState *pstate, LOCKMODE lockmode,
-				 List **conditions)
+				 bool columns_checked, List **conditions)
 {
 	Relation rel = table_openrv(stmt->relation, lockmode);
 	ParseNamespaceItem *item =
@@ -128,7 +128,7 @@ copy_target_open(const CopyStmt *stmt, ParseState *pstate, LOCKMODE lockmode,
 	ListCell *cell;
 
 	rights->requiredPerms = ACL_INSERT;
-	foreach (cell, attnums)
+	foreach (cell, columns_checked ? NIL : attnums)
 		rights->insertedCols = bms_add_member(
 			rights->insertedCols, lfirst_int(cell) - FirstLowInvalidHeapAttributeNumber);
 
@@ -480,7 +480,7 @@ copy_from(const CopyStmt *stmt, const char *query_string)
 
 	pstate->p_sourcetext = query_string;
 	check_source_allowed(stmt);
-	rel = copy_target_open(stmt, pstate, RowExclusiveLock, &conditions);
+	rel = copy_target_open(stmt, pstate, RowExclusiveLock, false, &conditions);
 	table = dist_table_require(RelationGetRelid(rel));
 	shard = append_shard_index(table, stmt->options);
 	if (shard >= 0 && (table->fires_here & (1 << CMD_INSERT)) != 0)

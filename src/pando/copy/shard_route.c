@@ -8,6 +8,8 @@
  */
 #include "pando/compat/compat.h"
 
+#include "miscadmin.h"
+#include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
@@ -37,6 +39,7 @@ struct ShardRoute
 	MemoryContext row_context; /* reset per row */
 	Way *ways;				   /* by shard index */
 	List *streams;			   /* all of them */
+	bool columns_checked;	   /* here, as the client may not insert into each */
 	ShardInsert *local;		   /* NULL before the first row for this node */
 	RowFormat *format;		   /* rows only */
 	StringInfoData bytes;
@@ -80,7 +83,8 @@ stream_for_group(ShardRoute *route, IntMap *by_group, int32 group, const char *c
 
 	if (*stream == NULL)
 	{
-		*stream = stream_out_make(node_by_group(group), command, route->line);
+		*stream = stream_out_make(node_by_group(group), command, route->columns_checked,
+								  route->line);
 		route->streams = lappend(route->streams, *stream);
 	}
 	return *stream;
@@ -118,6 +122,8 @@ route_make(const DistTable *table, Relation shell, List *attnums, const char *op
 
 	route->table = table;
 	route->shell = shell;
+	route->columns_checked =
+		pg_class_aclcheck(table->relid, GetUserId(), ACL_INSERT) != ACLCHECK_OK;
 	route->line = line;
 	route->row_context = AllocSetContextCreate(CurrentMemoryContext, "row to a shard",
 											   ALLOCSET_DEFAULT_SIZES);

@@ -33,6 +33,7 @@
 #include "pando/copy/shard_insert.h"
 #include "pando/metadata/node.h"
 #include "pando/metadata/table.h"
+#include "pando/transaction/access.h"
 
 /* Blocks as they come in. */
 typedef struct Reader
@@ -389,7 +390,8 @@ stream_in(const CopyStmt *stmt, const char *query_string)
 	 * The sender holds ROW EXCLUSIVE on its own shell, which keeps shards where they are;
 	 * one more here could wait for a mover that waits for the sender.
 	 */
-	shell = copy_target_open(stmt, pstate, AccessShareLock, &conditions);
+	shell =
+		copy_target_open(stmt, pstate, AccessShareLock, access_is_ordered(), &conditions);
 	if (conditions != NIL)
 		ereport(ERROR, (errcode(ERRCODE_PROTOCOL_VIOLATION),
 						errmsg("routed rows can't have a WHERE clause")));

@@ -14,6 +14,7 @@
 #include "utils/memutils.h"
 
 #include "pando/copy/stream_out.h"
+#include "pando/transaction/access.h"
 #include "pando/transaction/xact.h"
 
 #define BLOCK_BYTES 65536
@@ -37,6 +38,7 @@ struct StreamOut
 
 	StringInfoData backlog; /* complete blocks that could not be sent yet */
 	StringInfoData lines;	/* of the block at hand */
+	bool columns_checked;
 	StringInfoData bytes;
 	int nrows;
 	uint64 first_line;
@@ -54,13 +56,15 @@ stream_forget(void *arg)
 }
 
 StreamOut *
-stream_out_make(const DistNode *node, const char *command, CopyLine *line)
+stream_out_make(const DistNode *node, const char *command, bool columns_checked,
+				CopyLine *line)
 {
 	StreamOut *stream = palloc0(sizeof(StreamOut));
 	MemoryContextCallback *callback;
 
 	stream->node = node;
 	stream->command = command;
+	stream->columns_checked = columns_checked;
 	stream->line = line;
 	stream->context = CurrentMemoryContext;
 	stream->holder.drain = stream_drain;
@@ -83,7 +87,11 @@ stream_start(StreamOut *stream)
 		return;
 	old = MemoryContextSwitchTo(stream->context);
 	stream->session = xact_session(stream->node, XACT_WRITE);
-	session_send_simple(stream->session, stream->command);
+	/* Rows have columns that the client may not insert into, filled with defaults. */
+	session_send_simple(stream->session,
+						stream->columns_checked
+							? access_sign_order(stream->session, stream->command)
+							: stream->command);
 	session_hold(stream->session, &stream->holder);
 	stream->ready = false;
 	MemoryContextSwitchTo(old);

@@ -21,10 +21,12 @@
 
 typedef struct StreamOut StreamOut;
 
-/* Nothing is sent before there are rows. `command` is the COPY that the node is to run.
+/*
+ * Nothing is sent before there are rows. `command` is the COPY that the node is to run;
+ * columns_checked: without a right of the client on each of its columns.
  */
 extern StreamOut *stream_out_make(const DistNode *node, const char *command,
-								  CopyLine *line);
+								  bool columns_checked, CopyLine *line);
 
 /* Adds one row's bytes; sends when enough are gathered. */
 extern void stream_out_row(StreamOut *stream, const char *bytes, int length, uint64 line);

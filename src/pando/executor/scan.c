@@ -11,6 +11,7 @@
 #include "executor/executor.h"
 #include "miscadmin.h"
 #include "nodes/extensible.h"
+#include "utils/acl.h"
 #include "utils/memutils.h"
 
 #include "pando/base/debug_point.h"
@@ -69,6 +70,19 @@ starts_early(const FragmentScan *scan, int eflags)
 		   !plan_is_kind(estate->es_plannedstmt->planTree, PLAN_STEPS);
 }
 
+/*
+ * Who may insert into some columns only, and has named those, may have the others filled
+ * with their defaults. Nodes don't see which he named: they are told, by a signature,
+ * that he has been checked.
+ */
+static void
+lend_columns(Template *template)
+{
+	if (OidIsValid(template->fills) && template->roles == NIL &&
+		pg_class_aclcheck(template->fills, GetUserId(), ACL_INSERT) != ACLCHECK_OK)
+		template->roles = list_make1_oid(GetUserId());
+}
+
 static void
 scan_begin(CustomScanState *node, EState *estate, int eflags)
 {
@@ -78,6 +92,7 @@ scan_begin(CustomScanState *node, EState *estate, int eflags)
 	if (eflags & EXEC_FLAG_BACKWARD)
 		elog(ERROR, "a fragment can't be scanned backward");
 	scan->fragment = fragment_unpack(plan->custom_private);
+	lend_columns(scan->fragment->template);
 	scan->standalone = (eflags & EXEC_FLAG_EXPLAIN_ONLY) == 0 && !xact_must_join();
 	scan->keep = scan->fragment->command == CMD_SELECT &&
 				 (scan->fragment->store || (eflags & EXEC_FLAG_REWIND) != 0);

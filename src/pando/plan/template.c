@@ -16,11 +16,14 @@
  */
 #include "pando/compat/compat.h"
 
+#include "access/sysattr.h"
 #include "nodes/makefuncs.h"
 #include "nodes/value.h"
+#include "parser/parsetree.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 
+#include "pando/compat/rights.h"
 #include "pando/compat/scanner.h"
 #include "pando/plan/deparse.h"
 #include "pando/plan/template.h"
@@ -329,6 +332,46 @@ is_values_insert(const Query *query)
 	return query->commandType == CMD_INSERT && query->jointree->fromlist == NIL;
 }
 
+static bool
+is_named(const RelationRights *rights, const TargetEntry *entry)
+{
+	return entry->resjunk ||
+		   bms_is_member(entry->resno - FirstLowInvalidHeapAttributeNumber,
+						 rights->insertedCols);
+}
+
+static bool
+are_named(const RelationRights *rights, List *entries)
+{
+	foreach_ptr (TargetEntry, entry, entries)
+	{
+		if (!is_named(rights, entry))
+			return false;
+	}
+	return true;
+}
+
+/* Defaults have columns that nobody named: the table of an INSERT, or MERGE, with such.
+ */
+static Oid
+filled_target(const Query *query)
+{
+	const RangeTblEntry *target;
+	bool all_named = true;
+
+	if (query->commandType != CMD_INSERT && query->commandType != CMD_MERGE)
+		return InvalidOid;
+	target = rt_fetch(query->resultRelation, query->rtable);
+	if (query->commandType == CMD_INSERT)
+		all_named = are_named(entry_rights(target), query->targetList);
+	foreach_ptr (MergeAction, action, query->mergeActionList)
+	{
+		if (action->commandType == CMD_INSERT)
+			all_named &= are_named(entry_rights(target), action->targetList);
+	}
+	return all_named ? InvalidOid : target->relid;
+}
+
 Template *
 template_from_query(const Query *query, List **relations)
 {
@@ -338,6 +381,7 @@ template_from_query(const Query *query, List **relations)
 
 	*relations = deparsed.relations;
 	result->roles = deparsed.roles;
+	result->fills = filled_target(query);
 	return result;
 }
 
@@ -398,7 +442,8 @@ template_text(const Template *tmpl, List *relation_names, List *param_literals,
 List *
 template_pack(const Template *tmpl)
 {
-	return list_make4(tmpl->kinds, tmpl->numbers, tmpl->texts, tmpl->roles);
+	return list_make5(tmpl->kinds, tmpl->numbers, tmpl->texts, tmpl->roles,
+					  list_make1_oid(tmpl->fills));
 }
 
 Template *
@@ -410,5 +455,6 @@ template_unpack(List *packed)
 	tmpl->numbers = lsecond(packed);
 	tmpl->texts = lthird(packed);
 	tmpl->roles = lfourth(packed);
+	tmpl->fills = linitial_oid(list_nth(packed, 4));
 	return tmpl;
 }

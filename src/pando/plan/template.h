@@ -31,6 +31,7 @@ typedef struct Template
 	List *numbers; /* int list */
 	List *texts;   /* String; "" for slots */
 	List *roles;   /* Oids: whose rights the text uses besides the user's (access.h) */
+	Oid fills;	   /* the target of an INSERT with more columns than the client named */
 } Template;
 
 /*

@@ -25,6 +25,9 @@
  * With it parse analysis gives the relations with such aliases their role, as the
  * rewriter does for a view's. All else is PostgreSQL's: permissions and policies are
  * those of that role, and functions run as who asked.
+ *
+ * A signed INSERT has columns that the client did not name, for their defaults: the node
+ * that signs has checked those that he did, and a right on any column is enough here.
  */
 #include "pando/compat/compat.h"
 
@@ -36,6 +39,7 @@
 #include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
 #include "parser/analyze.h"
+#include "parser/parsetree.h"
 #include "tcop/tcopprot.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
@@ -316,14 +320,15 @@ refuse(void)
 }
 
 /* The last step of a check; the number is used up. */
-static void
-check(uint64 number, const char *subject, const char *sql, const char *digest)
+static bool
+is_valid(uint64 number, const char *subject, const char *sql, const char *digest)
 {
 	if (number <= last_number || strlen(digest) != PG_SHA256_DIGEST_STRING_LENGTH - 1 ||
 		timingsafe_bcmp(signature(own_challenge(), number, subject, sql), digest,
 						PG_SHA256_DIGEST_STRING_LENGTH - 1) != 0)
-		refuse();
+		return false;
 	last_number = number;
+	return true;
 }
 
 static void
@@ -349,7 +354,8 @@ act_as(PG_FUNCTION_ARGS)
 		refuse();
 	name = text_to_cstring(PG_GETARG_TEXT_PP(0));
 	digest = text_to_cstring(PG_GETARG_TEXT_PP(2));
-	check((uint64) PG_GETARG_INT64(1), "act", name, digest);
+	if (!is_valid((uint64) PG_GETARG_INT64(1), "act", name, digest))
+		refuse();
 	if (!acted)
 		GetUserIdAndSecContext(&own_user, &own_context);
 	acted = true;
@@ -361,8 +367,8 @@ act_as(PG_FUNCTION_ARGS)
 	PG_RETURN_VOID();
 }
 
-/* Takes the signature apart and checks it; raises if it isn't this session's next. */
-static void
+/* Takes the signature apart and checks it; false if it isn't this session's next. */
+static bool
 verify(const char *text, const char *mark)
 {
 	const char *start = mark + strlen(MARK);
@@ -375,9 +381,10 @@ verify(const char *text, const char *mark)
 
 	if (end == NULL || sscanf(start, "%llu %64[0-9a-f] %n", &number, digest, &used) < 2 ||
 		used == 0 || start + used > end)
-		refuse();
+		return false;
 	names = pnstrdup(start + used, end - start - used);
-	check(number, names, end + 2, digest);
+	if (!is_valid(number, names, end + 2, digest))
+		return false;
 	signed_at = GetCurrentStatementStartTimestamp();
 	signed_location = -1;
 	if (signed_text != NULL)
@@ -388,23 +395,24 @@ verify(const char *text, const char *mark)
 	signed_order = strcmp(names, ORDER) == 0;
 	signed_roles = signed_order ? NIL : list_copy(roles_of_names(names));
 	MemoryContextSwitchTo(old);
+	return true;
 }
 
 /* Verifies a signed text when it is seen first. */
-static void
+static bool
 verify_once(const char *text, const char *mark)
 {
-	if (signed_text == NULL || signed_at != GetCurrentStatementStartTimestamp() ||
-		strcmp(signed_text, text) != 0)
-		verify(text, mark);
+	return (signed_text != NULL && signed_at == GetCurrentStatementStartTimestamp() &&
+			strcmp(signed_text, text) == 0) ||
+		   verify(text, mark);
 }
 
 /*
  * The client's text, as long as its own statement calls the function: what that one runs
  * in turn is not signed with it.
  */
-static bool
-is_ordered(void)
+bool
+access_is_ordered(void)
 {
 	const char *mark =
 		debug_query_string != NULL ? strstr(debug_query_string, MARK) : NULL;
@@ -413,22 +421,24 @@ is_ordered(void)
 		return nesting_depth() <= order_depth;
 	if (mark == NULL || nesting_depth() > 1)
 		return false;
-	verify_once(debug_query_string, mark);
+	if (!verify_once(debug_query_string, mark))
+		refuse();
 	return signed_order;
 }
 
 void
 xact_require_node(const char *function)
 {
-	if (!superuser() && !is_ordered())
+	if (!superuser() && !access_is_ordered())
 		ereport(ERROR, (errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
 						errmsg("permission denied for function %s", function),
 						errdetail("Only nodes of the cluster call it on each other.")));
 }
 
-/* The roles that a statement may use, NIL when it is nothing special. */
+/* The roles that a statement may use, NIL when it is nothing special. If it claims the
+ * rights of any, its signature must be valid. */
 static List *
-roles_of_statement(const char *text, int location)
+roles_of_statement(const char *text, int location, bool claims)
 {
 	const char *mark;
 
@@ -437,14 +447,24 @@ roles_of_statement(const char *text, int location)
 	mark = strstr(text, MARK);
 	if (mark == NULL || nesting_depth() > 0)
 		return NIL;
-	verify_once(text, mark);
-	if (location <= signed_location)
-		refuse();
+	if (!verify_once(text, mark) || location <= signed_location)
+	{
+		if (claims)
+			refuse();
+		return NIL;
+	}
 	signed_location = location;
 	return signed_roles;
 }
 
-/* Stops at a relation that claims other rights; given roles, it gets them instead. */
+static bool
+inserts(const Query *query)
+{
+	return query->commandType == CMD_INSERT || query->commandType == CMD_MERGE;
+}
+
+/* Stops at a relation that claims other rights; given roles, it gets them instead, and
+ * no columns of an INSERT are checked one by one. */
 static bool
 lend_walker(Node *node, void *context)
 {
@@ -456,6 +476,9 @@ lend_walker(Node *node, void *context)
 	if (!IsA(node, Query))
 		return expression_tree_walker(node, lend_walker, context);
 	query = (Query *) node;
+	if (roles != NIL && inserts(query))
+		query_rights(query, rt_fetch(query->resultRelation, query->rtable))
+			->insertedCols = NULL;
 	foreach_ptr (RangeTblEntry, rte, query->rtable)
 	{
 		unsigned int number;
@@ -475,6 +498,7 @@ static void
 access_analyze(ParseState *pstate, Query *query, JumbleState *jumble)
 {
 	List *roles;
+	bool claims;
 
 	if (next_analyze)
 		next_analyze(pstate, query, jumble);
@@ -485,11 +509,13 @@ access_analyze(ParseState *pstate, Query *query, JumbleState *jumble)
 		return;
 	/* Cheap for all others: no text has the mark. A long one is searched for its first
 	 * statement, not again for each after it. */
-	if ((here.sql == NULL && query->stmt_location <= 0 &&
-		 strstr(pstate->p_sourcetext, MARK) == NULL) ||
-		!lend_walker((Node *) query, NIL))
+	if (here.sql == NULL && query->stmt_location <= 0 &&
+		strstr(pstate->p_sourcetext, MARK) == NULL)
 		return;
-	roles = roles_of_statement(pstate->p_sourcetext, query->stmt_location);
+	claims = lend_walker((Node *) query, NIL);
+	if (!claims && !inserts(query))
+		return;
+	roles = roles_of_statement(pstate->p_sourcetext, query->stmt_location, claims);
 	if (roles != NIL)
 		lend_walker((Node *) query, roles);
 }
