@@ -53,6 +53,7 @@
 #include "pando/copy/shard_route.h"
 #include "pando/metadata/identity_value.h"
 #include "pando/metadata/table.h"
+#include "pando/transaction/access.h"
 
 /* By this name an INSERT reads the rows of a COPY. */
 #define COPIED "copied rows"
@@ -414,6 +415,27 @@ insert_command(Relation rel)
 		columns.data, columns.data);
 }
 
+/* What COPY has checked is that the client may insert into the columns that came: the
+ * INSERT names all. */
+static int
+execute_as_checked(const char *sql)
+{
+	AccessHere before =
+		access_here((AccessHere){.sql = sql, .roles = list_make1_oid(GetUserId())});
+	int result;
+
+	PG_TRY();
+	{
+		result = SPI_execute(sql, false, 0);
+	}
+	PG_FINALLY();
+	{
+		(void) access_here(before);
+	}
+	PG_END_TRY();
+	return result;
+}
+
 /* Runs the INSERT; returns the rows stored. */
 static uint64
 insert_rows(Relation rel, Tuplestorestate *rows)
@@ -428,7 +450,7 @@ insert_rows(Relation rel, Tuplestorestate *rows)
 
 	if (SPI_connect() != SPI_OK_CONNECT || SPI_register_relation(&copied) < 0)
 		elog(ERROR, "SPI cannot be used");
-	if (SPI_execute(insert_command(rel), false, 0) != SPI_OK_INSERT)
+	if (execute_as_checked(insert_command(rel)) != SPI_OK_INSERT)
 		elog(ERROR, "rows could not be inserted");
 	stored = SPI_processed;
 	SPI_finish();
