@@ -134,7 +134,8 @@ BEGIN
 			ELSE '' END
 		|| CASE WHEN a.attgenerated = 's'
 			THEN format(' GENERATED ALWAYS AS (%s) STORED', pg_get_expr(ad.adbin, rel))
-			WHEN a.attidentity <> '' AND NOT for_shard
+			WHEN a.attidentity <> '' AND i.seq IS NOT NULL AND NOT for_shard
+			-- A partition has its parent's (since PostgreSQL 17).
 			THEN format(' GENERATED %s AS IDENTITY (SEQUENCE NAME %s %s)',
 				CASE a.attidentity WHEN 'a' THEN 'ALWAYS' ELSE 'BY DEFAULT' END, i.seq::regclass,
 				pando.sequence_options(i.seq))
