@@ -24,6 +24,7 @@
 #include "fmgr.h"
 #include "miscadmin.h"
 #include "nodes/extensible.h"
+#include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/hsearch.h"
 #include "utils/lsyscache.h"
@@ -188,6 +189,10 @@ append_batch(StringInfo sql, const ShardBatch *batch, List **roles)
 		alias = psprintf(ACCESS_ALIAS "%d_t", list_length(*roles));
 		*roles = lappend_oid(*roles, role);
 	}
+	/* A signature tells the node that the columns that he named have been checked. */
+	else if (pg_class_aclcheck(batch->table->relid, GetUserId(), ACL_SELECT) !=
+			 ACLCHECK_OK)
+		*roles = lappend_oid(*roles, GetUserId());
 	appendStringInfo(sql,
 					 "%sSELECT p FROM (SELECT pando.row_place(%s.tableoid, %s.ctid, "
 					 "%s.xmin) AS p FROM ONLY %s %s WHERE %s.ctid "

@@ -70,16 +70,29 @@ starts_early(const FragmentScan *scan, int eflags)
 		   !plan_is_kind(estate->es_plannedstmt->planTree, PLAN_STEPS);
 }
 
+static bool
+may(Oid relid, AclMode right)
+{
+	return pg_class_aclcheck(relid, GetUserId(), right) == ACLCHECK_OK;
+}
+
 /*
- * Who may insert into some columns only, and has named those, may have the others filled
- * with their defaults. Nodes don't see which he named: they are told, by a signature,
- * that he has been checked.
+ * Who has rights on some columns only, and has named those, may have others filled with
+ * their defaults, and rows found by their ctid. Nodes don't see what he named: they are
+ * told, by a signature, that it has been checked.
  */
 static void
 lend_columns(Template *template)
 {
-	if (OidIsValid(template->fills) && template->roles == NIL &&
-		pg_class_aclcheck(template->fills, GetUserId(), ACL_INSERT) != ACLCHECK_OK)
+	bool lends = OidIsValid(template->fills) && !may(template->fills, ACL_INSERT);
+
+	if (template->roles != NIL)
+		return;
+	foreach_oid(relid, template->reads)
+	{
+		lends |= !may(relid, ACL_SELECT);
+	}
+	if (lends)
 		template->roles = list_make1_oid(GetUserId());
 }
 

@@ -66,6 +66,7 @@ typedef struct QuirkContext
 } QuirkContext;
 
 static bool quirk_walker(Node *node, QuirkContext *context);
+static RangeTblEntry *rte_of_var(const Var *var, List *levels);
 
 static void
 refuse(const char *construct)
@@ -107,6 +108,23 @@ role_number(DeparsedQuery *result, Oid role)
 	}
 	result->roles = lappend_oid(result->roles, role);
 	return number;
+}
+
+/* ctid, and the like, of rows that a plan finds in one step and changes in the next. */
+static void
+note_unnamed(const Var *var, QuirkContext *context)
+{
+	const RangeTblEntry *rte = rte_of_var(var, context->levels);
+	const Bitmapset *named;
+
+	if (rte->rtekind != RTE_RELATION || var->varattno == TableOidAttributeNumber ||
+		dist_table(rte->relid) == NULL)
+		return;
+	named = entry_rights(rte)->selectedCols;
+	if (!bms_is_member(var->varattno - FirstLowInvalidHeapAttributeNumber, named) &&
+		!bms_is_member(InvalidAttrNumber - FirstLowInvalidHeapAttributeNumber, named))
+		context->result->reads =
+			list_append_unique_oid(context->result->reads, rte->relid);
 }
 
 /* Gives the relation an alias that the scanner reads as an identifier. */
@@ -606,10 +624,18 @@ quirk_walker(Node *node, QuirkContext *context)
 		return false;
 	}
 	if (is_shard_call(node))
+	{
+		foreach_ptr (Node, argument, ((FuncExpr *) node)->args)
+		{
+			if (IsA(argument, Var))
+				note_unnamed((Var *) argument, context);
+		}
 		return false;
+	}
 	if (IsA(node, Var))
 	{
 		make_var_visible((Var *) node, context->levels);
+		note_unnamed((Var *) node, context);
 		if (var_names_shell((Var *) node, context->levels))
 			context->replace_vars = true;
 		return false;

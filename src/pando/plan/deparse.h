@@ -15,6 +15,7 @@ typedef struct DeparsedQuery
 	List *relations; /* Oids of the distributed tables mentioned, each once */
 	List *mentions;	 /* int list: how often the text mentions each of them */
 	List *roles;	 /* Oids: whose rights it uses, as aliases count them (access.h) */
+	List *reads;	 /* Oids of those of which it reads columns that nobody named */
 	bool repeats;	 /* parts of the text may be there twice, mentions with them */
 } DeparsedQuery;
 

@@ -382,6 +382,7 @@ template_from_query(const Query *query, List **relations)
 	*relations = deparsed.relations;
 	result->roles = deparsed.roles;
 	result->fills = filled_target(query);
+	result->reads = deparsed.reads;
 	return result;
 }
 
@@ -443,7 +444,7 @@ List *
 template_pack(const Template *tmpl)
 {
 	return list_make5(tmpl->kinds, tmpl->numbers, tmpl->texts, tmpl->roles,
-					  list_make1_oid(tmpl->fills));
+					  lcons_oid(tmpl->fills, list_copy(tmpl->reads)));
 }
 
 Template *
@@ -456,5 +457,6 @@ template_unpack(List *packed)
 	tmpl->texts = lthird(packed);
 	tmpl->roles = lfourth(packed);
 	tmpl->fills = linitial_oid(list_nth(packed, 4));
+	tmpl->reads = list_copy_tail(list_nth(packed, 4), 1);
 	return tmpl;
 }

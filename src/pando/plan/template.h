@@ -32,6 +32,7 @@ typedef struct Template
 	List *texts;   /* String; "" for slots */
 	List *roles;   /* Oids: whose rights the text uses besides the user's (access.h) */
 	Oid fills;	   /* the target of an INSERT with more columns than the client named */
+	List *reads;   /* Oids of tables of which it reads more columns than he named */
 } Template;
 
 /*

@@ -26,8 +26,9 @@
  * rewriter does for a view's. All else is PostgreSQL's: permissions and policies are
  * those of that role, and functions run as who asked.
  *
- * A signed INSERT has columns that the client did not name, for their defaults: the node
- * that signs has checked those that he did, and a right on any column is enough here.
+ * A signed statement has columns that the client did not name, for their defaults or to
+ * find rows again: the node that signs has checked those that he did. A right on any
+ * column of a table is enough here.
  */
 #include "pando/compat/compat.h"
 
@@ -39,7 +40,6 @@
 #include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
 #include "parser/analyze.h"
-#include "parser/parsetree.h"
 #include "tcop/tcopprot.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
@@ -457,14 +457,20 @@ roles_of_statement(const char *text, int location, bool claims)
 	return signed_roles;
 }
 
-static bool
-inserts(const Query *query)
+/* A right on any column is enough for the relation. */
+static void
+waive_columns(Query *query, RangeTblEntry *rte)
 {
-	return query->commandType == CMD_INSERT || query->commandType == CMD_MERGE;
+	RelationRights *rights = query_rights(query, rte);
+
+	if (rights->requiredPerms == 0)
+		return;
+	rights->selectedCols = NULL;
+	rights->insertedCols = NULL;
 }
 
 /* Stops at a relation that claims other rights; given roles, it gets them instead, and
- * no columns of an INSERT are checked one by one. */
+ * columns are not checked one by one. */
 static bool
 lend_walker(Node *node, void *context)
 {
@@ -476,13 +482,12 @@ lend_walker(Node *node, void *context)
 	if (!IsA(node, Query))
 		return expression_tree_walker(node, lend_walker, context);
 	query = (Query *) node;
-	if (roles != NIL && inserts(query))
-		query_rights(query, rt_fetch(query->resultRelation, query->rtable))
-			->insertedCols = NULL;
 	foreach_ptr (RangeTblEntry, rte, query->rtable)
 	{
 		unsigned int number;
 
+		if (rte->rtekind == RTE_RELATION && roles != NIL)
+			waive_columns(query, rte);
 		if (rte->rtekind != RTE_RELATION || rte->alias == NULL ||
 			sscanf(rte->alias->aliasname, ACCESS_ALIAS "%u_", &number) != 1)
 			continue;
@@ -513,8 +518,6 @@ access_analyze(ParseState *pstate, Query *query, JumbleState *jumble)
 		strstr(pstate->p_sourcetext, MARK) == NULL)
 		return;
 	claims = lend_walker((Node *) query, NIL);
-	if (!claims && !inserts(query))
-		return;
 	roles = roles_of_statement(pstate->p_sourcetext, query->stmt_location, claims);
 	if (roles != NIL)
 		lend_walker((Node *) query, roles);
