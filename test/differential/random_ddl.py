@@ -84,6 +84,11 @@ class Session:
         self.process.wait(30)
 
 
+def prepared(name):
+    """Ends of a block that its client prepares. Where it failed there is nothing to end."""
+    return [f"PREPARE TRANSACTION '{name}'; {how} PREPARED '{name}'" for how in ('COMMIT', 'ROLLBACK')]
+
+
 class Changes:
     """Draws the next schema change, among what the session's node has at this moment."""
 
@@ -210,10 +215,11 @@ class Changes:
         return self.rng.choice([f'DROP TABLE {self.table()}', f'DROP TABLE {self.table()} CASCADE', f'DROP TABLE {self.table()}, {self.table()}', f'DROP SCHEMA {self.rng.choice(SCHEMAS[1:])} CASCADE'])
 
     def several(self):
-        """One table's changes in a block."""
+        """One table's changes in a block, which may be prepared first."""
         table = self.table()
+        self.made += 1
         return (f'BEGIN; ALTER TABLE {table} ADD COLUMN {self.column()} int; CREATE INDEX ON {table} (v); ALTER TABLE {table} ALTER COLUMN v SET DEFAULT {self.rng.randint(1, 99)}; '
-                + self.rng.choice(['COMMIT', 'ROLLBACK']))
+                + self.rng.choice(['COMMIT', 'ROLLBACK', *prepared(f'{self.session.name}_{self.made}')]))
 
     def next(self):
         self.look()
@@ -307,7 +313,7 @@ class Run:
             # In one order: two that lock rows in different ones would be a deadlock anywhere.
             keys = sorted(rng.randint(1, 20) for _ in range(3))
             return (f'BEGIN; INSERT INTO {table} (k) VALUES ({keys[0]}) ON CONFLICT DO NOTHING; UPDATE {table} SET v = v + 1 WHERE k = {keys[1]}; '
-                    f'SELECT count(*) FROM {table}; DELETE FROM {table} WHERE k = {keys[2]}; COMMIT')
+                    f'SELECT count(*) FROM {table}; DELETE FROM {table} WHERE k = {keys[2]}; ' + rng.choice(['COMMIT', *prepared(session.name)]))
         self.client(port, name, following)
 
 
