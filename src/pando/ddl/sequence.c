@@ -56,24 +56,25 @@ sequence_fit_range(Oid seqid, const FormData_pg_sequence *form, int32 group)
 							   SEQUENCE_RANGE_LAST(group), start));
 }
 
-#define NEXT_HERE "nextval("
-#define NEXT_OF_COORDINATOR "pando.sequence_next("
+/* Two ways of a default to take a sequence's next value: as it is found, and written. */
+#define NEXT_HERE "'\\m(pg_catalog\\.)?nextval\\(', 'nextval('"
+#define NEXT_OF_COORDINATOR "'pando\\.sequence_next\\(', 'pando.sequence_next('"
 
-/* Defaults that take the sequence's next value in one way take it in the other from now
- * on. */
+/* Defaults that take the value in the first way take it in the second from now on. */
 static void
 sequence_replace_defaults(Oid seqid, const char *way, const char *other)
 {
 	List *commands = sql_column(
 		"SELECT format('ALTER TABLE %%s ALTER COLUMN %%I SET DEFAULT %%s', "
-		"a.attrelid::regclass, a.attname, replace(x.text, %s, %s)) "
-		"FROM pg_depend d JOIN pg_attrdef ad ON ad.oid = d.objid "
-		"JOIN pg_attribute a ON a.attrelid = ad.adrelid AND a.attnum = ad.adnum, "
-		"replace(pg_get_expr(ad.adbin, ad.adrelid), 'pg_catalog.nextval(', 'nextval(') "
-		"AS x(text) WHERE d.classid = 'pg_attrdef'::regclass AND d.refclassid = "
-		"'pg_class'::regclass AND d.refobjid = %u AND strpos(x.text, %s) > 0",
-		quote_literal_cstr(way), quote_literal_cstr(other), seqid,
-		quote_literal_cstr(way));
+		"a.attrelid::regclass, a.attname, "
+		"regexp_replace(pg_get_expr(ad.adbin, ad.adrelid), way.found, other.written, "
+		"'g')) FROM (VALUES (%s)) way(found, written), (VALUES (%s)) other(found, "
+		"written), pg_depend d JOIN pg_attrdef ad ON ad.oid = d.objid "
+		"JOIN pg_attribute a ON a.attrelid = ad.adrelid AND a.attnum = ad.adnum "
+		"WHERE d.classid = 'pg_attrdef'::regclass AND d.refclassid = "
+		"'pg_class'::regclass AND d.refobjid = %u AND "
+		"pg_get_expr(ad.adbin, ad.adrelid) ~ way.found",
+		way, other, seqid);
 
 	foreach_ptr (char, command, commands)
 		utility_apply_sql(command);
@@ -167,7 +168,7 @@ sequence_start_past_others(Oid seqid, const FormData_pg_sequence *form)
 	int64 start =
 		form->seqmin + values_given_elsewhere(quote_literal_cstr(name_qualified(seqid)));
 
-	if (start > form->seqstart)
+	if (start > form->seqstart && start <= form->seqmax)
 		utility_apply_sql(psprintf("ALTER SEQUENCE %s START " INT64_FORMAT,
 								   name_qualified(seqid), start));
 }

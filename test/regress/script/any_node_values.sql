@@ -49,6 +49,15 @@ SELECT undistribute_table('t');
 INSERT INTO t (v) VALUES (44) RETURNING *;
 SELECT create_distributed_table('t', 'id', shard_count := 4);
 INSERT INTO t (v) VALUES (45) RETURNING *;
+CREATE FUNCTION my_nextval(n int) RETURNS int LANGUAGE sql AS 'SELECT n';
+CREATE SEQUENCE seq AS int;
+CREATE TABLE d (k int, x int DEFAULT my_nextval(1) + nextval('seq') * 10);
+ALTER SEQUENCE seq OWNED BY d.x;
+SELECT create_distributed_table('d', 'k', shard_count := 4);
+INSERT INTO d VALUES (1), (2) RETURNING *;
+SELECT undistribute_table('d');
+INSERT INTO d VALUES (1), (2) RETURNING *;
+SELECT pg_get_expr(adbin, adrelid) FROM pg_attrdef WHERE adrelid = 'd'::regclass;
 -- The right to insert into some columns is enough, as for a plain table, and needed.
 CREATE TABLE loc (id int GENERATED ALWAYS AS IDENTITY, v int);
 INSERT INTO loc (v) VALUES (1), (2) RETURNING *;
