@@ -66,6 +66,7 @@ is($cluster->prepared_count, 0, 'and nothing is prepared');
 foreach my $point ('commit-during-prepare', 'commit-after-prepare', 'commit-after-record')
 {
 	($code, $out, $err) = $coordinator->psql('postgres', "SELECT pando.debug_point_arm('$point', 'error'); BEGIN; UPDATE t SET v = 4; PREPARE TRANSACTION 'mine'");
+	isnt($code, 0, "$point is come to");
 	on($coordinator, 'SELECT pando.debug_point_clear()');
 	is(seen(), '3-3/2 3-3/2 3-3/2', "$point: nothing has happened");
 	ok($cluster->settled, 'and nothing is prepared');
@@ -74,6 +75,7 @@ foreach my $point ('client-before-second-phase', 'client-during-second-phase')
 {
 	prepare($coordinator, 5);
 	($code, $out, $err) = $coordinator->psql('postgres', "SELECT pando.debug_point_arm('$point', 'error'); COMMIT PREPARED 'mine'");
+	isnt($code, 0, "$point is come to");
 	on($coordinator, 'SELECT pando.debug_point_clear(); SELECT recover_prepared_transactions()');
 	is(seen(), '5-5/3 5-5/3 5-5/3', "$point: it is committed");
 	is($cluster->prepared_count, 0, 'and nothing stays prepared');

@@ -8,8 +8,6 @@
  */
 #include "pando/compat/compat.h"
 
-#include "miscadmin.h"
-#include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
@@ -23,6 +21,7 @@
 #include "pando/copy/stream_out.h"
 #include "pando/executor/lost_copy.h"
 #include "pando/metadata/node.h"
+#include "pando/transaction/access.h"
 
 /* Where the rows of one shard go. */
 typedef struct Way
@@ -122,8 +121,7 @@ route_make(const DistTable *table, Relation shell, List *attnums, const char *op
 
 	route->table = table;
 	route->shell = shell;
-	route->columns_checked =
-		pg_class_aclcheck(table->relid, GetUserId(), ACL_INSERT) != ACLCHECK_OK;
+	route->columns_checked = access_is_by_columns(table->relid, ACL_INSERT);
 	route->line = line;
 	route->row_context = AllocSetContextCreate(CurrentMemoryContext, "row to a shard",
 											   ALLOCSET_DEFAULT_SIZES);

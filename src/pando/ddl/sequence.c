@@ -98,8 +98,6 @@ sequence_fit(Oid seqid)
 {
 	int32 group = node_local_group();
 	FormData_pg_sequence form = sequence_form(seqid);
-	Oid relid;
-	int32 attnum;
 
 	if (group == COORDINATOR_GROUP)
 		return;
@@ -113,7 +111,7 @@ sequence_fit(Oid seqid)
 		form.seqstart -= SEQUENCE_RANGE_FIRST(sequence_range_group(&form)) - 1;
 		sequence_fit_range(seqid, &form, group);
 	}
-	else if (sequence_is_identity(seqid, &relid, &attnum))
+	else if (OidIsValid(sequence_identity_table(seqid)))
 	{
 		if (form.seqcycle)
 			utility_apply_sql(
@@ -168,7 +166,8 @@ sequence_start_past_others(Oid seqid, const FormData_pg_sequence *form)
 	int64 start =
 		form->seqmin + values_given_elsewhere(quote_literal_cstr(name_qualified(seqid)));
 
-	if (start > form->seqstart && start <= form->seqmax)
+	start = Min(start, form->seqmax);
+	if (start > form->seqstart)
 		utility_apply_sql(psprintf("ALTER SEQUENCE %s START " INT64_FORMAT,
 								   name_qualified(seqid), start));
 }
@@ -285,13 +284,13 @@ sequence_next(PG_FUNCTION_ARGS)
 	Oid seqid = PG_GETARG_OID(0);
 	bool identity;
 	Oid relid;
-	int32 attnum;
 	char *value;
 
 	if (get_rel_name(seqid) == NULL)
 		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_TABLE),
 						errmsg("relation with OID %u does not exist", seqid)));
-	identity = sequence_is_identity(seqid, &relid, &attnum);
+	relid = sequence_identity_table(seqid);
+	identity = OidIsValid(relid);
 	if (identity)
 		check_identity_right(relid);
 	if (node_is_coordinator())

@@ -24,7 +24,6 @@
 #include "fmgr.h"
 #include "miscadmin.h"
 #include "nodes/extensible.h"
-#include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/hsearch.h"
 #include "utils/lsyscache.h"
@@ -190,8 +189,7 @@ append_batch(StringInfo sql, const ShardBatch *batch, List **roles)
 		*roles = lappend_oid(*roles, role);
 	}
 	/* A signature tells the node that the columns that he named have been checked. */
-	else if (pg_class_aclcheck(batch->table->relid, GetUserId(), ACL_SELECT) !=
-			 ACLCHECK_OK)
+	else if (access_is_by_columns(batch->table->relid, ACL_SELECT))
 		*roles = lappend_oid(*roles, GetUserId());
 	appendStringInfo(sql,
 					 "%sSELECT p FROM (SELECT pando.row_place(%s.tableoid, %s.ctid, "

@@ -11,13 +11,13 @@
 #include "executor/executor.h"
 #include "miscadmin.h"
 #include "nodes/extensible.h"
-#include "utils/acl.h"
 #include "utils/memutils.h"
 
 #include "pando/base/debug_point.h"
 #include "pando/executor/explain.h"
 #include "pando/executor/run.h"
 #include "pando/executor/scan.h"
+#include "pando/transaction/access.h"
 #include "pando/transaction/xact.h"
 
 static const CustomExecMethods exec_methods;
@@ -70,12 +70,6 @@ starts_early(const FragmentScan *scan, int eflags)
 		   !plan_is_kind(estate->es_plannedstmt->planTree, PLAN_STEPS);
 }
 
-static bool
-may(Oid relid, AclMode right)
-{
-	return pg_class_aclcheck(relid, GetUserId(), right) == ACLCHECK_OK;
-}
-
 /*
  * Who has rights on some columns only, and has named those, may have others filled with
  * their defaults, and rows found by their ctid. Nodes don't see what he named: they are
@@ -84,13 +78,15 @@ may(Oid relid, AclMode right)
 static void
 lend_columns(Template *template)
 {
-	bool lends = OidIsValid(template->fills) && !may(template->fills, ACL_INSERT);
+	bool lends;
 
 	if (template->roles != NIL)
 		return;
+	lends =
+		OidIsValid(template->fills) && access_is_by_columns(template->fills, ACL_INSERT);
 	foreach_oid(relid, template->reads)
 	{
-		lends |= !may(relid, ACL_SELECT);
+		lends |= access_is_by_columns(relid, ACL_SELECT);
 	}
 	if (lends)
 		template->roles = list_make1_oid(GetUserId());

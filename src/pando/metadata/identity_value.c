@@ -35,10 +35,14 @@ sequence_form(Oid seqid)
 	return form;
 }
 
-bool
-sequence_is_identity(Oid seqid, Oid *relid, int32 *attnum)
+Oid
+sequence_identity_table(Oid seqid)
 {
-	return sequenceIsOwned(seqid, DEPENDENCY_INTERNAL, relid, attnum);
+	Oid relid;
+	int32 attnum;
+
+	return sequenceIsOwned(seqid, DEPENDENCY_INTERNAL, &relid, &attnum) ? relid
+																		: InvalidOid;
 }
 
 static bool
@@ -47,14 +51,12 @@ is_coordinators(const NextValueExpr *next)
 	FormData_pg_sequence form = sequence_form(next->seqid);
 	const DistTable *table;
 	Oid relid;
-	int32 attnum;
 
 	if (form.seqtypid == INT8OID &&
 		form.seqmin == SEQUENCE_RANGE_FIRST(node_local_group()))
 		return false;
-	if (!sequence_is_identity(next->seqid, &relid, &attnum))
-		return false;
-	table = dist_table(relid);
+	relid = sequence_identity_table(next->seqid);
+	table = OidIsValid(relid) ? dist_table(relid) : NULL;
 	return table != NULL && !table->managed_local;
 }
 

@@ -19,8 +19,8 @@
 /* Raises if the relation is no sequence. */
 extern FormData_pg_sequence sequence_form(Oid seqid);
 
-/* The identity column that the sequence is of; false: of none. */
-extern bool sequence_is_identity(Oid seqid, Oid *relid, int32 *attnum);
+/* The table whose identity column has the sequence; InvalidOid: none. */
+extern Oid sequence_identity_table(Oid seqid);
 
 /*
  * The expression, or query, with pando.sequence_next() in place of what takes the next

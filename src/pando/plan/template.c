@@ -333,19 +333,13 @@ is_values_insert(const Query *query)
 }
 
 static bool
-is_named(const RelationRights *rights, const TargetEntry *entry)
-{
-	return entry->resjunk ||
-		   bms_is_member(entry->resno - FirstLowInvalidHeapAttributeNumber,
-						 rights->insertedCols);
-}
-
-static bool
 are_named(const RelationRights *rights, List *entries)
 {
 	foreach_ptr (TargetEntry, entry, entries)
 	{
-		if (!is_named(rights, entry))
+		if (!entry->resjunk &&
+			!bms_is_member(entry->resno - FirstLowInvalidHeapAttributeNumber,
+						   rights->insertedCols))
 			return false;
 	}
 	return true;
@@ -357,13 +351,12 @@ static Oid
 filled_target(const Query *query)
 {
 	const RangeTblEntry *target;
-	bool all_named = true;
+	bool all_named;
 
 	if (query->commandType != CMD_INSERT && query->commandType != CMD_MERGE)
 		return InvalidOid;
 	target = rt_fetch(query->resultRelation, query->rtable);
-	if (query->commandType == CMD_INSERT)
-		all_named = are_named(entry_rights(target), query->targetList);
+	all_named = are_named(entry_rights(target), query->targetList);
 	foreach_ptr (MergeAction, action, query->mergeActionList)
 	{
 		if (action->commandType == CMD_INSERT)

@@ -83,6 +83,12 @@ access_is_lent(const RangeTblEntry *rte)
 	return entry_role(rte) != GetUserId() && !superuser();
 }
 
+bool
+access_is_by_columns(Oid relid, AclMode right)
+{
+	return pg_class_aclcheck(relid, GetUserId(), right) != ACLCHECK_OK;
+}
+
 /* ------------------------------------------------------------------------------------
  * Signatures.
  */

@@ -28,6 +28,9 @@ extern char *access_sign(Session *session, List *roles, const char *sql);
 /* The same for an order of one node to another, see xact_tell_nodes(). */
 extern char *access_sign_order(Session *session, const char *sql);
 
+/* Has the user no right of that kind on the table as a whole, and at most on columns? */
+extern bool access_is_by_columns(Oid relid, AclMode right);
+
 /* Is what this backend runs such an order? Raises if its signature is not valid. */
 extern bool access_is_ordered(void);
 
