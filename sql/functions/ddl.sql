@@ -11,8 +11,17 @@ CREATE OR REPLACE FUNCTION pando.shards_drop(rel regclass, shardids bigint[]) RE
 	LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'shards_drop';
 CREATE OR REPLACE FUNCTION pando.sequence_adjust(seq regclass) RETURNS void
 	LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'sequence_adjust';
+-- nextval(), currval(), lastval() and setval() of sequences whose values may come from the coordinator.
 CREATE OR REPLACE FUNCTION pando.sequence_next(seq regclass) RETURNS bigint
 	LANGUAGE c STRICT VOLATILE AS 'MODULE_PATHNAME', 'sequence_next';
+CREATE OR REPLACE FUNCTION pando.sequence_own(value bigint) RETURNS bigint
+	LANGUAGE c STRICT VOLATILE AS 'MODULE_PATHNAME', 'sequence_own';
+CREATE OR REPLACE FUNCTION pando.sequence_current(seq regclass) RETURNS bigint
+	LANGUAGE c STRICT VOLATILE AS 'MODULE_PATHNAME', 'sequence_current';
+CREATE OR REPLACE FUNCTION pando.sequence_last() RETURNS bigint
+	LANGUAGE c STRICT VOLATILE AS 'MODULE_PATHNAME', 'sequence_last';
+CREATE OR REPLACE FUNCTION pando.sequence_set(seq regclass, value bigint, is_called boolean) RETURNS bigint
+	LANGUAGE c STRICT VOLATILE AS 'MODULE_PATHNAME', 'sequence_set';
 
 CREATE OR REPLACE FUNCTION pg_catalog.worker_apply_shard_ddl_command(bigint, text) RETURNS void
 	LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'worker_apply_shard_ddl_command';

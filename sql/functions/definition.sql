@@ -97,15 +97,15 @@ BEGIN
 END $$;
 
 -- Where a sequence stands that a node other than the coordinator has used by itself: the
--- coordinator's goes on from there.
+-- coordinator's goes on from there. One that gives its values there already is at its end here (sequence_fit()).
 CREATE OR REPLACE FUNCTION pando.sequence_position_command(seq oid) RETURNS SETOF text
 	LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 #variable_conflict use_column
 BEGIN
 	RETURN QUERY SELECT format('SELECT pg_catalog.setval(%L, %s)', seq::regclass, pg_sequence_last_value(seq))
-	FROM pg_dist_local_group g
-	WHERE g.groupid > 0 AND NOT pando.sequence_has_range(seq)
-		AND pg_sequence_last_value(seq) IS NOT NULL;
+	FROM pg_dist_local_group g, pg_sequence s
+	WHERE g.groupid > 0 AND s.seqrelid = seq AND NOT pando.sequence_has_range(seq)
+		AND pg_sequence_last_value(seq) <> CASE WHEN s.seqincrement > 0 THEN s.seqmax ELSE s.seqmin END;
 END $$;
 
 CREATE OR REPLACE FUNCTION pando.sequence_commands(seq oid) RETURNS SETOF text
@@ -143,8 +143,7 @@ BEGIN
 				JOIN pg_class s ON s.oid = d.refobjid AND s.relkind = 'S'
 				WHERE d.classid = 'pg_attrdef'::regclass AND d.objid = ad.oid
 				AND d.refclassid = 'pg_class'::regclass))
-			THEN format(' DEFAULT %s', replace(pg_get_expr(ad.adbin, rel), 'pando.sequence_next(',
-				'nextval(')) ELSE '' END
+			THEN format(' DEFAULT %s', pg_get_expr(ad.adbin, rel)) ELSE '' END
 		|| CASE WHEN a.attnotnull THEN ' NOT NULL' ELSE '' END
 	END
 	FROM pg_attribute a

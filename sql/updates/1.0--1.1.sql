@@ -138,3 +138,24 @@ ALTER TABLE pando.move_part SET (user_catalog_table = true);
 
 -- It has other arguments now.
 DROP FUNCTION IF EXISTS pando.move_record(bigint, regclass[], bigint[], integer[]);
+
+-- On workers the default of a column asked the coordinator; now a statement does, and the sequence has no values there.
+DO $$
+DECLARE
+	found record;
+BEGIN
+	FOR found IN SELECT a.attrelid::regclass AS rel, a.attname, s.seqrelid::regclass AS seq,
+			pg_catalog.pg_get_expr(ad.adbin, ad.adrelid) AS value,
+			CASE WHEN s.seqincrement > 0 THEN s.seqmax ELSE s.seqmin END AS last
+		FROM pg_catalog.pg_attrdef ad
+		JOIN pg_catalog.pg_attribute a ON a.attrelid = ad.adrelid AND a.attnum = ad.adnum
+		JOIN pg_catalog.pg_depend d ON d.classid = 'pg_catalog.pg_attrdef'::regclass AND d.objid = ad.oid
+			AND d.refclassid = 'pg_catalog.pg_class'::regclass
+		JOIN pg_catalog.pg_sequence s ON s.seqrelid = d.refobjid
+		WHERE pg_catalog.pg_get_expr(ad.adbin, ad.adrelid) ~ '\mpando\.sequence_next\('
+	LOOP
+		EXECUTE pg_catalog.format('ALTER TABLE %s ALTER COLUMN %I SET DEFAULT %s', found.rel, found.attname,
+			pg_catalog.regexp_replace(found.value, '\mpando\.sequence_next\(', 'pg_catalog.nextval(', 'g'));
+		PERFORM pg_catalog.setval(found.seq, found.last);
+	END LOOP;
+END $$;

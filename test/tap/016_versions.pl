@@ -42,7 +42,18 @@ $alone->safe_psql('postgres', 'DELETE FROM pg_dist_partition');
 ($result, $out, $err) = $coordinator->psql('postgres', "SELECT citus_add_node('127.0.0.1', " . $alone->port . ')');
 like($err, qr/has another version of extension pando.*It has version \Q$old\E, this node version \Q$version\E/s, 'nor a node of a cluster');
 
+# A worker's column, whose values the coordinator gives.
+$alone->safe_psql('postgres', <<'END');
+SET citus.enable_ddl_propagation TO off;
+CREATE FUNCTION pando.sequence_next(seq regclass) RETURNS bigint LANGUAGE sql AS 'SELECT 1::bigint';
+ALTER EXTENSION pando ADD FUNCTION pando.sequence_next(regclass);
+CREATE SEQUENCE numbers AS int;
+CREATE TABLE numbered (k int, n int DEFAULT 10 * pando.sequence_next('numbers'::regclass));
+END
 $alone->safe_psql('postgres', 'ALTER EXTENSION pando UPDATE');
+is($alone->safe_psql('postgres', "SELECT pg_get_expr(adbin, adrelid), last_value FROM pg_attrdef, numbers WHERE adrelid = 'numbered'::regclass"),
+	"(10 * nextval('numbers'::regclass))|2147483647", 'defaults take the next value as others do');
+$alone->safe_psql('postgres', 'DROP TABLE numbered; DROP SEQUENCE numbers');
 my @updated = map { $alone->safe_psql('postgres', $_) } $made, $kept, $triggers;
 is($updated[$_], $fresh[$_], ('objects', 'what is kept in dumps', 'triggers')[$_] . ' after an update are those of an installation') foreach 0 .. 2;
 $alone->restart;

@@ -16,7 +16,7 @@
 
 #include "pando/copy/dest.h"
 #include "pando/copy/shard_route.h"
-#include "pando/metadata/identity_value.h"
+#include "pando/metadata/sequence_value.h"
 
 typedef struct CopyDest
 {
@@ -55,8 +55,8 @@ defaults_prepare(CopyDest *dest, List *columns)
 
 		if (list_member_int(dest->attnums, attnum))
 			continue;
-		expr = (Expr *) identity_values_from_coordinator(
-			build_column_default(dest->shell, attnum));
+		expr = (Expr *) sequence_values_of_cluster(
+			build_column_default(dest->shell, attnum), NULL);
 		if (expr == NULL)
 			continue;
 		dest->default_attnums[dest->ndefaults] = attnum;

@@ -51,7 +51,7 @@
 #include "pando/copy/from.h"
 #include "pando/copy/line.h"
 #include "pando/copy/shard_route.h"
-#include "pando/metadata/identity_value.h"
+#include "pando/metadata/sequence_value.h"
 #include "pando/metadata/table.h"
 #include "pando/transaction/access.h"
 
@@ -471,15 +471,15 @@ fire_for_rows(CopyFromState source, List *conditions, CopyLine *line)
 	return stored;
 }
 
-/* The coordinator gives values of identity columns that have none here. */
+/* Of sequences that give none here the coordinator gives values. */
 static void
-take_identity_values(CopyFromState source)
+take_sequence_values(CopyFromState source)
 {
 	for (int i = 0; i < source->num_defaults; i++)
 	{
 		AttrNumber attnum = compat_copy_default_column(source, i);
 		Node *given = build_column_default(source->rel, attnum);
-		Node *expr = identity_values_from_coordinator(given);
+		Node *expr = sequence_values_of_cluster(given, NULL);
 
 		if (expr != given)
 			*compat_copy_default(source, i) =
@@ -513,7 +513,7 @@ copy_from(const CopyStmt *stmt, const char *query_string)
 
 	source = BeginCopyFrom(pstate, rel, NULL, stmt->filename, stmt->is_program, NULL,
 						   stmt->attlist, append_options_left(stmt->options));
-	take_identity_values(source);
+	take_sequence_values(source);
 	if (source->opts.freeze)
 		check_freeze_allowed(rel);
 

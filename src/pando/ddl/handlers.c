@@ -105,6 +105,7 @@ static const DdlHandler handlers[] = {
 	{T_AlterOwnerStmt, OBJECT_DATABASE, database_owner_prepare},
 	{T_AlterOwnerStmt, ANY_OBJECT, object_prepare},
 	{T_AlterSeqStmt, ANY_OBJECT, sequence_alter_prepare, sequence_alter_finish},
+	{T_DiscardStmt, ANY_OBJECT, discard_prepare},
 
 	/* other objects: made */
 	OBJECT_CREATED(T_CreateSchemaStmt, ANY_OBJECT, NamespaceRelationId),

@@ -3,7 +3,14 @@
  */
 #include "pando/compat/compat.h"
 
+#include "access/genam.h"
 #include "access/htup_details.h"
+#include "access/table.h"
+#include "catalog/dependency.h"
+#include "catalog/indexing.h"
+#include "catalog/pg_attrdef.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_depend.h"
 #include "catalog/pg_sequence.h"
 #include "catalog/pg_type.h"
 #include "commands/sequence.h"
@@ -12,6 +19,7 @@
 #include "parser/parse_type.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
+#include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
 
@@ -19,13 +27,12 @@
 #include "pando/base/sql.h"
 #include "pando/ddl/sequence.h"
 #include "pando/ddl/utility.h"
-#include "pando/metadata/identity_value.h"
 #include "pando/metadata/node.h"
+#include "pando/metadata/sequence_value.h"
 #include "pando/metadata/table.h"
 #include "pando/transaction/xact.h"
 
 PG_FUNCTION_INFO_V1(sequence_adjust);
-PG_FUNCTION_INFO_V1(sequence_next);
 
 /* Is there room for a range per node, in the sequence and in the columns that it fills?
  */
@@ -56,30 +63,6 @@ sequence_fit_range(Oid seqid, const FormData_pg_sequence *form, int32 group)
 							   SEQUENCE_RANGE_LAST(group), start));
 }
 
-/* Two ways of a default to take a sequence's next value: as it is found, and written. */
-#define NEXT_HERE "'\\m(pg_catalog\\.)?nextval\\(', 'nextval('"
-#define NEXT_OF_COORDINATOR "'pando\\.sequence_next\\(', 'pando.sequence_next('"
-
-/* Defaults that take the value in the first way take it in the second from now on. */
-static void
-sequence_replace_defaults(Oid seqid, const char *way, const char *other)
-{
-	List *commands = sql_column(
-		"SELECT format('ALTER TABLE %%s ALTER COLUMN %%I SET DEFAULT %%s', "
-		"a.attrelid::regclass, a.attname, "
-		"regexp_replace(pg_get_expr(ad.adbin, ad.adrelid), way.found, other.written, "
-		"'g')) FROM (VALUES (%s)) way(found, written), (VALUES (%s)) other(found, "
-		"written), pg_depend d JOIN pg_attrdef ad ON ad.oid = d.objid "
-		"JOIN pg_attribute a ON a.attrelid = ad.adrelid AND a.attnum = ad.adnum "
-		"WHERE d.classid = 'pg_attrdef'::regclass AND d.refclassid = "
-		"'pg_class'::regclass AND d.refobjid = %u AND "
-		"pg_get_expr(ad.adbin, ad.adrelid) ~ way.found",
-		way, other, seqid);
-
-	foreach_ptr (char, command, commands)
-		utility_apply_sql(command);
-}
-
 /* The group whose range the sequence has, 0 if it is none's: a server that was a replica
  * of another node has that one's. */
 static int32
@@ -93,6 +76,21 @@ sequence_range_group(const FormData_pg_sequence *form)
 			   : 0;
 }
 
+static void
+sequence_set_here(Oid seqid, int64 value)
+{
+	(void) DirectFunctionCall2(setval_oid, ObjectIdGetDatum(seqid), Int64GetDatum(value));
+}
+
+/* What takes a value by another way than the functions that ask the coordinator fails. */
+static void
+sequence_exhaust(Oid seqid, const FormData_pg_sequence *form)
+{
+	/* With RESTART it is undone if the transaction is. */
+	utility_apply_sql(psprintf("ALTER SEQUENCE %s RESTART", name_qualified(seqid)));
+	sequence_set_here(seqid, form->seqincrement > 0 ? form->seqmax : form->seqmin);
+}
+
 void
 sequence_fit(Oid seqid)
 {
@@ -104,23 +102,15 @@ sequence_fit(Oid seqid)
 
 	if (sequence_is_wide(&form))
 		sequence_fit_range(seqid, &form, group);
-	else if (form.seqtypid == INT8OID && form.seqmin == SEQUENCE_RANGE_FIRST(group))
+	else if (sequence_has_own_range(&form))
 		; /* done before */
 	else if (sequence_range_group(&form) > 0)
 	{
 		form.seqstart -= SEQUENCE_RANGE_FIRST(sequence_range_group(&form)) - 1;
 		sequence_fit_range(seqid, &form, group);
 	}
-	else if (OidIsValid(sequence_identity_table(seqid)))
-	{
-		if (form.seqcycle)
-			utility_apply_sql(
-				psprintf("ALTER SEQUENCE %s NO CYCLE", name_qualified(seqid)));
-		sql_value("SELECT setval(%u::oid::regclass, " INT64_FORMAT ")", seqid,
-				  form.seqincrement > 0 ? form.seqmax : form.seqmin);
-	}
 	else
-		sequence_replace_defaults(seqid, NEXT_HERE, NEXT_OF_COORDINATOR);
+		sequence_exhaust(seqid, &form);
 }
 
 void
@@ -184,8 +174,7 @@ sequence_come_home(Oid seqid)
 	if (last == NULL)
 		utility_apply_sql(psprintf("ALTER SEQUENCE %s RESTART", name_qualified(seqid)));
 	else
-		(void) sql_value("SELECT pg_catalog.setval(%s, %s)", name, last);
-	sequence_replace_defaults(seqid, NEXT_OF_COORDINATOR, NEXT_HERE);
+		sequence_set_here(seqid, strtoll(last, NULL, 10));
 }
 
 void
@@ -232,23 +221,59 @@ sequence_send_used(Oid relid, bool owned)
 		xact_run_on_nodes(node_list(NODES_OTHER), sql);
 }
 
+/* The next table in whose defaults the scan finds the sequence; InvalidOid at the end. */
+static Oid
+next_user(SysScanDesc scan)
+{
+	HeapTuple tuple;
+
+	while ((tuple = systable_getnext(scan)) != NULL)
+	{
+		Form_pg_depend form = (Form_pg_depend) GETSTRUCT(tuple);
+		ObjectAddress column;
+
+		if (form->classid != AttrDefaultRelationId)
+			continue;
+		column = GetAttrDefaultColumnAddress(form->objid);
+		if (OidIsValid(column.objectId))
+			return column.objectId;
+	}
+	return InvalidOid;
+}
+
+static Oid
+distributed_user(Oid seqid)
+{
+	Relation depend = table_open(DependRelationId, AccessShareLock);
+	ScanKeyData keys[2];
+	SysScanDesc scan;
+	Oid relid;
+
+	ScanKeyInit(&keys[0], Anum_pg_depend_refclassid, BTEqualStrategyNumber, F_OIDEQ,
+				ObjectIdGetDatum(RelationRelationId));
+	ScanKeyInit(&keys[1], Anum_pg_depend_refobjid, BTEqualStrategyNumber, F_OIDEQ,
+				ObjectIdGetDatum(seqid));
+	scan = systable_beginscan(depend, DependReferenceIndexId, true, NULL, 2, keys);
+	do
+		relid = next_user(scan);
+	while (OidIsValid(relid) && dist_table(relid) == NULL);
+	systable_endscan(scan);
+	table_close(depend, AccessShareLock);
+	return relid;
+}
+
 Oid
 sequence_distributed_table(Oid seqid)
 {
-	List *tables = sql_column(
-		"SELECT refobjid FROM pg_depend WHERE classid = 'pg_class'::regclass AND "
-		"objid = %u AND refclassid = 'pg_class'::regclass AND deptype IN ('a', 'i') "
-		"UNION SELECT ad.adrelid FROM pg_depend d JOIN pg_attrdef ad ON ad.oid = d.objid "
-		"WHERE d.classid = 'pg_attrdef'::regclass AND "
-		"d.refclassid = 'pg_class'::regclass AND d.refobjid = %u",
-		seqid, seqid);
+	Oid owner = sequence_identity_table(seqid);
+	int32 attnum;
 
-	foreach_ptr (char, table, tables)
+	if (OidIsValid(owner) || sequenceIsOwned(seqid, DEPENDENCY_AUTO, &owner, &attnum))
 	{
-		if (dist_table(atooid(table)) != NULL)
-			return atooid(table);
+		if (dist_table(owner) != NULL)
+			return owner;
 	}
-	return InvalidOid;
+	return distributed_user(seqid);
 }
 
 /* SQL: makes a sequence of this node fit its role. */
@@ -261,44 +286,4 @@ sequence_adjust(PG_FUNCTION_ARGS)
 		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_SEQUENCE, get_rel_name(seqid));
 	sequence_fit(seqid);
 	PG_RETURN_VOID();
-}
-
-/* Who may insert rows has the next value of an identity column by that. */
-static void
-check_identity_right(Oid relid)
-{
-	if (pg_class_aclcheck(relid, GetUserId(), ACL_INSERT) != ACLCHECK_OK &&
-		pg_attribute_aclcheck_all(relid, GetUserId(), ACL_INSERT, ACLMASK_ANY) !=
-			ACLCHECK_OK)
-		aclcheck_error(ACLCHECK_NO_PRIV, get_relkind_objtype(get_rel_relkind(relid)),
-					   get_rel_name(relid));
-}
-
-/*
- * pando.sequence_next(sequence): nextval() of the coordinator's sequence, from any node.
- * That of an identity column asks for the right to insert rows.
- */
-Datum
-sequence_next(PG_FUNCTION_ARGS)
-{
-	Oid seqid = PG_GETARG_OID(0);
-	bool identity;
-	Oid relid;
-	char *value;
-
-	if (get_rel_name(seqid) == NULL)
-		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_TABLE),
-						errmsg("relation with OID %u does not exist", seqid)));
-	relid = sequence_identity_table(seqid);
-	identity = OidIsValid(relid);
-	if (identity)
-		check_identity_right(relid);
-	if (node_is_coordinator())
-		PG_RETURN_INT64(nextval_internal(seqid, !identity));
-
-	value = xact_value_from_node(
-		node_by_group(COORDINATOR_GROUP),
-		psprintf("SELECT %s(%s)", identity ? "pando.sequence_next" : "pg_catalog.nextval",
-				 quote_literal_cstr(name_qualified(seqid))));
-	PG_RETURN_INT64(DatumGetInt64(DirectFunctionCall1(int8in, CStringGetDatum(value))));
 }

@@ -4,9 +4,8 @@
  * Every node has the sequences of its shell tables. A bigint sequence has a range of its
  * own on each worker: (group << 48) + 1 and up; the coordinator's is untouched. A
  * narrower one (or one with bounds of its own) gives values on the coordinator only: on
- * workers a default asks the coordinator through pando.sequence_next(). So does an
- * identity column (metadata/identity_value.h), whose sequence is exhausted there, so that
- * nothing takes a value past that.
+ * workers statements ask the coordinator (sequence_value.h), and the sequence there is
+ * exhausted, so that nothing takes a value past that.
  */
 #ifndef PANDO_DDL_SEQUENCE_H
 #define PANDO_DDL_SEQUENCE_H

@@ -229,8 +229,7 @@ nextval_walker(Node *node, void *context)
 	{
 		String *name = llast(((FuncCall *) node)->funcname);
 
-		if (strcmp(name->sval, "nextval") == 0 ||
-			strcmp(name->sval, "sequence_next") == 0)
+		if (strcmp(name->sval, "nextval") == 0)
 			return true;
 	}
 	return raw_expression_tree_walker(node, nextval_walker, context);

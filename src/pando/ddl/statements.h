@@ -112,6 +112,9 @@ extern void sequence_alter_prepare(DdlJob *job);
 extern List *sequence_options_of_node(List *options);
 extern void sequence_alter_finish(DdlJob *job);
 extern void sequence_drop_prepare(DdlJob *job);
+
+/* sequence_session.c */
+extern void discard_prepare(DdlJob *job);
 extern void owned_prepare(DdlJob *job);
 extern void default_privileges_prepare(DdlJob *job);
 extern void role_set_prepare(DdlJob *job);

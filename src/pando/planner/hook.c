@@ -37,7 +37,7 @@
 #include "pando/planner/query/hoist.h"
 #include "pando/planner/hook.h"
 #include "pando/planner/init.h"
-#include "pando/metadata/identity_value.h"
+#include "pando/metadata/sequence_value.h"
 #include "pando/planner/local/kept_execution.h"
 #include "pando/planner/where/copies_here.h"
 #include "pando/planner/local/call_plan.h"
@@ -307,8 +307,6 @@ plan_statement(Query *query, const char *source, int cursor_options, ParamListIn
 
 	if (call != NULL)
 		return call;
-	if (found.modified)
-		query = (Query *) identity_values_from_coordinator((Node *) query);
 	if (found.samples)
 		query = query_without_samples_of_rows(query);
 	if (found.places)
@@ -337,34 +335,30 @@ plan_piece(Query *query, int cursor_options, ParamListInfo params)
 }
 
 static PlannedStmt *
-plan_inlined(Query *query, const char *source, int cursor_options, ParamListInfo params)
-{
-	PlannerGlobal *glob = makeNode(PlannerGlobal);
-	PlannedStmt *stmt;
-
-	query = query_with_inlined_functions(query, glob);
-	query_form_enter(query);
-	stmt = plan_statement(query, source, cursor_options, params,
-						  query_dist_relations(query));
-	stmt->invalItems = list_concat(stmt->invalItems, glob->invalItems);
-	stmt->dependsOnRole |= glob->dependsOnRole;
-	return stmt;
-}
-
-static PlannedStmt *
 plan_hook(Query *query, const char *source, int cursor_options, ParamListInfo params)
 {
+	/* What the plan depends on for functions that are inlined before it is made. */
+	PlannerGlobal inlined = {.type = T_PlannerGlobal};
 	DistRelations found;
+	PlannedStmt *stmt;
 
 	if (query->commandType == CMD_UTILITY || plan_shells || !metadata_active())
 		return plan_locally(query, source, cursor_options, params);
 	query_form_enter(query);
 	if (InNoForceRLSOperation())
 		query_use_past_forced_policies(query);
+	query = (Query *) sequence_values_of_cluster((Node *) query, &inlined);
 	found = query_dist_relations(query);
 	if (found.sql_functions && !is_call_for_coordinator(query))
-		return plan_inlined(query, source, cursor_options, params);
-	return plan_statement(query, source, cursor_options, params, found);
+	{
+		query = query_with_inlined_functions(query, &inlined);
+		query_form_enter(query);
+		found = query_dist_relations(query);
+	}
+	stmt = plan_statement(query, source, cursor_options, params, found);
+	stmt->invalItems = list_concat(stmt->invalItems, inlined.invalItems);
+	stmt->dependsOnRole |= inlined.dependsOnRole;
+	return stmt;
 }
 
 void
