@@ -3,6 +3,7 @@
 \setenv PGDATABASE :DBNAME
 \! sh "$PG_ABS_SRCDIR/twice.sh" row_security
 \! sh "$PG_ABS_SRCDIR/twice.sh" forced_policies
+\! sh "$PG_ABS_SRCDIR/twice.sh" blind_policies
 
 SET client_min_messages = warning;
 DROP SCHEMA twice CASCADE;

@@ -20,8 +20,9 @@
  * SET (a, b) = (SELECT ...) joins the rows that were found in a query between.
  *
  * Row-level security: what a client locks has to pass the policies of SELECT and UPDATE.
- * A DELETE finds its rows as the table's owner, with its policies as conditions. A change
- * that reads no column asks no policies of SELECT, but to name a row is to read one.
+ * A DELETE finds its rows as the table's owner, with its policies as conditions, and if
+ * it reads no column, so that no policies of SELECT are asked, it is made as the owner,
+ * too. Such an UPDATE has steps (key_change.c).
  */
 #include "pando/compat/compat.h"
 
@@ -388,6 +389,13 @@ repeatable_quals(Query *query)
 	return quals;
 }
 
+/* To name a row on a shard is to read it. */
+static bool
+reads_nothing(const RangeTblEntry *target)
+{
+	return (entry_rights(target)->requiredPerms & ACL_SELECT) == 0;
+}
+
 static bool
 finds_past_policies(const Query *query)
 {
@@ -420,7 +428,8 @@ why_not(Query *query, const DistTable *target)
 	/* The client may have read them from another copy than the one that is locked. */
 	if (table_has_copies(target) && write_system_columns(query).others)
 		return "System columns of the table's copies are not the same";
-	if (rte->securityQuals != NIL && (entry_rights(rte)->requiredPerms & ACL_SELECT) == 0)
+	if (query->commandType == CMD_UPDATE && rte->securityQuals != NIL &&
+		reads_nothing(rte))
 		return "Row-level security of the table has policies for other rows";
 	foreach_ptr (WithCheckOption, option, query->withCheckOptions)
 	{
@@ -455,6 +464,7 @@ change_of_rows(Query *query, const DistTable *target, const char **why)
 	Carried returned = {.varno = computing.source, .kept = computing.target};
 	Query *change;
 	RangeTblEntry *source;
+	RangeTblEntry *entry;
 	List *quals;
 
 	query = computing.query;
@@ -486,7 +496,10 @@ change_of_rows(Query *query, const DistTable *target, const char **why)
 			lappend(change->rtable, varno == computing.target
 										? copyObject(rt_fetch(varno, query->rtable))
 										: unused_rte());
-	rt_fetch(computing.target, change->rtable)->securityQuals = NIL;
+	entry = rt_fetch(computing.target, change->rtable);
+	entry->securityQuals = NIL;
+	if (finds_past_policies(query) && reads_nothing(entry))
+		entry_use_past_policies(entry, ACL_SELECT | ACL_DELETE);
 	change->rtable = lappend(change->rtable, source);
 	change->jointree = makeFromExpr(list_concat(from_one(computing.target)->fromlist,
 												from_one(computing.source)->fromlist),

@@ -19,6 +19,10 @@
  * with its owner's rights (RelationRights.checkAsUser), once the client's have been
  * checked. Policies, which the owner doesn't know, are conditions of the rows and a
  * column of theirs (policy_check.c).
+ *
+ * An UPDATE that reads nothing of its table asks no policies of SELECT, but whoever names
+ * a row on a shard is asked them. Where rows have to be found first its steps are the
+ * same, and no row moves.
  */
 #include "pando/compat/compat.h"
 
@@ -39,6 +43,7 @@
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 
+#include "pando/compat/rights.h"
 #include "pando/metadata/firing.h"
 #include "pando/plan/row_place.h"
 #include "pando/planner/write/write_rules.h"
@@ -61,6 +66,7 @@ typedef struct KeyChange
 	Query *query; /* without columns of joins */
 	const DistTable *target;
 	Relation relation;
+	bool moves;	 /* may rows move? */
 	List *exprs; /* of the rows: over the statement's own level */
 	int *values; /* for each column of the table: which of them is its new value; 0: none
 				  */
@@ -83,6 +89,20 @@ key_may_change(Query *query, const DistTable *target)
 		rows_are_known_to_stay(target->relid) || keeps_key(query, target, NIL))
 		return false;
 	if (keeps_key(query, target, keys_of_rows(query)))
+		return false;
+	distribution = distribution_of_query(query);
+	return !can_stand_on_shards(query, target, &distribution);
+}
+
+bool
+update_is_past_policies(Query *given, Query *query, const DistTable *target)
+{
+	const RangeTblEntry *rte = rt_fetch(given->resultRelation, given->rtable);
+	Distribution distribution;
+
+	if (query->commandType != CMD_UPDATE ||
+		(rte->securityQuals == NIL && given->withCheckOptions == NIL) ||
+		(entry_rights(rte)->requiredPerms & ACL_SELECT) != 0)
 		return false;
 	distribution = distribution_of_query(query);
 	return !can_stand_on_shards(query, target, &distribution);
@@ -140,8 +160,9 @@ choose_columns(KeyChange *change)
 			value = (Node *) var_of_attribute(varno, relid, number);
 		change->values[number] = add_expr(change, value);
 	}
-	change->old_key =
-		add_expr(change, (Node *) var_of_attribute(varno, relid, change->target->key));
+	if (change->moves)
+		change->old_key = add_expr(
+			change, (Node *) var_of_attribute(varno, relid, change->target->key));
 	foreach_ptr (Node, expr, row_identity(change->target, varno))
 		change->identity = lappend_int(change->identity, add_expr(change, expr));
 }
@@ -296,7 +317,8 @@ read_rows(KeyChange *change)
 	if (!rows_come_once(query))
 		change->found = rows_taken_once(change->found, change->identity);
 	rows = query_over_query(change->found, "found");
-	change->stays = steps_add_column(rows, stays_call(change), "stays");
+	if (change->moves)
+		change->stays = steps_add_column(rows, stays_call(change), "stays");
 	add_returning(change, rows, returning);
 	change->rows = add_step(change, "rows of", rows);
 }
@@ -306,8 +328,11 @@ static Query *
 kept_rows(KeyChange *change, bool stay)
 {
 	Query *rows = query_of_columns(step_rte(change->rows));
-	Node *stays = (Node *) column_of(1, rows, change->stays);
+	Node *stays;
 
+	if (!change->moves)
+		return rows;
+	stays = (Node *) column_of(1, rows, change->stays);
 	rows->jointree->quals =
 		stay ? stays : (Node *) makeBoolExpr(NOT_EXPR, list_make1(stays), -1);
 	return rows;
@@ -461,14 +486,17 @@ plan_key_change(Query *given, Query *query, const DistTable *target, int cursor_
 {
 	KeyChange change = {.query = query_without_join_columns(copyObject(query)),
 						.target = target,
+						.moves = key_may_change(query, target),
 						.relation = table_open(target->relid, NoLock)};
+	const TargetEntry *assigned = linitial(query->targetList);
 	PlannedStmt *stmt;
 	Step *step;
 
-	check(&change);
+	if (change.moves)
+		check(&change);
 	change.checked = policy_check(
 		given->withCheckOptions, WCO_RLS_UPDATE_CHECK,
-		(Node *) var_of_attribute(query->resultRelation, target->relid, target->key));
+		(Node *) var_of_attribute(query->resultRelation, target->relid, assigned->resno));
 	level_take_policies(change.query,
 						rt_fetch(given->resultRelation, given->rtable)->securityQuals);
 	read_rows(&change);
@@ -476,11 +504,14 @@ plan_key_change(Query *given, Query *query, const DistTable *target, int cursor_
 					change_where_they_are(&change, CMD_UPDATE, kept_rows(&change, true)));
 	step->counts = true;
 	step->keeps_shard = true;
-	(void) add_step(
-		&change, "delete",
-		change_where_they_are(&change, CMD_DELETE, kept_rows(&change, false)));
-	add_step(&change, "insert", insert_elsewhere(&change, kept_rows(&change, false)))
-		->counts = true;
+	if (change.moves)
+	{
+		(void) add_step(
+			&change, "delete",
+			change_where_they_are(&change, CMD_DELETE, kept_rows(&change, false)));
+		add_step(&change, "insert", insert_elsewhere(&change, kept_rows(&change, false)))
+			->counts = true;
+	}
 	stmt =
 		plan_steps(change.steps, returned_rows(&change), query, cursor_options, params);
 	table_close(change.relation, NoLock);

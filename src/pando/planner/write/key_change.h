@@ -16,6 +16,12 @@
 extern bool key_may_change(Query *query, const DistTable *target);
 
 /*
+ * Is it an UPDATE that reads no column of its table, whose policies bind the client, and
+ * that shards can't make? `given`: with the policies of its target.
+ */
+extern bool update_is_past_policies(Query *given, Query *query, const DistTable *target);
+
+/*
  * The plan of such an UPDATE. `given`: with the policies of its target. Raises an error
  * for what can't be.
  */

@@ -58,7 +58,7 @@ plan_write(Query *query, int cursor_options, ParamListInfo params)
 	bare = query_without_target_policies(given);
 	if (change_fires_here(bare, target))
 		return plan_triggered(given, bare, target, cursor_options, params);
-	if (key_may_change(bare, target))
+	if (key_may_change(bare, target) || update_is_past_policies(given, bare, target))
 		return plan_key_change(given, bare, target, cursor_options, params);
 	if (query->commandType != CMD_INSERT)
 		fragment = change_fragment(given, bare, target);
