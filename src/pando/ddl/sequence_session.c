@@ -97,20 +97,9 @@ asks_coordinator(Oid seqid)
 typedef struct Question
 {
 	Oid seqid;
-	bool identity; /* of an identity column */
-	char *sql;	   /* what the coordinator is asked; NULL: the sequence gives it here */
+	bool of_column; /* no right on the sequence is asked */
+	char *sql;		/* what the coordinator is asked; NULL: the sequence gives it here */
 } Question;
-
-/* Who may insert rows has the next value of an identity column by that. */
-static void
-check_identity_right(Oid relid)
-{
-	if (pg_class_aclcheck(relid, GetUserId(), ACL_INSERT) != ACLCHECK_OK &&
-		pg_attribute_aclcheck_all(relid, GetUserId(), ACL_INSERT, ACLMASK_ANY) !=
-			ACLCHECK_OK)
-		aclcheck_error(ACLCHECK_NO_PRIV, get_relkind_objtype(get_rel_relkind(relid)),
-					   get_rel_name(relid));
-}
 
 static void
 require_relation(Oid seqid)
@@ -120,27 +109,37 @@ require_relation(Oid seqid)
 						errmsg("relation with OID %u does not exist", seqid)));
 }
 
+/* Who may insert rows has the next value of an identity column by that. */
+static bool
+has_value_by_insert(Oid seqid)
+{
+	Oid relid = sequence_identity_table(seqid);
+
+	return OidIsValid(relid) &&
+		   (pg_class_aclcheck(relid, GetUserId(), ACL_INSERT) == ACLCHECK_OK ||
+			pg_attribute_aclcheck_all(relid, GetUserId(), ACL_INSERT, ACLMASK_ANY) ==
+				ACLCHECK_OK);
+}
+
 static const Question *
 question(FmgrInfo *call, Oid seqid)
 {
 	Question *question = call->fn_extra;
 	MemoryContext old;
-	Oid relid;
+	bool asks;
 
 	if (question != NULL && question->seqid == seqid)
 		return question;
+	require_relation(seqid);
+	asks = asks_coordinator(seqid);
 	old = MemoryContextSwitchTo(call->fn_mcxt);
 	question = palloc0(sizeof(Question));
 	question->seqid = seqid;
-	require_relation(seqid);
-	relid = sequence_identity_table(seqid);
-	question->identity = OidIsValid(relid);
-	if (question->identity)
-		check_identity_right(relid);
-	if (asks_coordinator(seqid))
+	question->of_column = (asks || node_is_coordinator()) && has_value_by_insert(seqid);
+	if (asks)
 		question->sql =
 			psprintf("SELECT %s(%s)",
-					 question->identity ? "pando.sequence_next" : "pg_catalog.nextval",
+					 question->of_column ? "pando.sequence_next" : "pg_catalog.nextval",
 					 quote_literal_cstr(name_qualified(seqid)));
 	MemoryContextSwitchTo(old);
 	call->fn_extra = question;
@@ -157,7 +156,7 @@ value_from_coordinator(const char *sql)
 
 /*
  * pando.sequence_next(sequence): nextval() of a sequence, the coordinator's if it gives
- * no values here. That of an identity column asks for the right to insert rows.
+ * no values here. For that of an identity column the right to insert rows is enough.
  */
 Datum
 sequence_next(PG_FUNCTION_ARGS)
@@ -169,7 +168,7 @@ sequence_next(PG_FUNCTION_ARGS)
 	if (asked->sql == NULL)
 	{
 		last_given = InvalidOid;
-		PG_RETURN_INT64(nextval_internal(seqid, !asked->identity));
+		PG_RETURN_INT64(nextval_internal(seqid, !asked->of_column));
 	}
 	value = value_from_coordinator(asked->sql);
 	value_given(seqid, value);
