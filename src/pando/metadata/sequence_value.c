@@ -17,6 +17,7 @@
 #include "catalog/pg_type.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
+#include "optimizer/clauses.h"
 #include "optimizer/optimizer.h"
 #include "parser/parse_coerce.h"
 #include "parser/parse_func.h"
@@ -109,8 +110,10 @@ call(const char *name, List *args)
 }
 
 static Node *
-call_instead(const FuncExpr *given, List *args)
+call_instead(const FuncExpr *given)
 {
+	List *args = given->args;
+
 	if (given->funcid == F_SETVAL_REGCLASS_INT8)
 		args = lappend(args, makeBoolConst(true, false));
 	return call(function_instead(given->funcid), args);
@@ -137,24 +140,29 @@ identity_value(NextValueExpr *next)
 								 COERCION_ASSIGNMENT, COERCE_IMPLICIT_CAST, -1);
 }
 
-/* Could PostgreSQL inline it, with what it asks of sequences? */
-static bool
-is_volatile_sql(const FuncExpr *call)
+/* A call of a user's function. */
+typedef struct Called
 {
-	HeapTuple tuple;
-	bool is = false;
+	List *args; /* in order, with the values of those that are not given */
+	bool may_inline;
+} Called;
 
-	if (call->funcretset || call->funcid < FirstNormalObjectId)
-		return false;
-	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(call->funcid));
-	if (HeapTupleIsValid(tuple))
-	{
-		Form_pg_proc form = (Form_pg_proc) GETSTRUCT(tuple);
+static Called
+look_up(const FuncExpr *call)
+{
+	HeapTuple tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(call->funcid));
+	Called called = {.args = call->args};
+	Form_pg_proc form;
 
-		is = form->prolang == SQLlanguageId && form->provolatile == PROVOLATILE_VOLATILE;
-		ReleaseSysCache(tuple);
-	}
-	return is;
+	if (!HeapTupleIsValid(tuple))
+		return called;
+	form = (Form_pg_proc) GETSTRUCT(tuple);
+	called.args =
+		expand_function_arguments(call->args, false, call->funcresulttype, tuple);
+	called.may_inline = !call->funcretset && form->prolang == SQLlanguageId &&
+						form->provolatile == PROVOLATILE_VOLATILE;
+	ReleaseSysCache(tuple);
+	return called;
 }
 
 /* As PostgreSQL inlines the call while it plans; NULL if it doesn't. */
@@ -178,22 +186,17 @@ inlined(FuncExpr *given, PlannerGlobal *glob)
 
 static bool find_walker(Node *node, void *context);
 
-/*
- * Is it a SQL function that would be inlined, and is about sequences? One that isn't
- * inlined plans its statements when it runs.
- */
+/* Would a SQL function be inlined, and is it about sequences? One that isn't inlined
+ * plans its statements when it runs. */
 static bool
-is_inlined_value(FuncExpr *call)
+is_inlined_value(const FuncExpr *call, List *args)
 {
-	FuncExpr *probe;
+	FuncExpr *probe = makeFuncExpr(call->funcid, call->funcresulttype, NIL,
+								   call->funccollid, call->inputcollid, call->funcformat);
 	int id = 0;
 
-	if (!is_volatile_sql(call))
-		return false;
 	/* Arguments are not evaluated for this. */
-	probe = makeFuncExpr(call->funcid, call->funcresulttype, NIL, call->funccollid,
-						 call->inputcollid, call->funcformat);
-	foreach_ptr (Node, arg, call->args)
+	foreach_ptr (Node, arg, args)
 	{
 		Param *param = makeNode(Param);
 
@@ -208,18 +211,51 @@ is_inlined_value(FuncExpr *call)
 }
 
 static bool
+find_in_call(const FuncExpr *call)
+{
+	Called called;
+
+	if (function_instead(call->funcid) != NULL)
+		return true;
+	if (call->funcid < FirstNormalObjectId)
+		return find_walker((Node *) call->args, NULL);
+	called = look_up(call);
+	return find_walker((Node *) called.args, NULL) ||
+		   (called.may_inline && is_inlined_value(call, called.args));
+}
+
+static bool
 find_walker(Node *node, void *context)
 {
 	if (node == NULL)
 		return false;
 	if (IsA(node, NextValueExpr))
 		return true;
-	if (IsA(node, FuncExpr) && (function_instead(((FuncExpr *) node)->funcid) != NULL ||
-								is_inlined_value((FuncExpr *) node)))
-		return true;
+	if (IsA(node, FuncExpr))
+		return find_in_call((FuncExpr *) node);
 	if (IsA(node, Query))
 		return query_tree_walker((Query *) node, find_walker, context, 0);
 	return expression_tree_walker(node, find_walker, context);
+}
+
+static Node *value_mutator(Node *node, void *context);
+
+static Node *
+call_mutator(FuncExpr *given, PlannerGlobal *glob)
+{
+	FuncExpr *call = copyObject(given);
+	Called called = {.args = call->args};
+	Node *body = NULL;
+
+	if (call->funcid >= FirstNormalObjectId)
+		called = look_up(call);
+	call->args = called.args;
+	if (called.may_inline && is_inlined_value(call, call->args))
+		body = inlined(call, glob);
+	if (body != NULL)
+		return value_mutator(body, glob);
+	call->args = (List *) value_mutator((Node *) call->args, glob);
+	return function_instead(call->funcid) != NULL ? call_instead(call) : (Node *) call;
 }
 
 static Node *
@@ -229,20 +265,10 @@ value_mutator(Node *node, void *context)
 		return NULL;
 	if (IsA(node, NextValueExpr))
 		return identity_value((NextValueExpr *) node);
+	if (IsA(node, FuncExpr))
+		return call_mutator((FuncExpr *) node, context);
 	if (IsA(node, Query))
 		return (Node *) query_tree_mutator((Query *) node, value_mutator, context, 0);
-	if (IsA(node, FuncExpr))
-	{
-		FuncExpr *given = (FuncExpr *) node;
-		Node *body;
-
-		if (function_instead(given->funcid) != NULL)
-			return call_instead(given, (List *) expression_tree_mutator(
-										   (Node *) given->args, value_mutator, context));
-		body = is_inlined_value(given) ? inlined(given, context) : NULL;
-		if (body != NULL)
-			return value_mutator(body, context);
-	}
 	return expression_tree_mutator(node, value_mutator, context);
 }
 
