@@ -24,6 +24,7 @@
 
 #include "pando/base/hook.h"
 #include "pando/executor/call.h"
+#include "pando/metadata/sequence_value.h"
 #include "pando/transaction/xact.h"
 
 /* CALL name($1::type, NULL, ...): OUT arguments have a place, but no value. */
@@ -240,6 +241,21 @@ call_elsewhere(const Call *call, const DistFunction *function, CallPlace *place)
 	return done;
 }
 
+/* Arguments aren't planned. */
+static PlannedStmt *
+call_with_sequence_values(PlannedStmt *given)
+{
+	Node *args = (Node *) ((CallStmt *) given->utilityStmt)->funcexpr->args;
+	Node *values = sequence_values_of_cluster(args, NULL);
+	PlannedStmt *pstmt;
+
+	if (values == args)
+		return given;
+	pstmt = copyObject(given);
+	((CallStmt *) pstmt->utilityStmt)->funcexpr->args = (List *) values;
+	return pstmt;
+}
+
 static void
 call_utility(PlannedStmt *pstmt, const char *text, bool read_only_tree,
 			 ProcessUtilityContext context, ParamListInfo params,
@@ -250,6 +266,8 @@ call_utility(PlannedStmt *pstmt, const char *text, bool read_only_tree,
 	DistFunction function;
 	CallPlace place = {false};
 
+	if (IsA(pstmt->utilityStmt, CallStmt))
+		call.pstmt = pstmt = call_with_sequence_values(pstmt);
 	xact_serve_utility(pstmt->utilityStmt);
 	/* What a call that is served calls in turn is a part of it. */
 	if (IsA(pstmt->utilityStmt, CallStmt) &&

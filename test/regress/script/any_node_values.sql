@@ -80,6 +80,11 @@ CREATE OR REPLACE FUNCTION next_inlined(int) RETURNS bigint LANGUAGE sql AS $$ S
 EXECUTE inlined;
 CREATE FUNCTION next_more(a int DEFAULT nextval('seq'), b int DEFAULT 5, c boolean DEFAULT true) RETURNS bigint LANGUAGE sql AS $$ SELECT CASE WHEN c THEN a * 1000 + b + nextval('seq') END $$;
 SELECT next_more(c => true, a => 1), next_more(b => 7) BETWEEN 200000 AND 300000, next_more(c => false) IS NULL;
+CREATE PROCEDURE take(a bigint, INOUT b bigint DEFAULT nextval('seq')) LANGUAGE plpgsql AS $$ BEGIN b := b - a; END $$;
+CALL take(nextval('seq'), nextval('seq'));
+CALL take(currval('seq'));
+DO $$ DECLARE v bigint; BEGIN CALL take(nextval('seq') - 1, v); RAISE NOTICE '%', v; END $$;
+DROP PROCEDURE take;
 SELECT next_named('seq'), next_named('seq') = currval('seq');
 SELECT * FROM nextval('seq') WITH ORDINALITY;
 INSERT INTO d SELECT i, nextval('seq') FROM generate_series(10, 12) i RETURNING x;
