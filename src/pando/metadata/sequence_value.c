@@ -184,17 +184,33 @@ inlined(FuncExpr *given, PlannerGlobal *glob)
 																			   : body;
 }
 
+/* The functions in whose bodies one looks: a recursive one is inlined once. */
+typedef struct Looking
+{
+	PlannerGlobal *glob;
+	List *inside; /* oid list */
+} Looking;
+
+static Looking
+look_inside(const Looking *looking, Oid funcid)
+{
+	return (Looking){looking->glob, lappend_oid(list_copy(looking->inside), funcid)};
+}
+
 static bool find_walker(Node *node, void *context);
 
 /* Would a SQL function be inlined, and is it about sequences? One that isn't inlined
  * plans its statements when it runs. */
 static bool
-is_inlined_value(const FuncExpr *call, List *args)
+is_inlined_value(const FuncExpr *call, List *args, const Looking *looking)
 {
+	Looking inside;
 	FuncExpr *probe = makeFuncExpr(call->funcid, call->funcresulttype, NIL,
 								   call->funccollid, call->inputcollid, call->funcformat);
 	int id = 0;
 
+	if (list_member_oid(looking->inside, call->funcid))
+		return false;
 	/* Arguments are not evaluated for this. */
 	foreach_ptr (Node, arg, args)
 	{
@@ -207,21 +223,22 @@ is_inlined_value(const FuncExpr *call, List *args)
 		param->paramcollid = exprCollation(arg);
 		probe->args = lappend(probe->args, param);
 	}
-	return find_walker(inlined(probe, NULL), NULL);
+	inside = look_inside(looking, call->funcid);
+	return find_walker(inlined(probe, NULL), &inside);
 }
 
 static bool
-find_in_call(const FuncExpr *call)
+find_in_call(const FuncExpr *call, Looking *looking)
 {
 	Called called;
 
 	if (function_instead(call->funcid) != NULL)
 		return true;
 	if (call->funcid < FirstNormalObjectId)
-		return find_walker((Node *) call->args, NULL);
+		return find_walker((Node *) call->args, looking);
 	called = look_up(call);
-	return find_walker((Node *) called.args, NULL) ||
-		   (called.may_inline && is_inlined_value(call, called.args));
+	return find_walker((Node *) called.args, looking) ||
+		   (called.may_inline && is_inlined_value(call, called.args, looking));
 }
 
 static bool
@@ -232,7 +249,7 @@ find_walker(Node *node, void *context)
 	if (IsA(node, NextValueExpr))
 		return true;
 	if (IsA(node, FuncExpr))
-		return find_in_call((FuncExpr *) node);
+		return find_in_call((FuncExpr *) node, context);
 	if (IsA(node, Query))
 		return query_tree_walker((Query *) node, find_walker, context, 0);
 	return expression_tree_walker(node, find_walker, context);
@@ -241,7 +258,7 @@ find_walker(Node *node, void *context)
 static Node *value_mutator(Node *node, void *context);
 
 static Node *
-call_mutator(FuncExpr *given, PlannerGlobal *glob)
+call_mutator(FuncExpr *given, Looking *looking)
 {
 	FuncExpr *call = copyObject(given);
 	Called called = {.args = call->args};
@@ -249,12 +266,15 @@ call_mutator(FuncExpr *given, PlannerGlobal *glob)
 
 	if (call->funcid >= FirstNormalObjectId)
 		called = look_up(call);
-	call->args = called.args;
-	if (called.may_inline && is_inlined_value(call, call->args))
-		body = inlined(call, glob);
+	call->args = (List *) value_mutator((Node *) called.args, looking);
+	if (called.may_inline && is_inlined_value(call, call->args, looking))
+		body = inlined(call, looking->glob);
 	if (body != NULL)
-		return value_mutator(body, glob);
-	call->args = (List *) value_mutator((Node *) call->args, glob);
+	{
+		Looking inside = look_inside(looking, call->funcid);
+
+		return value_mutator(body, &inside);
+	}
 	return function_instead(call->funcid) != NULL ? call_instead(call) : (Node *) call;
 }
 
@@ -275,7 +295,9 @@ value_mutator(Node *node, void *context)
 Node *
 sequence_values_of_cluster(Node *node, PlannerGlobal *glob)
 {
-	if (node == NULL || node_is_coordinator() || !find_walker(node, NULL))
+	Looking looking = {glob, NIL};
+
+	if (node == NULL || node_is_coordinator() || !find_walker(node, &looking))
 		return node;
-	return value_mutator(node, glob);
+	return value_mutator(node, &looking);
 }

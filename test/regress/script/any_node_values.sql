@@ -80,6 +80,10 @@ CREATE OR REPLACE FUNCTION next_inlined(int) RETURNS bigint LANGUAGE sql AS $$ S
 EXECUTE inlined;
 CREATE FUNCTION next_more(a int DEFAULT nextval('seq'), b int DEFAULT 5, c boolean DEFAULT true) RETURNS bigint LANGUAGE sql AS $$ SELECT CASE WHEN c THEN a * 1000 + b + nextval('seq') END $$;
 SELECT next_more(c => true, a => 1), next_more(b => 7) BETWEEN 200000 AND 300000, next_more(c => false) IS NULL;
+CREATE FUNCTION again(n int) RETURNS bigint LANGUAGE plpgsql AS 'BEGIN RETURN 0; END';
+CREATE OR REPLACE FUNCTION again(n int) RETURNS bigint LANGUAGE sql AS $$ SELECT CASE WHEN n > 0 THEN again(n - 1) + 1 ELSE 0 END $$;
+SELECT again(3);
+SELECT next_inlined(next_inlined(0)::int) % 10;
 CREATE PROCEDURE take(a bigint, INOUT b bigint DEFAULT nextval('seq')) LANGUAGE plpgsql AS $$ BEGIN b := b - a; END $$;
 CALL take(nextval('seq'), nextval('seq'));
 CALL take(currval('seq'));
