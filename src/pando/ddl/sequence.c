@@ -86,9 +86,14 @@ sequence_set_here(Oid seqid, int64 value)
 static void
 sequence_exhaust(Oid seqid, const FormData_pg_sequence *form)
 {
+	int64 end = form->seqincrement > 0 ? form->seqmax : form->seqmin;
+	char *last = sql_value("SELECT pg_catalog.pg_sequence_last_value(%u)", seqid);
+
+	if (last != NULL && strtoll(last, NULL, 10) == end)
+		return;
 	/* With RESTART it is undone if the transaction is. */
 	utility_apply_sql(psprintf("ALTER SEQUENCE %s RESTART", name_qualified(seqid)));
-	sequence_set_here(seqid, form->seqincrement > 0 ? form->seqmax : form->seqmin);
+	sequence_set_here(seqid, end);
 }
 
 void
