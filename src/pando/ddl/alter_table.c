@@ -114,7 +114,7 @@ alter_prepare_command(DdlJob *job, Oid relid, AlterTableCmd *command)
 	}
 }
 
-/* What moves an identity's sequence is left out on other nodes; maybe nothing remains. */
+/* What moves an identity's sequence is for the coordinator's; maybe nothing remains. */
 static void
 alter_keep_own_positions(DdlJob *job, AlterTableStmt *stmt)
 {
@@ -131,7 +131,7 @@ alter_keep_own_positions(DdlJob *job, AlterTableStmt *stmt)
 		kept = lappend(kept, command);
 	}
 	stmt->cmds = kept;
-	job->concerned = kept != NIL;
+	job->concerned = kept != NIL || !job->applying;
 }
 
 /* The relation is no distributed table: a sequence of one, or a type all nodes have? */
@@ -191,7 +191,7 @@ alter_table_prepare(DdlJob *job)
 			alter_prepare_command(job, relid, command);
 		if (job->applying && dist_table_require(relid)->managed_local)
 			local_shell_keep_commands(stmt);
-		if (job->applying)
+		if (!node_is_coordinator())
 			alter_keep_own_positions(job, stmt);
 		for_shards = column_default_fix(job, relid, stmt, &afterwards);
 		if (attached_commands_for_shards(relid, (AlterTableStmt *) for_shards))

@@ -167,18 +167,26 @@ sequence_start_past_others(Oid seqid, const FormData_pg_sequence *form)
 								   name_qualified(seqid), start));
 }
 
-/* One that gave no values here goes on from where the coordinator's stands. */
+/* One that gave no values here becomes what the coordinator's is, and goes on from where
+ * that stands. */
 static void
 sequence_come_home(Oid seqid)
 {
-	char *name = quote_literal_cstr(name_qualified(seqid));
+	const char *name = name_qualified(seqid);
+	const char *literal = quote_literal_cstr(name);
+	const DistNode *coordinator = node_by_group(COORDINATOR_GROUP);
 	char *last = xact_value_from_node(
-		node_by_group(COORDINATOR_GROUP),
-		psprintf("SELECT pg_catalog.pg_sequence_last_value(%s)", name));
+		coordinator, psprintf("SELECT pg_catalog.pg_sequence_last_value(%s)", literal));
 
-	if (last == NULL)
-		utility_apply_sql(psprintf("ALTER SEQUENCE %s RESTART", name_qualified(seqid)));
-	else
+	utility_apply_sql(psprintf(
+		"ALTER SEQUENCE %s %s", name,
+		xact_value_from_node(
+			coordinator,
+			psprintf("SELECT pg_catalog.format('%%s RESTART WITH %%s', "
+					 "pando.sequence_options(%s::pg_catalog.regclass), last_value) "
+					 "FROM %s",
+					 literal, name))));
+	if (last != NULL)
 		sequence_set_here(seqid, strtoll(last, NULL, 10));
 }
 
