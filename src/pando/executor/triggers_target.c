@@ -60,9 +60,11 @@ triggers_queue_update(const ResultRelInfo *relinfo, EState *estate, TupleTableSl
 {
 	const Target *target = triggers_target(relinfo);
 	TriggersScan *scan = target->scan;
+	const TriggerDesc *triggers =
+		target->queue != NULL ? target->queue->ri_TrigDesc : NULL;
 
-	if (target->queue == NULL || !target->queue->ri_TrigDesc ||
-		(!target->queue->ri_TrigDesc->trig_update_after_row && capture == NULL))
+	/* A partition may have none of its own when its parent has transition tables. */
+	if (capture == NULL && (triggers == NULL || !triggers->trig_update_after_row))
 		return;
 	kept_rows_hold(RelationGetRelid(target->shell));
 	scan->old_tuple.t_self =

@@ -191,6 +191,18 @@ CREATE TRIGGER coming AFTER INSERT ON m2 FOR EACH ROW EXECUTE FUNCTION note();
 INSERT INTO m VALUES (1, 0);
 UPDATE m SET d = 1;
 SELECT what();
+-- Partitions have no triggers of their own when their parent has transition tables.
+CREATE TABLE only_tables (k int PRIMARY KEY, v text) PARTITION BY LIST (k);
+CREATE TABLE only_tables1 PARTITION OF only_tables FOR VALUES IN (1, 3);
+CREATE TABLE only_tables2 PARTITION OF only_tables FOR VALUES IN (2, 4);
+SELECT distribute('only_tables', 'k');
+CREATE TRIGGER t_ins AFTER INSERT ON only_tables REFERENCING NEW TABLE AS n EXECUTE FUNCTION tables();
+CREATE TRIGGER t_upd AFTER UPDATE ON only_tables REFERENCING OLD TABLE AS o NEW TABLE AS n EXECUTE FUNCTION tables();
+INSERT INTO only_tables VALUES (1, 'a'), (2, 'b') ON CONFLICT (k) DO UPDATE SET v = only_tables.v || excluded.v;
+INSERT INTO only_tables VALUES (1, 'c'), (2, 'd'), (3, 'e') ON CONFLICT (k) DO UPDATE SET v = only_tables.v || excluded.v;
+MERGE INTO only_tables USING (VALUES (1), (4)) s (i) ON k = i WHEN MATCHED THEN UPDATE SET v = 'f' WHEN NOT MATCHED THEN INSERT VALUES (i, 'g');
+UPDATE only_tables SET v = v || 'h' WHERE k > 2;
+SELECT what();
 -- ON CONFLICT DO UPDATE fires the partition's triggers of an UPDATE.
 CREATE TABLE q (k int, d int, v int, w text, dbl int GENERATED ALWAYS AS (v * 2) STORED, CONSTRAINT q_key PRIMARY KEY (k, d)) PARTITION BY RANGE (d);
 CREATE TABLE q1 PARTITION OF q FOR VALUES FROM (0) TO (10);
