@@ -31,6 +31,9 @@
 static int depth = 0;
 static bool top_reads_only = false;
 static NestingFrame *running = NULL;
+/* While CREATE TABLE AS or REFRESH carries the client's query: its text. What event
+ * triggers run then has another. */
+static const char *carried_text = NULL;
 static int opaque_depth = 0; /* of utility statements that do things by themselves */
 static ExecutorRun_hook_type next_run = NULL;
 static ExecutorFinish_hook_type next_finish = NULL;
@@ -193,6 +196,39 @@ reads_past_doubt(Node *statement)
 	return OidIsValid(relid) && doubt_check_relation(relid);
 }
 
+/* Does the statement, which carries a query, fire event triggers as well? */
+static bool
+fires_event_triggers(Node *statement)
+{
+	return IsA(statement, CreateTableAsStmt) || IsA(statement, RefreshMatViewStmt);
+}
+
+static void
+run_transparent(PlannedStmt *pstmt, const char *text, bool read_only_tree,
+				ProcessUtilityContext context, ParamListInfo params,
+				QueryEnvironment *environment, DestReceiver *dest, QueryCompletion *qc)
+{
+	const char *outer = carried_text;
+
+	if (!fires_event_triggers(pstmt->utilityStmt))
+	{
+		hook_utility_next(UTILITY_NESTING, pstmt, text, read_only_tree, context, params,
+						  environment, dest, qc);
+		return;
+	}
+	carried_text = text;
+	PG_TRY();
+	{
+		hook_utility_next(UTILITY_NESTING, pstmt, text, read_only_tree, context, params,
+						  environment, dest, qc);
+	}
+	PG_FINALLY();
+	{
+		carried_text = outer;
+	}
+	PG_END_TRY();
+}
+
 static void
 nesting_utility(PlannedStmt *pstmt, const char *text, bool read_only_tree,
 				ProcessUtilityContext context, ParamListInfo params,
@@ -226,8 +262,8 @@ nesting_utility(PlannedStmt *pstmt, const char *text, bool read_only_tree,
 			PopActiveSnapshot();
 		}
 		else
-			hook_utility_next(UTILITY_NESTING, pstmt, text, read_only_tree, context,
-							  params, environment, dest, qc);
+			run_transparent(pstmt, text, read_only_tree, context, params, environment,
+							dest, qc);
 		if (statement != NULL)
 		{
 			prepared_after(statement);
@@ -312,14 +348,18 @@ nesting_depth(void)
 bool
 xact_plans_for_client(const char *source)
 {
-	return depth == 0 && (source == debug_query_string || ActivePortal != NULL);
+	if (depth > 0)
+		return false;
+	if (carried_text != NULL)
+		return source == carried_text;
+	return source == debug_query_string || ActivePortal != NULL;
 }
 
 bool
 nesting_is_top(void)
 {
 	/* Deferred triggers are fired when all statements are over. */
-	return depth <= 1 && !trigger_runs() && !more_may_follow();
+	return depth <= 1 && carried_text == NULL && !trigger_runs() && !more_may_follow();
 }
 
 /*

@@ -141,4 +141,21 @@ SELECT everywhere('SELECT count(*) FROM pg_type WHERE typname = ''late''');
 -- A name that means something else on another node; a library that is not there.
 CREATE FUNCTION wrong() RETURNS int LANGUAGE c AS 'no_such_library', 'wrong';
 SELECT same();
+-- An event trigger that distributes what a query makes.
+CREATE FUNCTION spread() RETURNS event_trigger LANGUAGE plpgsql AS $$
+DECLARE
+	made regclass;
+BEGIN
+	FOR made IN SELECT objid FROM pg_event_trigger_ddl_commands() WHERE command_tag IN ('CREATE TABLE AS', 'SELECT INTO') LOOP
+		PERFORM create_distributed_table(made, 'k', shard_count := 2, colocate_with := 'none');
+	END LOOP;
+END $$;
+CREATE EVENT TRIGGER spread ON ddl_command_end EXECUTE FUNCTION spread();
+CREATE TABLE spread_by_as AS SELECT i AS k FROM generate_series(1, 3) i;
+SELECT 1 AS k INTO spread_by_into;
+PREPARE three AS SELECT i AS k FROM generate_series(1, 3) i;
+CREATE TABLE spread_by_execute AS EXECUTE three;
+DROP EVENT TRIGGER spread;
+SELECT logicalrelid, partmethod FROM pg_dist_partition WHERE logicalrelid::text LIKE 'spread%' ORDER BY 1;
+SELECT (SELECT count(*) FROM spread_by_as), (SELECT count(*) FROM spread_by_into), (SELECT count(*) FROM spread_by_execute);
 DROP SCHEMA any_node CASCADE;
