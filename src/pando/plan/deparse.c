@@ -31,6 +31,7 @@
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
+#include "optimizer/optimizer.h"
 #include "parser/parsetree.h"
 #include "rewrite/rewriteManip.h"
 #include "utils/builtins.h"
@@ -475,6 +476,83 @@ keep_barrier(RangeTblEntry *rte)
 												Int64GetDatum(0), false, FLOAT8PASSBYVAL);
 }
 
+/* Adds the relations of the item, and those that it refers to. */
+static void
+add_references(const Query *query, Node *item, Bitmapset **own, Bitmapset **others)
+{
+	RangeTblEntry *rte;
+	int varno;
+
+	if (IsA(item, FromExpr))
+	{
+		foreach_ptr (Node, child, ((FromExpr *) item)->fromlist)
+			add_references(query, child, own, others);
+		return;
+	}
+	if (IsA(item, JoinExpr))
+	{
+		add_references(query, ((JoinExpr *) item)->larg, own, others);
+		add_references(query, ((JoinExpr *) item)->rarg, own, others);
+		return;
+	}
+	varno = castNode(RangeTblRef, item)->rtindex;
+	rte = rt_fetch(varno, query->rtable);
+	*own = bms_add_member(*own, varno);
+	if (!rte->lateral)
+		return;
+	*others =
+		bms_add_members(*others, pull_varnos_of_level(NULL, (Node *) rte->subquery, 1));
+	*others = bms_add_members(*others,
+							  pull_varnos_of_level(NULL, (Node *) rte->values_lists, 0));
+	*others =
+		bms_add_members(*others, pull_varnos_of_level(NULL, (Node *) rte->functions, 0));
+	*others =
+		bms_add_members(*others, pull_varnos_of_level(NULL, (Node *) rte->tablefunc, 0));
+}
+
+/* The first item that refers to none of the rest. */
+static Node *
+next_in_order(const Query *query, List *items)
+{
+	Bitmapset *all = NULL;
+	Bitmapset *none = NULL;
+
+	foreach_ptr (Node, item, items)
+		add_references(query, item, &all, &none);
+	foreach_ptr (Node, item, items)
+	{
+		Bitmapset *own = NULL;
+		Bitmapset *others = NULL;
+
+		add_references(query, item, &own, &others);
+		if (!bms_overlap(others, bms_difference(all, own)))
+			return item;
+	}
+	return linitial(items);
+}
+
+/* A rule's action may refer to what stands behind it in FROM; a text may not. */
+static void
+order_from(Query *query)
+{
+	List *left = query->jointree->fromlist;
+	List *ordered = NIL;
+	bool lateral = false;
+
+	foreach_ptr (RangeTblEntry, rte, query->rtable)
+		lateral |= rte->lateral;
+	if (!lateral || list_length(left) == 1)
+		return;
+	while (left != NIL)
+	{
+		Node *item = next_in_order(query, left);
+
+		ordered = lappend(ordered, item);
+		left = list_delete_ptr(left, item);
+	}
+	query->jointree->fromlist = ordered;
+}
+
 static void
 prepare_level(Level *level, QuirkContext *context)
 {
@@ -511,6 +589,7 @@ prepare_level(Level *level, QuirkContext *context)
 		rt_fetch(query->resultRelation, query->rtable)->inFromCl = false;
 		mention_relation(query, query->resultRelation, context->result);
 	}
+	order_from(query);
 	mention_from(level, (Node *) query->jointree, context->result);
 	if (query->onConflict)
 	{

@@ -122,6 +122,17 @@ DROP VIEW tv, tsum;
 CREATE RULE whole AS ON UPDATE TO t DO ALSO INSERT INTO log (line) VALUES ((old.*)::text || (new.*)::text), ((old)::text);
 UPDATE t SET v = 9 WHERE k = 0 AND id < 10;
 SELECT string_agg(line, ',' ORDER BY line COLLATE "C") FROM log WHERE line LIKE '(%';
+-- The action's VALUES refer to what the rewriter puts behind them; the order of its rows is open.
+CREATE TABLE told (k int, v int);
+SELECT distribute('told', 'v');
+INSERT INTO told SELECT i, i FROM generate_series(1, 4) i;
+CREATE RULE tell_values AS ON UPDATE TO told DO ALSO VALUES (old.k, old.v, 'old'), (new.k, new.v, 'new');
+UPDATE told SET v = v + 10 \g |sort
+UPDATE told SET k = k + 10 WHERE v = 12;
+CREATE RULE tell_deleted AS ON DELETE TO told DO ALSO SELECT * FROM (VALUES (old.k, 'a'), (old.v, 'b')) x (n, t), LATERAL (SELECT x.n + old.k AS y) z;
+DELETE FROM told WHERE v = 12 \g |sort
+DELETE FROM told \g |sort
+DROP TABLE told;
 CREATE RULE tell AS ON INSERT TO far DO NOTIFY far;
 INSERT INTO far VALUES (2000, 1);
 MERGE INTO t USING r ON r.id = t.k WHEN MATCHED THEN DELETE;
