@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """PostgreSQL's own regression scripts while each table that they make is distributed at once, at random.
 
-    postgresql_scripts.py [SEED [SCRIPT ...]]      without scripts: FAST; "all" stands for all of SCRIPTS
+    postgresql_scripts.py [worker] [SEED [SCRIPT ...]]      without scripts: FAST; "all" stands for all of SCRIPTS
 
 Each SCRIPT (src/test/regress/sql/SCRIPT.sql of PostgreSQL's source) runs three times, in databases of their own:
 1. pglearn, plain, prints what becomes of each table in the script: its columns, keys, foreign keys, NULLs, children.
@@ -11,7 +11,8 @@ Each SCRIPT (src/test/regress/sql/SCRIPT.sql of PostgreSQL's source) runs three 
 3. pgplain, plain. A statement that the cluster refused (feature_not_supported), or that the list has, is an error here as well:
    what comes after it finds the same state.
 What both print is compared statement by statement: rows in their order where the query asks for one, else as a bag; errors with
-SQLSTATE, detail and hint; notices. postgresql_scripts.list has what is refused or known to differ, with the reason;
+SQLSTATE, detail and hint; notices. With "worker" the cluster's statements come from a worker; what the list doesn't have then are
+values of sequences, which have a range of their own there. postgresql_scripts.list has what is refused or known to differ, with the reason;
 anything else fails. Rules for the output: normalise(). Exits with 77 where the source can't be had.
 """
 import collections
@@ -25,6 +26,8 @@ import tempfile
 import cluster
 import postgresql_source
 
+# Where the scripts run in each database.
+NODES = dict.fromkeys(('pglearn', 'pgplain', 'pgdist'), cluster.COORDINATOR)
 SETUP = ['test_setup']
 FAST = ['copydml', 'insert_conflict', 'update', 'delete', 'returning', 'generated', 'hash_part', 'select_having', 'updatable_views', 'with']
 SCRIPTS = ['copy', 'copyselect', 'copydml', 'insert', 'insert_conflict', 'create_misc', 'triggers', 'select', 'updatable_views',
@@ -205,7 +208,7 @@ def run(database, regress, scratch, parts, refused=()):
     """What each part of a script printed, and the facts of learn()."""
     os.environ.update(PG_ABS_SRCDIR=regress, PG_ABS_BUILDDIR=scratch, PG_LIBDIR=scratch, PG_DLSUFFIX='.so', PGTZ='PST8PDT', PGDATESTYLE='Postgres, MDY')
     script = ''.join(f'\\echo ==={i}\n{REFUSED if i in refused else part}\n' for i, part in enumerate(parts))
-    out = cluster.psql(database, "SET intervalstyle = postgres_verbose;\n" + script, '-At', '-v', 'VERBOSITY=verbose', '-P', 'null=NULL', timeout=900)
+    out = cluster.psql(database, "SET intervalstyle = postgres_verbose;\n" + script, '-At', '-v', 'VERBOSITY=verbose', '-P', 'null=NULL', timeout=900, port=NODES[database])
     found, facts = [[] for _ in parts], []
     for part in re.split(r'^===(?=\d+$)', out, flags=re.M)[1:]:
         number, _, rows = part.partition('\n')
@@ -359,8 +362,12 @@ def drop_roles():
 
 
 def main():
+    arguments = sys.argv[1:]
+    if arguments[:1] == ['worker']:
+        NODES['pgdist'] = cluster.WORKERS[0]
+        del arguments[0]
     regress = postgresql_source.regress_directory()
-    seed, names, known = (sys.argv[1:] or ['1'])[0], sys.argv[2:] or FAST, Known()
+    seed, names, known = (arguments or ['1'])[0], arguments[1:] or FAST, Known()
     scratch = tempfile.mkdtemp(prefix='pando-scripts-')
     os.mkdir(f'{scratch}/results')
     os.chmod(scratch, 0o777)
@@ -371,6 +378,8 @@ def main():
     cluster.must('pgdist', 'ALTER DATABASE pgdist SET citus.shard_count = 4')
     cluster.must('pglearn', LEARN)
     cluster.must('pgdist', SPREAD)
+    if NODES['pgdist'] != cluster.COORDINATOR:
+        cluster.must('pgdist', "SELECT create_reference_table('pando_test.ways')")
     failed = 0
     for name in SETUP + (SCRIPTS if names == ['all'] else names):
         failed += compare(name, regress, scratch, seed, known)
