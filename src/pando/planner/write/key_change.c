@@ -101,7 +101,8 @@ update_is_past_policies(Query *given, Query *query, const DistTable *target)
 	Distribution distribution;
 
 	if (query->commandType != CMD_UPDATE ||
-		(rte->securityQuals == NIL && given->withCheckOptions == NIL) ||
+		(rte->securityQuals == NIL &&
+		 policy_options(given->withCheckOptions, WCO_RLS_UPDATE_CHECK) == NIL) ||
 		(entry_rights(rte)->requiredPerms & ACL_SELECT) != 0)
 		return false;
 	distribution = distribution_of_query(query);
@@ -113,9 +114,12 @@ refuse(const KeyChange *change, const char *why)
 {
 	ereport(ERROR,
 			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-			 errmsg("this change of the distribution column of table \"%s\" is not "
-					"supported yet",
-					RelationGetRelationName(change->relation)),
+			 change->moves ? errmsg("this change of the distribution column of table "
+									"\"%s\" is not supported yet",
+									RelationGetRelationName(change->relation))
+						   : errmsg("this change of table \"%s\", whose row-level "
+									"security is checked here, is not supported yet",
+									RelationGetRelationName(change->relation)),
 			 errdetail("%s.", why)));
 }
 
