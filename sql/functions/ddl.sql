@@ -9,6 +9,8 @@ CREATE OR REPLACE FUNCTION pando.shard_group_create(rels regclass[], shardids bi
 	LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'shard_group_create';
 CREATE OR REPLACE FUNCTION pando.shards_drop(rel regclass, shardids bigint[]) RETURNS void
 	LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'shards_drop';
+CREATE OR REPLACE FUNCTION pando.index_invalidate(index regclass) RETURNS void
+	LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'index_invalidate';
 CREATE OR REPLACE FUNCTION pando.sequence_adjust(seq regclass) RETURNS void
 	LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'sequence_adjust';
 -- nextval(), currval(), lastval() and setval() of sequences whose values may come from the coordinator.

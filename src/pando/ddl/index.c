@@ -9,18 +9,25 @@
  */
 #include "pando/compat/compat.h"
 
+#include "access/htup_details.h"
+#include "access/table.h"
 #include "access/xact.h"
 #include "catalog/index.h"
+#include "catalog/indexing.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_class.h"
+#include "catalog/pg_index.h"
 #include "commands/defrem.h"
+#include "fmgr.h"
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
+#include "utils/inval.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/ruleutils.h"
+#include "utils/syscache.h"
 
 #include "pando/base/name.h"
 #include "pando/base/sql.h"
@@ -80,35 +87,87 @@ index_command(Oid indexid, const char *index_name, const char *relation,
 					quote_identifier(index_name), relation, definition + strlen(start));
 }
 
+static void
+set_validity(Oid indexid, bool valid)
+{
+	Relation indexes = table_open(IndexRelationId, RowExclusiveLock);
+	HeapTuple tuple;
+	Form_pg_index form;
+
+	CommandCounterIncrement();
+	tuple = SearchSysCacheCopy1(INDEXRELID, ObjectIdGetDatum(indexid));
+	if (!HeapTupleIsValid(tuple))
+		ereport(ERROR, (errcode(ERRCODE_WRONG_OBJECT_TYPE),
+						errmsg("relation with OID %u is not an index", indexid)));
+	form = (Form_pg_index) GETSTRUCT(tuple);
+	form->indisvalid = valid;
+	CatalogTupleUpdate(indexes, &tuple->t_self, tuple);
+	CacheInvalidateRelcacheByRelid(form->indrelid);
+	table_close(indexes, RowExclusiveLock);
+	CommandCounterIncrement();
+}
+
+PG_FUNCTION_INFO_V1(index_invalidate);
+
+/* SQL: nobody may rely on the index, as after a CREATE INDEX CONCURRENTLY that failed. */
+Datum
+index_invalidate(PG_FUNCTION_ARGS)
+{
+	Oid indexid = PG_GETARG_OID(0);
+
+	if (!compat_owns_relation(indexid, GetUserId()))
+		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_INDEX, get_rel_name(indexid));
+	set_validity(indexid, false);
+	PG_RETURN_VOID();
+}
+
 bool
 index_create_run(DdlJob *job)
 {
 	IndexStmt *stmt = (IndexStmt *) job->stmt;
 	Oid relid;
 	OutsideWork *work;
+	OutsideWork *validation;
 	Oid indexid;
 	char *name;
+	char *hint;
+	bool existed;
 
 	if (!stmt->concurrent)
 		return false;
 	relid = linitial_oid(job->tables);
 	name = pstrdup(stmt->idxname);
+	existed = OidIsValid(get_relname_relid(name, get_rel_namespace(relid)));
 	job_run_shell(job); /* commits and begins again */
 	indexid = get_relname_relid(name, get_rel_namespace(relid));
 	if (!OidIsValid(indexid))
 		elog(ERROR, "index \"%s\" was not created", name);
 
-	work = outside_begin(
-		psprintf("Drop what was made with DROP INDEX %s before you try again.",
-				 name_qualified(indexid)));
+	hint = psprintf("Drop what was made with DROP INDEX %s before you try again.",
+					name_qualified(indexid));
+	work = outside_begin(hint);
+	validation = outside_begin(hint);
 	outside_on_other_nodes(
 		work, index_command(indexid, name, name_qualified(relid), stmt->if_not_exists));
+	/* No node relies on the index until all shards have it. */
+	if (!existed)
+	{
+		outside_on_other_nodes(work,
+							   psprintf("SELECT pando.index_invalidate(%s)",
+										quote_literal_cstr(name_qualified(indexid))));
+		outside_on_other_nodes(validation, psprintf("REINDEX INDEX CONCURRENTLY %s",
+													name_qualified(indexid)));
+		set_validity(indexid, false);
+	}
 	foreach_ptr (ShardMap, map, outside_shards(work, relid))
 		outside_add(work, ((OutsideShard *) map)->group,
 					index_command(indexid, name_shard(name, map->shard_id),
 								  name_shard_qualified(relid, map->shard_id),
 								  stmt->if_not_exists));
 	outside_run(work);
+	outside_run(validation);
+	if (!existed)
+		set_validity(indexid, true);
 	return true;
 }
 

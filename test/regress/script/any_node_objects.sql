@@ -141,6 +141,20 @@ SELECT everywhere('SELECT count(*) FROM pg_type WHERE typname = ''late''');
 -- A name that means something else on another node; a library that is not there.
 CREATE FUNCTION wrong() RETURNS int LANGUAGE c AS 'no_such_library', 'wrong';
 SELECT same();
+-- An index that can't be made on a shard is valid on no node.
+CREATE TABLE unfit (k int, v int);
+SELECT create_distributed_table('unfit', 'k', shard_count := 4, colocate_with := 'none');
+INSERT INTO unfit VALUES (1, 1), (1, 2), (2, 1), (3, 1), (4, 1);
+\set VERBOSITY sqlstate
+CREATE UNIQUE INDEX CONCURRENTLY unfit_key ON unfit (k);
+SELECT everywhere('SELECT indisvalid FROM pg_index WHERE indexrelid = ''any_node.unfit_key''::regclass');
+CREATE UNIQUE INDEX CONCURRENTLY unfit_key ON unfit (k);
+\set VERBOSITY terse
+DROP INDEX unfit_key;
+DELETE FROM unfit WHERE v = 2;
+CREATE UNIQUE INDEX CONCURRENTLY unfit_key ON unfit (k);
+CREATE UNIQUE INDEX CONCURRENTLY IF NOT EXISTS unfit_key ON unfit (k);
+SELECT everywhere('SELECT indisvalid FROM pg_index WHERE indexrelid = ''any_node.unfit_key''::regclass');
 -- An event trigger that distributes what a query makes.
 CREATE FUNCTION spread() RETURNS event_trigger LANGUAGE plpgsql AS $$
 DECLARE
