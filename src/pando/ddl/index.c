@@ -94,6 +94,7 @@ set_validity(Oid indexid, bool valid)
 	HeapTuple tuple;
 	Form_pg_index form;
 
+	/* PostgreSQL may have set it in this command. */
 	CommandCounterIncrement();
 	tuple = SearchSysCacheCopy1(INDEXRELID, ObjectIdGetDatum(indexid));
 	if (!HeapTupleIsValid(tuple))
@@ -165,9 +166,11 @@ index_create_run(DdlJob *job)
 								  name_shard_qualified(relid, map->shard_id),
 								  stmt->if_not_exists));
 	outside_run(work);
-	outside_run(validation);
 	if (!existed)
+	{
+		outside_run(validation);
 		set_validity(indexid, true);
+	}
 	return true;
 }
 

@@ -481,6 +481,7 @@ static void
 add_references(const Query *query, Node *item, Bitmapset **own, Bitmapset **others)
 {
 	RangeTblEntry *rte;
+	List *inside;
 	int varno;
 
 	if (IsA(item, FromExpr))
@@ -500,14 +501,9 @@ add_references(const Query *query, Node *item, Bitmapset **own, Bitmapset **othe
 	*own = bms_add_member(*own, varno);
 	if (!rte->lateral)
 		return;
-	*others =
-		bms_add_members(*others, pull_varnos_of_level(NULL, (Node *) rte->subquery, 1));
-	*others = bms_add_members(*others,
-							  pull_varnos_of_level(NULL, (Node *) rte->values_lists, 0));
-	*others =
-		bms_add_members(*others, pull_varnos_of_level(NULL, (Node *) rte->functions, 0));
-	*others =
-		bms_add_members(*others, pull_varnos_of_level(NULL, (Node *) rte->tablefunc, 0));
+	inside = list_make3(rte->values_lists, rte->functions, rte->tablefunc);
+	*others = bms_join(*others, pull_varnos_of_level(NULL, (Node *) rte->subquery, 1));
+	*others = bms_join(*others, pull_varnos_of_level(NULL, (Node *) inside, 0));
 }
 
 /* The first item that refers to none of the rest. */

@@ -389,13 +389,6 @@ repeatable_quals(Query *query)
 	return quals;
 }
 
-/* To name a row on a shard is to read it. */
-static bool
-reads_nothing(const RangeTblEntry *target)
-{
-	return (entry_rights(target)->requiredPerms & ACL_SELECT) == 0;
-}
-
 static bool
 finds_past_policies(const Query *query)
 {
@@ -429,7 +422,7 @@ why_not(Query *query, const DistTable *target)
 	if (table_has_copies(target) && write_system_columns(query).others)
 		return "System columns of the table's copies are not the same";
 	if (query->commandType == CMD_UPDATE && rte->securityQuals != NIL &&
-		reads_nothing(rte))
+		target_is_unread(rte))
 		return "Row-level security of the table has policies for other rows";
 	foreach_ptr (WithCheckOption, option, query->withCheckOptions)
 	{
@@ -498,7 +491,7 @@ change_of_rows(Query *query, const DistTable *target, const char **why)
 										: unused_rte());
 	entry = rt_fetch(computing.target, change->rtable);
 	entry->securityQuals = NIL;
-	if (finds_past_policies(query) && reads_nothing(entry))
+	if (finds_past_policies(query) && target_is_unread(entry))
 		entry_use_past_policies(entry, ACL_SELECT | ACL_DELETE);
 	change->rtable = lappend(change->rtable, source);
 	change->jointree = makeFromExpr(list_concat(from_one(computing.target)->fromlist,

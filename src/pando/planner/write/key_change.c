@@ -43,7 +43,6 @@
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 
-#include "pando/compat/rights.h"
 #include "pando/metadata/firing.h"
 #include "pando/plan/row_place.h"
 #include "pando/planner/write/write_rules.h"
@@ -103,7 +102,7 @@ update_is_past_policies(Query *given, Query *query, const DistTable *target)
 	if (query->commandType != CMD_UPDATE ||
 		(rte->securityQuals == NIL &&
 		 policy_options(given->withCheckOptions, WCO_RLS_UPDATE_CHECK) == NIL) ||
-		(entry_rights(rte)->requiredPerms & ACL_SELECT) != 0)
+		!target_is_unread(rte))
 		return false;
 	distribution = distribution_of_query(query);
 	return !can_stand_on_shards(query, target, &distribution);
@@ -485,12 +484,12 @@ check(const KeyChange *change)
 }
 
 PlannedStmt *
-plan_key_change(Query *given, Query *query, const DistTable *target, int cursor_options,
-				ParamListInfo params)
+plan_key_change(Query *given, Query *query, const DistTable *target, bool moves,
+				int cursor_options, ParamListInfo params)
 {
 	KeyChange change = {.query = query_without_join_columns(copyObject(query)),
 						.target = target,
-						.moves = key_may_change(query, target),
+						.moves = moves,
 						.relation = table_open(target->relid, NoLock)};
 	const TargetEntry *assigned = linitial(query->targetList);
 	PlannedStmt *stmt;

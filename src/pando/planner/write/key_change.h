@@ -22,10 +22,10 @@ extern bool key_may_change(Query *query, const DistTable *target);
 extern bool update_is_past_policies(Query *given, Query *query, const DistTable *target);
 
 /*
- * The plan of such an UPDATE. `given`: with the policies of its target. Raises an error
- * for what can't be.
+ * The plan of either. `given`: with the policies of its target; moves: key_may_change().
+ * Raises an error for what can't be.
  */
 extern PlannedStmt *plan_key_change(Query *given, Query *query, const DistTable *target,
-									int cursor_options, ParamListInfo params);
+									bool moves, int cursor_options, ParamListInfo params);
 
 #endif

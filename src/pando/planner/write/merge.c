@@ -735,8 +735,7 @@ check_policies(const Merge *merge)
 		refuse(merge, "Its row-level security is that of another role");
 	/* A statement that names rows asks the policies of SELECT. */
 	if (changes_any(merge) &&
-		(entry_rights(rt_fetch(merge->target, merge->query->rtable))->requiredPerms &
-		 ACL_SELECT) == 0)
+		target_is_unread(rt_fetch(merge->target, merge->query->rtable)))
 		refuse(merge, "Its row-level security has policies for other rows");
 }
 

@@ -133,6 +133,12 @@ level_take_barriers(Query *query)
 				  count_policies(query, rt_fetch(query->resultRelation, query->rtable)));
 }
 
+bool
+target_is_unread(const RangeTblEntry *target)
+{
+	return (entry_rights(target)->requiredPerms & ACL_SELECT) == 0;
+}
+
 void
 level_take_policies(Query *query, List *policies)
 {

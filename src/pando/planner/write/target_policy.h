@@ -23,6 +23,12 @@ extern Query *query_without_target_policies(Query *query);
  */
 extern Query *query_with_barriers_as_quals(Query *query);
 
+/*
+ * Does a change read no column of its target? Then no policies of SELECT are asked of its
+ * rows, but whoever names a row on a shard reads it.
+ */
+extern bool target_is_unread(const RangeTblEntry *target);
+
 /* The statement with these conditions of its target, which nobody else will check. */
 extern void level_take_policies(Query *query, List *policies);
 

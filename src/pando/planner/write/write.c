@@ -48,6 +48,7 @@ plan_write(Query *query, int cursor_options, ParamListInfo params)
 	Query *given;
 	Query *bare;
 	Point point;
+	bool moves;
 
 	if (target == NULL || target->kind == TABLE_MANAGED_LOCAL)
 		return NULL;
@@ -58,8 +59,9 @@ plan_write(Query *query, int cursor_options, ParamListInfo params)
 	bare = query_without_target_policies(given);
 	if (change_fires_here(bare, target))
 		return plan_triggered(given, bare, target, cursor_options, params);
-	if (key_may_change(bare, target) || update_is_past_policies(given, bare, target))
-		return plan_key_change(given, bare, target, cursor_options, params);
+	moves = key_may_change(bare, target);
+	if (moves || update_is_past_policies(given, bare, target))
+		return plan_key_change(given, bare, target, moves, cursor_options, params);
 	if (query->commandType != CMD_INSERT)
 		fragment = change_fragment(given, bare, target);
 	else if (insert_is_of_select(bare))
