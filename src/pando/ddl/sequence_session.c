@@ -101,14 +101,6 @@ typedef struct Question
 	char *sql;		/* what the coordinator is asked; NULL: the sequence gives it here */
 } Question;
 
-static void
-require_relation(Oid seqid)
-{
-	if (get_rel_name(seqid) == NULL)
-		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_TABLE),
-						errmsg("relation with OID %u does not exist", seqid)));
-}
-
 /* Who may insert rows has the next value of an identity column by that. */
 static bool
 has_value_by_insert(Oid seqid)
@@ -126,21 +118,21 @@ question(FmgrInfo *call, Oid seqid)
 {
 	Question *question = call->fn_extra;
 	MemoryContext old;
+	char *name;
 	bool asks;
 
 	if (question != NULL && question->seqid == seqid)
 		return question;
-	require_relation(seqid);
+	name = quote_literal_cstr(name_qualified(seqid));
 	asks = asks_coordinator(seqid);
 	old = MemoryContextSwitchTo(call->fn_mcxt);
 	question = palloc0(sizeof(Question));
 	question->seqid = seqid;
 	question->of_column = (asks || node_is_coordinator()) && has_value_by_insert(seqid);
 	if (asks)
-		question->sql =
-			psprintf("SELECT %s(%s)",
-					 question->of_column ? "pando.sequence_next" : "pg_catalog.nextval",
-					 quote_literal_cstr(name_qualified(seqid)));
+		question->sql = psprintf(
+			"SELECT %s(%s)",
+			question->of_column ? "pando.sequence_next" : "pg_catalog.nextval", name);
 	MemoryContextSwitchTo(old);
 	call->fn_extra = question;
 	return question;
@@ -198,7 +190,7 @@ sequence_current(PG_FUNCTION_ARGS)
 	Oid seqid = PG_GETARG_OID(0);
 	const GivenValue *given = find_given(seqid);
 
-	require_relation(seqid);
+	(void) name_qualified(seqid); /* raises if there is none */
 	if (given == NULL || !asks_coordinator(seqid))
 		return currval_oid(fcinfo);
 	check_read_right(seqid);
@@ -225,13 +217,13 @@ sequence_set(PG_FUNCTION_ARGS)
 	Oid seqid = PG_GETARG_OID(0);
 	int64 value = PG_GETARG_INT64(1);
 	bool called = PG_GETARG_BOOL(2);
+	char *name = quote_literal_cstr(name_qualified(seqid));
 
-	require_relation(seqid);
 	if (!asks_coordinator(seqid))
 		return setval3_oid(fcinfo);
-	value = value_from_coordinator(psprintf(
-		"SELECT pg_catalog.setval(%s, " INT64_FORMAT ", %s)",
-		quote_literal_cstr(name_qualified(seqid)), value, called ? "true" : "false"));
+	value = value_from_coordinator(psprintf("SELECT pg_catalog.setval(%s, " INT64_FORMAT
+											", %s)",
+											name, value, called ? "true" : "false"));
 	if (called)
 		value_given(seqid, value);
 	PG_RETURN_INT64(value);
