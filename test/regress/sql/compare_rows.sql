@@ -46,4 +46,16 @@ SELECT loc::text, to_jsonb(loc), row_to_json(loc) FROM loc JOIN c ON c.x = loc.x
 SELECT q.l, a.id FROM (SELECT l, l.x FROM loc l WHERE id < 6) q JOIN a ON a.id = q.x;
 SELECT a.id, array_agg(loc ORDER BY loc.id) FROM a JOIN loc ON loc.x = a.x GROUP BY a.id;
 SELECT a.id FROM a JOIN loc ON loc.id = a.id AND loc IS NOT NULL WHERE loc = ANY (SELECT l FROM loc l);
+SELECT k, id, generate_series(1, 40) FROM a ORDER BY k, id LIMIT 100 OFFSET 7 /* ordered */;
+SELECT k, id, unnest(ARRAY[9, 3, 7, NULL, 1, 5]) AS n FROM a ORDER BY k, id /* ordered */;
+SELECT n FROM (SELECT k, id, generate_series(30, 1, -1) AS n FROM a ORDER BY id, k LIMIT 200) s /* ordered */;
+SELECT x, count(*), unnest(ARRAY[9, 3, 7, NULL, 1, 5]) FROM a GROUP BY x ORDER BY x /* ordered */;
+SELECT DISTINCT x, generate_series(1, 3) AS n FROM a ORDER BY x, n DESC /* ordered */;
+SELECT k, id, unnest(ARRAY[3, 1, 2]) FROM a ORDER BY k, id FETCH FIRST 4 ROWS WITH TIES;
+SELECT k FROM (WITH w AS MATERIALIZED (SELECT * FROM b) SELECT k, (SELECT id FROM w WHERE w.x = a.x OR w.x = a.k) AS more FROM a OFFSET 0) s;
+SELECT k FROM (SELECT k, x, 1 / (x - x) AS n, rank() OVER (ORDER BY y) AS r FROM a OFFSET 0) s;
+SELECT count(*) FROM (SELECT sum(v), max(x) FROM a) s;
+SELECT count(*) FROM (SELECT generate_series(1, 3) FROM a OFFSET 0) s;
+SELECT s.x FROM (SELECT x, sum(v) AS sv, 1 / (x - x) AS n FROM a GROUP BY x, y) s JOIN r ON r.x = s.x;
+SELECT s IS NULL FROM (SELECT x, y FROM a WHERE id < 9 OFFSET 0) s;
 $$);

@@ -25,6 +25,7 @@
 #include "optimizer/tlist.h"
 #include "pando/planner/residual/exchange/exchange_level.h"
 #include "pando/planner/where/object_names.h"
+#include "pando/planner/query/column_use.h"
 #include "pando/planner/query/cte_use.h"
 #include "pando/planner/query/each_level.h"
 #include "pando/planner/query/exists.h"
@@ -36,6 +37,7 @@
 #include "pando/planner/query/part.h"
 #include "pando/planner/query/push_down.h"
 #include "pando/planner/query/query_shape.h"
+#include "pando/planner/query/row_number.h"
 #include "pando/planner/residual/aggregate/split_aggregates.h"
 #include "pando/planner/residual/broadcast.h"
 #include "pando/planner/residual/cut.h"
@@ -51,6 +53,7 @@
 #include "pando/planner/where/lock_query.h"
 #include "pando/planner/where/relations.h"
 #include "pando/planner/where/result_scope.h"
+#include "parser/parse_clause.h"
 #include "parser/parsetree.h"
 #include "rewrite/rewriteManip.h"
 #include "utils/fmgroids.h"
@@ -211,12 +214,46 @@ become_fragment(Query *query, Query *part, const Distribution *distribution,
 	return true;
 }
 
+/*
+ * Are there sets in the target list whose rows PostgreSQL would make after the sort, so
+ * that those of one row come in the function's order?
+ */
+static bool
+sets_keep_their_order(const Query *query)
+{
+	if (!query->hasTargetSRFs || query->sortClause == NIL ||
+		query->distinctClause != NIL || query->limitOption == LIMIT_OPTION_WITH_TIES)
+		return false;
+	foreach_ptr (TargetEntry, entry, query->targetList)
+	{
+		if (expression_returns_set((Node *) entry->expr) &&
+			!targetIsInSortList(entry, InvalidOid, query->sortClause))
+			return true;
+	}
+	return false;
+}
+
+/* Rows that are equal in what the level sorts by come as they came from their task. */
+static void
+sort_as_they_came(Query *query)
+{
+	int number = list_length(query->targetList) + 1;
+	TargetEntry *entry =
+		makeTargetEntry((Expr *) row_number_over(query, NIL), number, NULL, true);
+
+	query->targetList = lappend(query->targetList, entry);
+	query->sortClause =
+		addTargetToSortList(NULL, entry, query->sortClause, query->targetList,
+							makeNode(SortBy));
+}
+
 /* skips: rows that are locked by others will be passed over, so more are wanted. */
 static bool
 level_peel(Query *query, bool skips)
 {
 	Distribution distribution;
 	Query *part;
+	bool sets_keep_order = sets_keep_their_order(query);
 
 	if (has_record_columns(query->targetList, true) || level_orders_names(query))
 		return false;
@@ -245,7 +282,10 @@ level_peel(Query *query, bool skips)
 	part->limitOption = LIMIT_OPTION_COUNT;
 	if (part->limitCount == NULL && !part->hasDistinctOn)
 		part->sortClause = NIL;
-	return become_fragment(query, part, &distribution, true);
+	(void) become_fragment(query, part, &distribution, true);
+	if (sets_keep_order)
+		sort_as_they_came(query);
+	return true;
 }
 
 /* ------------------------------------------------------------------------------------
@@ -265,6 +305,7 @@ sublink_walker(Node *node, void *context)
 static void
 distribute_from(Query *query)
 {
+	level_drop_unread_columns(query);
 	foreach_ptr (RangeTblEntry, rte, query->rtable)
 	{
 		if (rte->rtekind == RTE_SUBQUERY)

@@ -11,6 +11,7 @@
 #include "optimizer/clauses.h"
 #include "optimizer/optimizer.h"
 #include "pando/plan/row_place.h"
+#include "pando/planner/query/column_use.h"
 #include "pando/planner/query/flatten.h"
 #include "pando/planner/query/from_item.h"
 #include "pando/planner/query/group_by.h"
@@ -21,15 +22,6 @@
 #include "parser/parse_relation.h"
 #include "parser/parsetree.h"
 #include "rewrite/rewriteManip.h"
-
-typedef struct ColumnUse
-{
-	Index varno;
-	Index depth;
-	bool whole_row;
-	bool system; /* a system column */
-	Bitmapset *columns;
-} ColumnUse;
 
 /* A call for a row of the relation, as it is in a query of the relation alone. */
 static Node *
@@ -44,49 +36,6 @@ call_inside(Node *call)
 		column->varlevelsup = 0;
 	}
 	return call;
-}
-
-static bool
-is_call_for(Node *node, Index varno, Index depth)
-{
-	return is_shard_call(node) && shard_call_column(node)->varno == (int) varno &&
-		   shard_call_column(node)->varlevelsup == depth;
-}
-
-static bool
-use_walker(Node *node, void *context)
-{
-	ColumnUse *use = context;
-
-	if (node == NULL)
-		return false;
-	if (is_call_for(node, use->varno, use->depth))
-	{
-		use->system = true;
-		return false;
-	}
-	if (IsA(node, Var))
-	{
-		Var *var = (Var *) node;
-
-		if (var->varno != use->varno || var->varlevelsup != use->depth)
-			return false;
-		if (var->varattno == InvalidAttrNumber)
-			use->whole_row = true;
-		else if (var->varattno < 0)
-			use->system = true;
-		else
-			use->columns = bms_add_member(use->columns, var->varattno);
-		return false;
-	}
-	if (IsA(node, Query))
-	{
-		use->depth++;
-		query_tree_walker((Query *) node, use_walker, context, QTW_IGNORE_JOINALIASES);
-		use->depth--;
-		return false;
-	}
-	return expression_tree_walker(node, use_walker, context);
 }
 
 /* Qualifications that rows of the table meet by themselves. */
@@ -124,15 +73,6 @@ column_or_null(Node *column, const ColumnUse *use)
 	return (Node *) makeNullConst(INT4OID, -1, InvalidOid);
 }
 
-static ColumnUse
-use_of_columns(Query *level, Index varno)
-{
-	ColumnUse use = {.varno = varno};
-
-	query_tree_walker(level, use_walker, &use, QTW_IGNORE_JOINALIASES);
-	return use;
-}
-
 static Query *
 query_of_use(Query *level, Index varno, const ColumnUse *use)
 {
@@ -165,7 +105,7 @@ query_of_use(Query *level, Index varno, const ColumnUse *use)
 Query *
 relation_as_query(Query *level, Index varno)
 {
-	ColumnUse use = use_of_columns(level, varno);
+	ColumnUse use = column_use(level, varno);
 
 	return use.system ? NULL : query_of_use(level, varno, &use);
 }
@@ -191,7 +131,7 @@ redirect_mutator(Node *node, void *context)
 
 	if (node == NULL)
 		return NULL;
-	if (is_call_for(node, to->varno, to->depth))
+	if (is_shard_call_for(node, to->varno, to->depth))
 		inside = call_inside(node);
 	else if (IsA(node, Var) && var->varno == (int) to->varno &&
 			 var->varlevelsup == to->depth && var->varattno < 0)
@@ -237,7 +177,7 @@ relation_become_subquery(Query *level, Index varno)
 
 	/* What can't be named is for the node to refuse. */
 	(void) level_group_by_determined(level);
-	use = use_of_columns(level, varno);
+	use = column_use(level, varno);
 
 	rows = query_of_use(level, varno, &use);
 	if (use.system)
