@@ -25,6 +25,7 @@
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
+#include "utils/syscache.h"
 
 #include "pando/base/name.h"
 #include "pando/metadata/shard_error.h"
@@ -170,6 +171,102 @@ constraint_of_error(const ErrorData *error, const DistTable *table, ShardName *n
 	return name->logical != NULL;
 }
 
+/* The relation's constraint below that one which refers to the table, or InvalidOid. */
+static Oid
+constraint_below(Oid parent, Oid referenced)
+{
+	Relation rel = table_open(ConstraintRelationId, AccessShareLock);
+	ScanKeyData key;
+	SysScanDesc scan;
+	HeapTuple tuple;
+	Oid found = InvalidOid;
+
+	ScanKeyInit(&key, Anum_pg_constraint_conparentid, BTEqualStrategyNumber, F_OIDEQ,
+				ObjectIdGetDatum(parent));
+	scan = systable_beginscan(rel, ConstraintParentIndexId, true, NULL, 1, &key);
+	while (!OidIsValid(found) && HeapTupleIsValid(tuple = systable_getnext(scan)))
+	{
+		Form_pg_constraint form = (Form_pg_constraint) GETSTRUCT(tuple);
+
+		if (form->confrelid == referenced)
+			found = form->oid;
+	}
+	systable_endscan(scan);
+	table_close(rel, AccessShareLock);
+	return found;
+}
+
+/*
+ * The table's constraint for a foreign key of its shard. Those to partitions of the
+ * referenced table are below the one to that table, and PostgreSQL names them by itself.
+ */
+static Oid
+foreign_key_of(const DistTable *table, Oid constraint)
+{
+	HeapTuple tuple = SearchSysCache1(CONSTROID, ObjectIdGetDatum(constraint));
+	Form_pg_constraint form;
+	const DistTable *referenced;
+	char *name;
+	int64 id;
+	Oid parent;
+
+	if (!HeapTupleIsValid(tuple))
+		return InvalidOid;
+	form = (Form_pg_constraint) GETSTRUCT(tuple);
+	name = pstrdup(NameStr(form->conname));
+	parent = form->conparentid;
+	id = shard_id_of_name(get_rel_name(form->confrelid));
+	ReleaseSysCache(tuple);
+	if (OidIsValid(parent))
+	{
+		parent = foreign_key_of(table, parent);
+		return OidIsValid(parent) && id != 0 && shard_by_id(id, &referenced) != NULL
+				   ? constraint_below(parent, referenced->relid)
+				   : InvalidOid;
+	}
+	name = constraint_of(table->relid, name, shard_id_of_name(name));
+	return name != NULL ? get_relation_constraint_oid(table->relid, name, true)
+						: InvalidOid;
+}
+
+/* The same, of an error. */
+static bool
+foreign_key_of_error(const ErrorData *error, const DistTable *table, ShardName *name)
+{
+	Oid shard = get_relname_relid(error->table_name,
+								  get_namespace_oid(error->schema_name, true));
+	Oid constraint = get_relation_constraint_oid(shard, error->constraint_name, true);
+
+	if (OidIsValid(constraint))
+		constraint = foreign_key_of(table, constraint);
+	name->shard = error->constraint_name;
+	name->logical = OidIsValid(constraint) ? get_constraint_name(constraint) : NULL;
+	return name->logical != NULL;
+}
+
+static bool
+goes_on_before(const char *text, const char *at)
+{
+	return at > text && (at[-1] == '_' || isalnum((unsigned char) at[-1]));
+}
+
+/* The text with the logical name where it has the shard's. */
+static char *
+replace_name(const char *text, const ShardName *name)
+{
+	int length = strlen(name->shard);
+
+	for (const char *at = strstr(text, name->shard); at != NULL;
+		 at = strstr(at + 1, name->shard))
+	{
+		const char *end = at + length;
+
+		if (!goes_on_before(text, at) && *end != '_' && !isalnum((unsigned char) *end))
+			return psprintf("%.*s%s%s", (int) (at - text), text, name->logical, end);
+	}
+	return pstrdup(text);
+}
+
 /* Does the name stand in the text before its end, from its own beginning on? */
 static bool
 name_ends(const char *name, const char *text, const char *end)
@@ -178,7 +275,7 @@ name_ends(const char *name, const char *text, const char *end)
 
 	if (start < text || memcmp(start, name, strlen(name)) != 0)
 		return false;
-	return start == text || (start[-1] != '_' && !isalnum((unsigned char) start[-1]));
+	return !goes_on_before(text, start);
 }
 
 /*
@@ -320,6 +417,12 @@ shard_error_tell(ErrorData *error, MemoryContext context)
 	if (!table_of_error(error, &relation, &table))
 		table = NULL;
 	has_constraint = constraint_of_error(error, table, &constraint);
+	if (!has_constraint && table != NULL && error->constraint_name != NULL &&
+		foreign_key_of_error(error, table, &constraint))
+	{
+		error->message = replace_name(error->message, &constraint);
+		error->constraint_name = constraint.logical;
+	}
 	error->message = replace_names(error->message, error->message,
 								   has_constraint ? &constraint : NULL, &shard);
 	if (error->detail != NULL && error->sqlerrcode == ERRCODE_FOREIGN_KEY_VIOLATION)

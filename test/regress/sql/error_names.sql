@@ -138,6 +138,21 @@ BEGIN;
 INSERT INTO only_late VALUES (5);
 TRUNCATE only_late;
 ROLLBACK;
+-- Foreign keys to partitions of the referenced table, which PostgreSQL names itself.
+CREATE TABLE parted_pk (id int PRIMARY KEY) PARTITION BY RANGE (id);
+CREATE TABLE parted_pk_low PARTITION OF parted_pk FOR VALUES FROM (0) TO (100);
+CREATE TABLE parted_pk_high PARTITION OF parted_pk FOR VALUES FROM (100) TO (1000) PARTITION BY RANGE (id);
+CREATE TABLE parted_pk_higher PARTITION OF parted_pk_high DEFAULT;
+CREATE TABLE parted_fk_whose_name_is_so_long_that_it_cannot_stand_in_full (id int PRIMARY KEY REFERENCES parted_pk, CONSTRAINT twice FOREIGN KEY (id) REFERENCES parted_pk);
+SELECT create_distributed_table('parted_pk', 'id');
+SELECT create_distributed_table('parted_fk_whose_name_is_so_long_that_it_cannot_stand_in_full', 'id');
+INSERT INTO parted_pk VALUES (1), (200);
+INSERT INTO parted_fk_whose_name_is_so_long_that_it_cannot_stand_in_full VALUES (1), (200);
+DELETE FROM parted_pk WHERE id = 1;
+DELETE FROM parted_pk WHERE id = 200;
+ALTER TABLE parted_fk_whose_name_is_so_long_that_it_cannot_stand_in_full DROP CONSTRAINT twice;
+DELETE FROM parted_pk WHERE id = 1;
+DO $$DECLARE c text; t text; BEGIN DELETE FROM parted_pk WHERE id = 200; EXCEPTION WHEN foreign_key_violation THEN GET STACKED DIAGNOSTICS c = CONSTRAINT_NAME, t = TABLE_NAME; RAISE EXCEPTION '%, %', c, t; END$$;
 -- What hinders DROP is tables, not their shards, which are here as well.
 CREATE TYPE mood AS ENUM ('calm', 'busy');
 CREATE FUNCTION half(int) RETURNS int IMMUTABLE LANGUAGE sql AS 'SELECT $1 / 2';
