@@ -13,6 +13,7 @@
 #include "pando/executor/explain.h"
 #include "pando/executor/explain_worker.h"
 #include "pando/executor/init.h"
+#include "pando/executor/found_rows.h"
 #include "pando/executor/intermediate.h"
 #include "pando/executor/kept_rows.h"
 #include "pando/executor/actions_elsewhere.h"
@@ -22,7 +23,6 @@
 #include "pando/executor/scan.h"
 #include "pando/executor/settings.h"
 #include "pando/executor/steps.h"
-#include "pando/executor/subplan.h"
 #include "pando/executor/triggers.h"
 #include "pando/executor/written.h"
 #include "pando/plan/fragment.h"
@@ -159,7 +159,7 @@ executor_init(void)
 	kept_rows_init();
 	actions_elsewhere_init();
 	triggers_init();
-	subplan_init();
+	found_rows_init();
 	written_init();
 	shard_choice_register();
 	row_lookup_register();

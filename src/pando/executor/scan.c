@@ -12,11 +12,13 @@
 #include "miscadmin.h"
 #include "nodes/extensible.h"
 #include "utils/memutils.h"
+#include "utils/relcache.h"
 
 #include "pando/base/debug_point.h"
 #include "pando/executor/explain.h"
 #include "pando/executor/run.h"
 #include "pando/executor/scan.h"
+#include "pando/metadata/table.h"
 #include "pando/transaction/access.h"
 #include "pando/transaction/xact.h"
 
@@ -30,7 +32,9 @@ typedef struct FragmentScan
 	bool keep;		  /* rows may be asked for again */
 	bool standalone;  /* the transaction ends with the statement */
 	bool exhausted;	  /* the run has no more rows */
-	List *arguments;  /* ExprState *: values that the fragment is sent */
+	Relation *used;	  /* the statement's distributed tables */
+	int nused;
+	List *arguments; /* ExprState *: values that the fragment is sent */
 	Tuplestorestate *store;
 	TupleTableSlot *store_slot;
 } FragmentScan;
@@ -38,6 +42,39 @@ typedef struct FragmentScan
 /* ------------------------------------------------------------------------------------
  * The node.
  */
+
+/*
+ * The statement's tables are in use while it runs: a function that it calls, or who holds
+ * a cursor, can't truncate, change or drop them, as in PostgreSQL, which opens what it
+ * scans. A node that is kept for another execution (planner/kept_execution.c) has let go.
+ */
+static void
+use_tables(FragmentScan *scan)
+{
+	const EState *estate = scan->css.ss.ps.state;
+
+	if (scan->nused > 0)
+		return;
+	if (scan->used == NULL)
+		scan->used = MemoryContextAlloc(estate->es_query_cxt,
+										sizeof(Relation) * estate->es_range_table_size);
+	foreach_ptr (RangeTblEntry, rte, estate->es_range_table)
+	{
+		Relation relation = NULL;
+
+		if (rte->rtekind == RTE_RELATION && dist_table(rte->relid) != NULL)
+			relation = RelationIdGetRelation(rte->relid);
+		if (relation != NULL)
+			scan->used[scan->nused++] = relation;
+	}
+}
+
+static void
+let_tables_go(FragmentScan *scan)
+{
+	while (scan->nused > 0)
+		RelationClose(scan->used[--scan->nused]);
+}
 
 static void
 start_run(FragmentScan *scan)
@@ -50,6 +87,7 @@ start_run(FragmentScan *scan)
 	/* The node may be kept from another transaction (planner/kept_execution.c). */
 	if (whole)
 		scan->standalone = !xact_must_join();
+	use_tables(scan);
 	scan->run = run_create(&scan->css.ss.ps, scan->fragment, whole, &explain);
 	run_start(scan->run);
 	if (plan_is_kind(last, PLAN_STEPS))
@@ -108,6 +146,8 @@ scan_begin(CustomScanState *node, EState *estate, int eflags)
 	scan->arguments = ExecInitExprList(plan->custom_exprs, &node->ss.ps);
 	foreach_ptr (Plan, source, plan->custom_plans)
 		node->custom_ps = lappend(node->custom_ps, ExecInitNode(source, estate, 0));
+	if ((eflags & EXEC_FLAG_EXPLAIN_ONLY) == 0)
+		use_tables(scan);
 	if (starts_early(scan, eflags))
 		start_run(scan);
 }
@@ -244,6 +284,7 @@ scan_end(CustomScanState *node)
 	FragmentScan *scan = (FragmentScan *) node;
 
 	end_run(scan, scan->standalone);
+	let_tables_go(scan);
 	foreach_ptr (PlanState, source, node->custom_ps)
 	{
 		ExecEndNode(source);

@@ -24,6 +24,7 @@
 #include "pando/base/debug_point.h"
 #include "pando/base/hook.h"
 #include "pando/executor/explain.h"
+#include "pando/executor/found_rows.h"
 #include "pando/executor/steps.h"
 #include "pando/executor/subplan.h"
 #include "pando/plan/fragment.h"
@@ -46,6 +47,13 @@ static PlannedStmt *
 step_plan(const List *step)
 {
 	return lthird_node(PlannedStmt, step);
+}
+
+/* Tables whose rows have been found by it, or before it, and are changed after it. */
+static List *
+step_found(const List *step)
+{
+	return lfourth(step);
 }
 
 static List *
@@ -97,6 +105,12 @@ steps_start(QueryDesc *query, int eflags)
  */
 
 static void
+run_query(void *query)
+{
+	subplan_query_run(query);
+}
+
+static void
 run_step(StepsScan *scan, const List *step, EphemeralNamedRelation rows)
 {
 	EState *estate = scan->css.ss.ps.state;
@@ -108,7 +122,7 @@ run_step(StepsScan *scan, const List *step, EphemeralNamedRelation rows)
 	query = subplan_query(estate, step_plan(step),
 						  step_plan(step)->planTree->targetlist ? dest : None_Receiver,
 						  estate->es_instrument, EXEC_FLAG_SKIP_TRIGGERS);
-	subplan_query_run(query);
+	found_rows_keep(step_found(step), run_query, query);
 	if (boolVal(lsecond(step)))
 		estate->es_processed += query->estate->es_processed;
 	if (estate->es_instrument)

@@ -5,9 +5,6 @@
  * nodes that will read it. That way a subplan may use the same sessions as the sending.
  * Names are <global pid>_<plan>_<subplan>: unique in the cluster as long as the files
  * live.
- *
- * What an UPDATE or DELETE reads first says which rows it will change, and to what. A
- * function that is called there must not change rows of the same table meanwhile.
  */
 #include "pando/compat/compat.h"
 
@@ -17,11 +14,10 @@
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 
-#include "pando/compat/rights.h"
-#include "pando/base/hook.h"
 #include "pando/base/int_map.h"
 #include "pando/executor/exchange.h"
 #include "pando/executor/explain_worker.h"
+#include "pando/executor/found_rows.h"
 #include "pando/executor/intermediate.h"
 #include "pando/executor/run.h"
 #include "pando/executor/settings.h"
@@ -186,8 +182,9 @@ subplans_let_places_go(FragmentRun *run)
 }
 
 static void
-run_all(FragmentRun *run)
+run_all(void *arg)
 {
+	FragmentRun *run = arg;
 	bool here;
 	List *nodes = reading_nodes(run, &here);
 
@@ -198,67 +195,15 @@ run_all(FragmentRun *run)
 		run_subplan(run, sub, nodes, here);
 }
 
-/* A table whose rows to be changed are being found, and what they become. */
-typedef struct FutureChange
-{
-	Oid relid;
-	struct FutureChange *outer;
-} FutureChange;
-
-static FutureChange *future_change = NULL;
-
 void
 subplans_run(FragmentRun *run)
 {
-	FutureChange change = {.relid = run->fragment->anchor, .outer = future_change};
+	CmdType command = run->fragment->command;
+	List *changes = command == CMD_UPDATE || command == CMD_DELETE
+						? list_make1_oid(run->fragment->anchor)
+						: NIL;
 
-	if (run->fragment->command == CMD_UPDATE || run->fragment->command == CMD_DELETE)
-		future_change = &change;
-	PG_TRY();
-	{
-		run_all(run);
-	}
-	PG_FINALLY();
-	{
-		future_change = change.outer;
-	}
-	PG_END_TRY();
-}
-
-/* Raises an error if the statement changes rows of such a table. */
-static void
-refuse_early_change(const PlannedStmt *stmt)
-{
-	if (stmt->commandType == CMD_SELECT && !stmt->hasModifyingCTE)
-		return;
-	foreach_ptr (RangeTblEntry, rte, stmt->rtable)
-	{
-		if ((plan_rights(stmt, rte)->requiredPerms & (ACL_UPDATE | ACL_DELETE)) == 0)
-			continue;
-		for (const FutureChange *change = future_change; change; change = change->outer)
-		{
-			if (change->relid == rte->relid)
-				ereport(ERROR,
-						(errcode(ERRCODE_TRIGGERED_DATA_CHANGE_VIOLATION),
-						 errmsg("a function cannot change rows of table \"%s\" while a "
-								"change of the table calls it",
-								get_rel_name(rte->relid))));
-		}
-	}
-}
-
-static void
-refusing_start(QueryDesc *query, int eflags)
-{
-	if (future_change != NULL)
-		refuse_early_change(query->plannedstmt);
-	hook_start_next(START_REFUSE, query, eflags);
-}
-
-void
-subplan_init(void)
-{
-	hook_start(START_REFUSE, refusing_start);
+	found_rows_keep(changes, run_all, run);
 }
 
 void

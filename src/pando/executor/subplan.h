@@ -23,8 +23,6 @@ typedef struct SubRun
 	List **sources; /* exchange: groups that made each part (int lists) */
 } SubRun;
 
-extern void subplan_init(void);
-
 /* Gives the run its plan id and the prefix of its results' names. */
 extern void subplans_name(FragmentRun *run);
 

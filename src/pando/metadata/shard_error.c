@@ -233,8 +233,8 @@ foreign_key_of(const DistTable *table, Oid constraint)
 static bool
 foreign_key_of_error(const ErrorData *error, const DistTable *table, ShardName *name)
 {
-	Oid shard = get_relname_relid(error->table_name,
-								  get_namespace_oid(error->schema_name, true));
+	Oid shard =
+		get_relname_relid(error->table_name, get_namespace_oid(error->schema_name, true));
 	Oid constraint = get_relation_constraint_oid(shard, error->constraint_name, true);
 
 	if (OidIsValid(constraint))
@@ -366,8 +366,8 @@ without_shards(char *text)
 
 /*
  * Do message and detail name relations in PostgreSQL's own words? Errors of constraints
- * have the table in a field; policies, locks of rows that are not waited for, changes of a
- * table that is in use and what others depend on do not.
+ * have the table in a field; policies, locks of rows that are not waited for, changes of
+ * a table that is in use and what others depend on do not.
  */
 static bool
 names_relations(const ErrorData *error)

@@ -60,6 +60,31 @@ SELECT count(*) AS shards, sum(result::int) AS rows FROM (SELECT shardid, min(re
 	FROM run_command_on_placements('copies', 'SELECT count(*) FROM %s') GROUP BY shardid) s WHERE versions = 1;
 DROP TABLE copies;
 
+-- Functions that change rows of the table: those that have been found would be changed by what they were.
+CREATE TABLE called (k int PRIMARY KEY, v int);
+CREATE TABLE called_parts (k int, v int, PRIMARY KEY (k, v)) PARTITION BY RANGE (v);
+CREATE TABLE called_part PARTITION OF called_parts DEFAULT;
+SELECT create_distributed_table('called', 'k', shard_count => 4), create_distributed_table('called_parts', 'k', shard_count => 4);
+INSERT INTO called SELECT n, n FROM generate_series(1, 4) n;
+INSERT INTO called_parts SELECT * FROM called;
+CREATE FUNCTION calling(int) RETURNS int LANGUAGE plpgsql AS $$BEGIN UPDATE called SET v = v + 10 WHERE k = $1; RETURN $1; END$$;
+CREATE FUNCTION calling_part(int) RETURNS int LANGUAGE plpgsql AS $$BEGIN DELETE FROM called_part WHERE k = $1; RETURN $1; END$$;
+UPDATE called SET k = calling(k) + 100 WHERE k < 3;
+MERGE INTO called USING (VALUES (1), (200)) s (n) ON n = v WHEN MATCHED THEN UPDATE SET v = calling(k) WHEN NOT MATCHED THEN INSERT VALUES (n, n);
+MERGE INTO called USING (VALUES (1), (200)) s (n) ON n = v WHEN MATCHED THEN DELETE WHEN NOT MATCHED THEN INSERT VALUES (calling(1) + n, n);
+UPDATE called SET v = calling(k);
+DELETE FROM called WHERE calling(k) = 1;
+WITH changed AS (UPDATE called SET v = v + 1 WHERE k = 1 RETURNING k) UPDATE called SET v = calling(k) WHERE k = 2;
+UPDATE called_parts SET k = calling_part(k) + 100 WHERE k < 3;
+SELECT * FROM called ORDER BY k;
+SELECT count(*) FROM called_parts;
+-- Of other tables they may, and insert.
+CREATE OR REPLACE FUNCTION calling(int) RETURNS int LANGUAGE plpgsql AS $$BEGIN DELETE FROM called_parts WHERE k = $1; INSERT INTO called VALUES (-$1, $1); RETURN $1; END$$;
+UPDATE called SET k = calling(k) + 100 WHERE k < 3;
+SELECT * FROM called ORDER BY k;
+SELECT count(*) FROM called_parts;
+DROP TABLE called, called_parts;
+
 -- What is refused.
 CREATE TABLE parent (k int, id int, PRIMARY KEY (k, id));
 CREATE TABLE child (k int, id int, CONSTRAINT cascading FOREIGN KEY (k, id) REFERENCES parent ON DELETE CASCADE);

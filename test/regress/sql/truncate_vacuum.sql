@@ -118,6 +118,36 @@ SELECT mode, relation::regclass FROM pg_locks WHERE pid = pg_backend_pid() AND r
 COMMIT;
 LOCK TABLE orders;
 
+-- What a statement uses: cursors, fetched from or not, loops, functions that are called; until it ends.
+BEGIN;
+DECLARE reading CURSOR FOR SELECT * FROM orders ORDER BY k, id;
+SAVEPOINT declared;
+TRUNCATE orders;
+ROLLBACK TO declared;
+FETCH 1 FROM reading;
+SAVEPOINT fetched;
+ALTER TABLE orders ADD COLUMN more int;
+ROLLBACK TO fetched;
+DROP TABLE orders CASCADE;
+ROLLBACK TO fetched;
+CLUSTER orders;
+ROLLBACK TO fetched;
+CREATE INDEX ON orders (id);
+ROLLBACK TO fetched;
+CLOSE reading;
+CREATE INDEX another ON orders (id);
+ROLLBACK;
+DO $$DECLARE o record; BEGIN FOR o IN SELECT * FROM orders LOOP TRUNCATE lines; TRUNCATE orders, lines; END LOOP; END$$;
+\set SHOW_CONTEXT never
+DO $$DECLARE o record; BEGIN FOR o IN SELECT * FROM orders WHERE k = 1 LOOP TRUNCATE orders, lines; END LOOP; END$$;
+\set SHOW_CONTEXT errors
+CREATE FUNCTION truncating(int) RETURNS int LANGUAGE plpgsql AS $$BEGIN TRUNCATE orders, lines; RETURN $1; END$$;
+SELECT count(truncating(k)) FROM orders;
+UPDATE orders SET k = truncating(k) + 1;
+INSERT INTO orders (k, id) SELECT truncating(k), id FROM orders;
+SELECT truncating(1);
+SELECT count(*) FROM orders;
+
 SELECT citus_set_node_property(nodename, nodeport, 'shouldhaveshards', false) FROM pg_dist_node WHERE groupid = 0;
 DROP SCHEMA truncate_vacuum CASCADE;
 SELECT DISTINCT success, result FROM run_command_on_all_nodes('SELECT public.ddl_leftovers()');

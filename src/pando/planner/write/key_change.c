@@ -324,6 +324,7 @@ read_rows(KeyChange *change)
 		change->stays = steps_add_column(rows, stays_call(change), "stays");
 	add_returning(change, rows, returning);
 	change->rows = add_step(change, "rows of", rows);
+	change->rows->finds = change->target->relid;
 }
 
 /* The rows that stay, or the others. */

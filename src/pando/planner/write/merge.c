@@ -340,6 +340,7 @@ find_matched(Merge *merge)
 	add_values(merge, matched, actions, true, action);
 	matched->hasSubLinks = checkExprHasSubLink((Node *) matched->targetList);
 	merge->matched = add_step(merge, "matched", matched);
+	merge->matched->finds = merge->table->relid;
 }
 
 /* ------------------------------------------------------------------------------------

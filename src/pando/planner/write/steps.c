@@ -367,14 +367,16 @@ find_rows_first(Steps *steps, Part *part)
 	const char *why = NULL;
 	Query *change = NULL;
 	RangeTblEntry *source;
+	Step *rows;
 
 	if (rows_can_be_found_first(steps, part, target))
 		change = change_of_found_rows(part->query, target, &why);
 	if (change == NULL)
 		refuse_changes(relid);
 	source = llast(change->rtable);
-	step_read_instead(source, 0,
-					  read_first(steps, get_rel_name(relid), source->subquery));
+	rows = read_first(steps, get_rel_name(relid), source->subquery);
+	rows->finds = relid;
+	step_read_instead(source, 0, rows);
 	*part->query = *change;
 }
 
@@ -548,13 +550,21 @@ plan_steps(List *steps, Query *main, Query *original, int cursor_options,
 		   ParamListInfo params)
 {
 	List *plans = NIL;
+	List *found = NIL;
 	PlannedStmt *stmt;
 	CustomScan *scan;
 
 	foreach_ptr (Step, step, steps)
+	{
+		if (OidIsValid(step->finds))
+			found = list_append_unique_oid(found, step->finds);
 		plans =
-			lappend(plans, list_make3(makeString(step->name), makeBoolean(step->counts),
-									  plan_step(step, params)));
+			lappend(plans, list_make4(makeString(step->name), makeBoolean(step->counts),
+									  plan_step(step, params),
+									  step->query->commandType == CMD_SELECT
+										  ? list_copy(found)
+										  : NIL));
+	}
 	stmt = plan_any_query(main, cursor_options & ~CURSOR_OPT_PARALLEL_OK, params);
 	/* A MERGE may have steps of its own: they are the last. */
 	if (plan_is_kind(stmt->planTree, PLAN_STEPS))
