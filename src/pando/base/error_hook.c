@@ -1,11 +1,11 @@
 /*
- * error_hook.c: a look at each error on its way to the client.
+ * error_hook.c: a look at each error, and each notice, on its way to the client.
  *
- * PostgreSQL calls emit_log_hook only for what goes to the server's log, and with
- * log_min_messages at log, fatal or panic errors don't: they go to the client alone. So
- * that they pass by all the same, the server's own variable stays at error then, and what
- * the log is not to have is taken from it here. The setting's value, which SHOW tells, is
- * in a variable of ours.
+ * PostgreSQL calls emit_log_hook only for what goes to the server's log: notices don't
+ * with log_min_messages as it is by default, nor errors with it at log, fatal or panic;
+ * they go to the client alone. So that they pass by all the same, the server's own
+ * variable is never above notice, and what the log is not to have is taken from it here.
+ * The setting's value, which SHOW tells, is in a variable of ours.
  */
 #include "pando/compat/compat.h"
 
@@ -20,28 +20,22 @@ static emit_log_hook_type our_part = NULL;
 /* log_min_messages, as it was set. */
 static int log_level = WARNING;
 
-/* Are errors less than this level, which puts LOG between ERROR and FATAL? */
-static bool
-hides_errors(int level)
-{
-	return level == LOG || level > ERROR;
-}
-
 /* Assigns log_min_messages. */
 static void
 level_assigned(int level, void *extra)
 {
-	log_min_messages = hides_errors(level) ? ERROR : level;
+	log_min_messages = level == LOG ? NOTICE : Min(level, NOTICE);
 }
 
+/* As PostgreSQL has it, with LOG between ERROR and FATAL. */
 static bool
 is_for_log(const ErrorData *error)
 {
-	if (!hides_errors(log_level))
-		return true;
 	if (error->elevel == LOG || error->elevel == LOG_SERVER_ONLY)
-		return log_level == LOG;
-	return error->elevel >= Max(log_level, FATAL);
+		return log_level == LOG || log_level <= ERROR;
+	if (log_level == LOG)
+		return error->elevel >= FATAL;
+	return error->elevel >= log_level;
 }
 
 static void

@@ -45,7 +45,8 @@ shard_error_possible(int sqlstate)
 	return ERRCODE_TO_CATEGORY(sqlstate) == ERRCODE_INTEGRITY_CONSTRAINT_VIOLATION ||
 		   sqlstate == ERRCODE_INSUFFICIENT_PRIVILEGE ||
 		   sqlstate == ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST ||
-		   sqlstate == ERRCODE_LOCK_NOT_AVAILABLE || sqlstate == ERRCODE_OBJECT_IN_USE;
+		   sqlstate == ERRCODE_LOCK_NOT_AVAILABLE || sqlstate == ERRCODE_OBJECT_IN_USE ||
+		   sqlstate == ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE;
 }
 
 /* The number that follows the underscore, and where it ends; 0: there is none. */
@@ -372,7 +373,10 @@ without_shards(char *text)
 static bool
 names_relations(const ErrorData *error)
 {
-	if (ERRCODE_TO_CATEGORY(error->sqlerrcode) == ERRCODE_INTEGRITY_CONSTRAINT_VIOLATION)
+	/* The second: a deferrable constraint that ON CONFLICT can't ask. */
+	if (ERRCODE_TO_CATEGORY(error->sqlerrcode) ==
+			ERRCODE_INTEGRITY_CONSTRAINT_VIOLATION ||
+		error->sqlerrcode == ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE)
 		return error->table_name != NULL;
 	if (error->sqlerrcode == ERRCODE_INSUFFICIENT_PRIVILEGE)
 		return error->funcname != NULL &&
@@ -385,6 +389,67 @@ names_relations(const ErrorData *error)
 			   strcmp(error->funcname, "reportDependentObjects") == 0;
 	return error->sqlerrcode == ERRCODE_LOCK_NOT_AVAILABLE && error->filename != NULL &&
 		   strncmp(error->filename, "heapam", strlen("heapam")) == 0;
+}
+
+/* Of so many objects PostgreSQL tells the client (dependency.c). */
+#define TOLD_OBJECTS 100
+
+/* The first lines, and how many more there are. */
+static char *
+first_lines(char *text, int nlines, const char *domain)
+{
+	char *end = text;
+
+	if (nlines <= TOLD_OBJECTS)
+		return pstrdup(text);
+	for (int i = 0; i < TOLD_OBJECTS; i++)
+		end = strchr(end, '\n') + 1;
+	nlines -= TOLD_OBJECTS;
+	return psprintf(
+		"%.*s%s", (int) (end - text), text,
+		psprintf(dngettext(domain, "and %d other object (see server log for list)",
+						   "and %d other objects (see server log for list)", nlines),
+				 nlines));
+}
+
+/* DROP ... CASCADE tells what goes with the object: not the shards that do. */
+static void
+tell_cascade(ErrorData *error)
+{
+	char *told;
+	int nlines = 1;
+
+	if (error->detail == NULL)
+	{
+		if (is_about_shard(error->message))
+			error->output_to_client = false;
+		return;
+	}
+	if (error->detail_log == NULL)
+		return;
+	told = without_shards(error->detail_log);
+	if (is_about_shard(told))
+	{
+		error->output_to_client = false;
+		return;
+	}
+	for (const char *at = told; (at = strchr(at, '\n')) != NULL; at++)
+		nlines++;
+	error->message =
+		nlines == 1
+			? told
+			: psprintf(dngettext(error->domain, "drop cascades to %d other object",
+								 "drop cascades to %d other objects", nlines),
+					   nlines);
+	error->detail = nlines == 1 ? NULL : first_lines(told, nlines, error->domain);
+	error->detail_log = nlines == 1 ? NULL : told;
+}
+
+static bool
+is_cascade(const ErrorData *error)
+{
+	return error->elevel == NOTICE && error->funcname != NULL &&
+		   strcmp(error->funcname, "reportDependentObjects") == 0;
 }
 
 static void
@@ -406,6 +471,13 @@ shard_error_tell(ErrorData *error, MemoryContext context)
 	bool has_constraint;
 	char *shard = NULL;
 
+	if (is_cascade(error) && IsTransactionState() && metadata_active())
+	{
+		old = MemoryContextSwitchTo(context);
+		tell_cascade(error);
+		MemoryContextSwitchTo(old);
+		return;
+	}
 	if (error->elevel != ERROR || error->message == NULL ||
 		!shard_error_possible(error->sqlerrcode) || !names_relations(error) ||
 		!IsTransactionState() || !metadata_active())

@@ -164,6 +164,25 @@ SELECT create_distributed_table('moods', 'id');
 DROP TYPE mood;
 DROP FUNCTION half(int);
 DO $$DECLARE told text; BEGIN DROP TYPE mood; EXCEPTION WHEN dependent_objects_still_exist THEN GET STACKED DIAGNOSTICS told = PG_EXCEPTION_DETAIL; RAISE EXCEPTION '%', told; END$$;
+-- What goes with CASCADE is tables, and is told so.
+CREATE SCHEMA going;
+CREATE DOMAIN going.word AS text;
+CREATE TABLE going.one (id int PRIMARY KEY, w going.word);
+CREATE TABLE going.other (id int PRIMARY KEY);
+SELECT create_reference_table('going.one'), create_reference_table('going.other');
+SET client_min_messages TO notice;
+DROP DOMAIN going.word CASCADE;
+DROP SCHEMA going CASCADE;
+SET client_min_messages TO warning;
+CREATE SCHEMA going;
+DO $$BEGIN FOR n IN 100..201 LOOP EXECUTE format('CREATE TABLE going.t%s (id int)', n); PERFORM create_reference_table('going.t' || n); END LOOP; END$$;
+SET client_min_messages TO notice;
+DROP SCHEMA going CASCADE;
+SET client_min_messages TO warning;
+CREATE TABLE deferred (k int CONSTRAINT later UNIQUE DEFERRABLE);
+SELECT create_distributed_table('deferred', 'k');
+INSERT INTO deferred VALUES (1) ON CONFLICT (k) DO NOTHING;
+DO $$DECLARE c text; t text; BEGIN INSERT INTO deferred VALUES (1) ON CONFLICT (k) DO NOTHING; EXCEPTION WHEN object_not_in_prerequisite_state THEN GET STACKED DIAGNOSTICS c = CONSTRAINT_NAME, t = TABLE_NAME; RAISE EXCEPTION '%, %', c, t; END$$;
 -- From a worker.
 \c - - - :worker
 \set SHOW_CONTEXT never

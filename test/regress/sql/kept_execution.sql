@@ -6,10 +6,11 @@ SELECT citus_set_node_property(nodename, nodeport, 'shouldhaveshards', true) FRO
 CREATE SCHEMA kept;
 SET search_path TO kept;
 SET citus.next_shard_id TO 7750000;
-CREATE TABLE t (k int PRIMARY KEY, v bigint NOT NULL, s text);
+-- What vacuum or analyze changes would be made anew.
+CREATE TABLE t (k int PRIMARY KEY, v bigint NOT NULL, s text) WITH (autovacuum_enabled = off);
 SELECT create_distributed_table('t', 'k', shard_count => 6, colocate_with => 'none');
 INSERT INTO t SELECT i, i * 10, 'row ' || i FROM generate_series(1, 30) i;
-CREATE TABLE log (k int, v bigint);
+CREATE TABLE log (k int, v bigint) WITH (autovacuum_enabled = off);
 SELECT create_distributed_table('log', 'k', colocate_with => 't');
 
 -- Each statement for all keys, some of which are here, and some of which nobody has.
