@@ -418,7 +418,7 @@ def by_cursor():
 
 def of_one_table():
     """Two changes of one table in a statement, each of other rows, as it is open which of them has a row of both."""
-    table = random.choice(['a', 'b', 'pk'])
+    table = random.choice(['a', 'b', 'pk', 'r'])
     column = 'id'
 
     def change(odd):

@@ -57,10 +57,19 @@ WITH x AS (INSERT INTO a VALUES (5000, 1, 0), (5001, 1, 0)) UPDATE a SET x = x +
 WITH x AS (INSERT INTO c VALUES (5000, 1, 0), (5001, 1, 0)) DELETE FROM c WHERE x = 0 RETURNING *;
 WITH x AS (UPDATE s1 SET x = 5 WHERE id = 1), y AS (UPDATE s1 SET x = 6 WHERE id = 2 AND EXISTS (SELECT FROM a WHERE a.x = 2)) DELETE FROM s1 WHERE id > 4 RETURNING *;
 WITH x AS (UPDATE c SET x = 50 WHERE x = 1), y AS (INSERT INTO c SELECT 8, 8, 8 FROM b) DELETE FROM c WHERE x IN (2, 8) RETURNING *;
+WITH x AS (UPDATE r SET x = 1 WHERE x = 0 RETURNING id), y AS (UPDATE r SET x = 2 WHERE x = 1 RETURNING id) SELECT (SELECT array_agg(id ORDER BY id) FROM x), (SELECT array_agg(id ORDER BY id) FROM y);
+WITH x AS (UPDATE r SET x = 1, name = name || 'x' WHERE x = 0), y AS (UPDATE r SET x = r.x + a.x FROM a WHERE a.id = r.id AND r.x > 1 AND a.k = 3), z AS (UPDATE r SET name = (SELECT max(y) FROM b WHERE b.x = r.x) WHERE x = 1 RETURNING *) SELECT * FROM z;
+WITH x AS (UPDATE r SET x = 77 WHERE id < 5 RETURNING id), y AS (UPDATE r SET x = 77 WHERE id < 8 RETURNING id) SELECT (SELECT count(*) FROM x) + (SELECT count(*) FROM y), (SELECT sum(x) FROM r);
+WITH x AS (UPDATE r SET x = id + 50 WHERE x = 1), y AS (INSERT INTO r VALUES (5000, 3, 'new')) DELETE FROM r WHERE x IN (2, 3, 51) RETURNING *;
+WITH x AS (INSERT INTO r VALUES (5000, 3, 'new')), y AS (UPDATE r SET name = x || 'y' WHERE x = 2) UPDATE r SET name = x || 'main' WHERE x IN (1, 3) RETURNING *;
 WITH x AS (DELETE FROM loc WHERE id < 5 RETURNING *), y AS (INSERT INTO loc SELECT id + 50, x FROM x RETURNING id) SELECT (SELECT count(*) FROM loc), (SELECT count(*) FROM a), (SELECT sum(id) FROM y);
 $$);
 SET search_path = dist, public;
-WITH x AS (UPDATE r SET x = 1 WHERE x = 0 RETURNING id), y AS (UPDATE r SET x = 2 WHERE x = 1 RETURNING id) SELECT 1;
+BEGIN;
+CREATE TABLE unnamed (x int);
+SELECT create_reference_table('unnamed');
+WITH x AS (UPDATE unnamed SET x = 1 WHERE x = 0) UPDATE unnamed SET x = 2 WHERE x = 1;
+ROLLBACK;
 WITH x AS (UPDATE a SET x = 1 WHERE x = 0 RETURNING k) UPDATE a SET x = 2 FROM x WHERE a.k = x.k;
 -- A row that two parts would change is changed by one of them.
 BEGIN;

@@ -162,6 +162,12 @@ query_of_columns(RangeTblEntry *rte)
 	return query;
 }
 
+Var *
+query_column(Index varno, const Query *query, int number)
+{
+	return makeVarFromTargetEntry(varno, list_nth(query->targetList, number - 1));
+}
+
 RangeTblEntry *
 unused_rte(void)
 {

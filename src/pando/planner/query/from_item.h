@@ -59,6 +59,9 @@ extern RangeTblEntry *rte_of_cte(CommonTableExpr *cte, Index up);
 /* SELECT all columns FROM the entry, which must list their types. */
 extern Query *query_of_columns(RangeTblEntry *rte);
 
+/* That column of the query, which is the FROM item with this number. */
+extern Var *query_column(Index varno, const Query *query, int number);
+
 /* A FROM item that stays to keep the range table's numbers, but is nothing. */
 extern RangeTblEntry *unused_rte(void);
 

@@ -447,7 +447,7 @@ keys_of_rows(Query *query)
 }
 
 static Query *
-change_of_rows(Query *query, const DistTable *target, const char **why)
+change_of_rows(Query *query, const DistTable *target, List **identity, const char **why)
 {
 	Computing computing = {.query = query_without_join_columns(query),
 						   .target = query->resultRelation,
@@ -481,6 +481,7 @@ change_of_rows(Query *query, const DistTable *target, const char **why)
 	foreach_ptr (Node, expr, returned.exprs)
 		source_column(&computing, expr);
 	quals = list_concat(same_row(&computing, target), repeatable_quals(query));
+	*identity = computing.identity;
 	change->targetList = assignments(&computing, target);
 
 	source = rte_of_query("source", source_of_change(&computing));
@@ -501,18 +502,20 @@ change_of_rows(Query *query, const DistTable *target, const char **why)
 }
 
 Query *
-change_of_found_rows(Query *query, const DistTable *target, const char **why)
+change_of_found_rows(Query *query, const DistTable *target, List **identity,
+					 const char **why)
 {
 	/* change_of_numbered_rows() alone could name them. */
 	*why = rows_have_no_name(target) ? "The table has several copies and no primary key"
 									 : NULL;
-	return *why != NULL ? NULL : change_of_rows(query, target, why);
+	return *why != NULL ? NULL : change_of_rows(query, target, identity, why);
 }
 
 Query *
 change_computed_here(Query *query, const DistTable *target, const char **why)
 {
-	Query *change = change_of_rows(query, target, why);
+	List *identity;
+	Query *change = change_of_rows(query, target, &identity, why);
 
 	if (change != NULL)
 		llast(change->rtable) = broadcast_of_query(

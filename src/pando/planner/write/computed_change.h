@@ -33,8 +33,9 @@ extern Query *change_of_numbered_rows(Query *change, const DistTable *target);
 extern Query *change_of_first_row(Query *change, const DistTable *target, List *quals);
 
 /* change_computed_here() where that item, the last of the range table, is left a
- * subquery; not of such a table. */
-extern Query *change_of_found_rows(Query *query, const DistTable *target,
+ * subquery; not of such a table. *identity: the numbers of its columns that name the row.
+ */
+extern Query *change_of_found_rows(Query *query, const DistTable *target, List **identity,
 								   const char **why);
 
 /* How PostgreSQL locks a row that the UPDATE, of no key column, or DELETE changes. */

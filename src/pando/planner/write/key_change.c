@@ -170,12 +170,6 @@ choose_columns(KeyChange *change)
 		change->identity = lappend_int(change->identity, add_expr(change, expr));
 }
 
-static Var *
-column_of(Index varno, Query *query, int number)
-{
-	return makeVarFromTargetEntry(varno, list_nth(query->targetList, number - 1));
-}
-
 /* pando.same_shard(table, old key, new key), over the rows. */
 static Node *
 stays_call(const KeyChange *change)
@@ -189,8 +183,8 @@ stays_call(const KeyChange *change)
 
 	return (Node *) makeFuncExpr(
 		function, BOOLOID,
-		list_make3(table, column_of(1, change->found, change->old_key),
-				   column_of(1, change->found, change->values[change->target->key])),
+		list_make3(table, query_column(1, change->found, change->old_key),
+				   query_column(1, change->found, change->values[change->target->key])),
 		InvalidOid, InvalidOid, COERCE_EXPLICIT_CALL);
 }
 
@@ -221,7 +215,7 @@ new_value(NewRow *row, const Var *var)
 		value = new_row_mutator(build_column_default(change->relation, var->varattno),
 								&generated);
 	else
-		value = (Node *) column_of(1, change->found, change->values[var->varattno]);
+		value = (Node *) query_column(1, change->found, change->values[var->varattno]);
 	IncrementVarSublevelsUp(value, row->depth, 0);
 	return value;
 }
@@ -336,7 +330,7 @@ kept_rows(KeyChange *change, bool stay)
 
 	if (!change->moves)
 		return rows;
-	stays = (Node *) column_of(1, rows, change->stays);
+	stays = (Node *) query_column(1, rows, change->stays);
 	rows->jointree->quals =
 		stay ? stays : (Node *) makeBoolExpr(NOT_EXPR, list_make1(stays), -1);
 	return rows;
@@ -368,8 +362,8 @@ values_from(const KeyChange *change, Index varno, Query *rows, bool all)
 			(!all && assigned_value(change, number) == NULL))
 			continue;
 		name = get_attname(change->target->relid, number, false);
-		tlist = lappend(tlist, makeTargetEntry((Expr *) column_of(varno, rows,
-																  change->values[number]),
+		tlist = lappend(tlist, makeTargetEntry((Expr *) query_column(
+												   varno, rows, change->values[number]),
 											   number, pstrdup(name), false));
 	}
 	return tlist;
@@ -405,7 +399,7 @@ change_where_they_are(KeyChange *change, CmdType command, Query *rows)
 	List *quals = copyObject(repeatable_quals(change->query));
 
 	foreach_int(column, change->identity) values =
-		lappend(values, column_of(2, rows, column));
+		lappend(values, query_column(2, rows, column));
 	ChangeVarNodes((Node *) quals, change->query->resultRelation, 1, 0);
 	result->commandType = command;
 	result->resultRelation = 1;
@@ -453,7 +447,8 @@ returned_rows(KeyChange *change)
 	result->rtable = rows->rtable;
 	result->jointree = rows->jointree;
 	foreach_ptr (TargetEntry, entry, change->query->returningList)
-		steps_add_column(result, (Node *) column_of(1, rows, ++column), entry->resname);
+		steps_add_column(result, (Node *) query_column(1, rows, ++column),
+						 entry->resname);
 	return result;
 }
 

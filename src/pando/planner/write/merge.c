@@ -121,12 +121,6 @@ is_action(Node *action, int number)
 								  (Expr *) int4_const(number), InvalidOid, InvalidOid);
 }
 
-static Var *
-column_of(Index varno, Query *query, int number)
-{
-	return makeVarFromTargetEntry(varno, list_nth(query->targetList, number - 1));
-}
-
 static Query *
 read_step(Step *step)
 {
@@ -208,7 +202,7 @@ add_values(Merge *merge, Query *query, List *actions, bool matched, int column_o
 		foreach_ptr (TargetEntry, entry, action->targetList)
 		{
 			Node *mine =
-				is_action((Node *) column_of(1, inner, column_of_action), number);
+				is_action((Node *) query_column(1, inner, column_of_action), number);
 
 			columns = lappend_int(
 				columns,
@@ -315,7 +309,7 @@ find_matched(Merge *merge)
 	Carried rows = {.varno = 1};
 	List *identity = (List *) carried_columns((Node *) identity_of_row(merge), &rows);
 	Node *number = carried_columns(
-		(Node *) column_of(merge->source, merge->rows->query, merge->number), &rows);
+		(Node *) query_column(merge->source, merge->rows->query, merge->number), &rows);
 	List *actions =
 		(List *) carried_columns((Node *) merge->query->mergeActionList, &rows);
 	Node *of_update = carried_check(merge, WCO_RLS_MERGE_UPDATE_CHECK, &rows);
@@ -332,9 +326,9 @@ find_matched(Merge *merge)
 	foreach_ptr (Node, expr, identity)
 		(void) steps_add_column(matched, expr, "identity");
 	merge->nidentity = list_length(identity);
-	(void) steps_add_column(matched, (Node *) column_of(1, decided, action), "action");
-	asked = policies_of_action(merge, (Node *) column_of(1, decided, action), of_update,
-							   of_delete);
+	(void) steps_add_column(matched, (Node *) query_column(1, decided, action), "action");
+	asked = policies_of_action(merge, (Node *) query_column(1, decided, action),
+							   of_update, of_delete);
 	if (asked != NULL)
 		(void) steps_add_column(matched, asked, "asked");
 	add_values(merge, matched, actions, true, action);
@@ -353,12 +347,12 @@ has_no_match(const Merge *merge, Query *waiting)
 {
 	SubLink *exists = makeNode(SubLink);
 	Query *match = read_step(merge->matched);
-	Var *number = column_of(1, waiting, merge->number);
+	Var *number = query_column(1, waiting, merge->number);
 
 	number->varlevelsup = 1;
 	match->jointree->quals = (Node *) make_opclause(
 		lookup_type_cache(INT8OID, TYPECACHE_EQ_OPR)->eq_opr, BOOLOID, false,
-		(Expr *) column_of(1, match, 1), (Expr *) number, InvalidOid, InvalidOid);
+		(Expr *) query_column(1, match, 1), (Expr *) number, InvalidOid, InvalidOid);
 	exists->subLinkType = EXISTS_SUBLINK;
 	exists->subselect = (Node *) match;
 	exists->location = -1;
@@ -379,7 +373,8 @@ find_unmatched(Merge *merge)
 	action = steps_add_column(waiting, action_of_row(actions, false), "action");
 	unmatched = query_over_query(waiting, "decided");
 	unmatched->targetList = NIL;
-	(void) steps_add_column(unmatched, (Node *) column_of(1, waiting, action), "action");
+	(void) steps_add_column(unmatched, (Node *) query_column(1, waiting, action),
+							"action");
 	add_values(merge, unmatched, actions, false, action);
 	unmatched->hasSubLinks = checkExprHasSubLink((Node *) unmatched->targetList);
 	merge->unmatched = add_step(merge, "unmatched", unmatched);
@@ -393,7 +388,7 @@ static void
 refuse_second_changes(Merge *merge)
 {
 	Query *changes = read_step(merge->matched);
-	Node *action = (Node *) column_of(1, changes, merge->nidentity + 2);
+	Node *action = (Node *) query_column(1, changes, merge->nidentity + 2);
 	Oid types[] = {INT8OID};
 	Oid function = LookupFuncName(
 		list_make2(makeString("pando"), makeString("refuse_second_change")), 1, types,
@@ -449,7 +444,7 @@ same_row(const Merge *merge, Query *rows)
 	List *values = NIL;
 
 	for (int i = 0; i < merge->nidentity; i++)
-		values = lappend(values, column_of(2, rows, i + 2));
+		values = lappend(values, query_column(2, rows, i + 2));
 	return row_is(merge->table, 1, values);
 }
 
@@ -498,7 +493,7 @@ assignments(const Merge *merge, const MergeAction *action, Query *rows, List *co
 										   merge->table->key_typmod,
 										   merge->table->key_collation, 0);
 		else
-			entry->expr = (Expr *) column_of(2, rows, lfirst_int(column));
+			entry->expr = (Expr *) query_column(2, rows, lfirst_int(column));
 		result = lappend(result, entry);
 	}
 	return result;
@@ -532,7 +527,7 @@ change_of_action(const Merge *merge, const MergeAction *action, int number)
 	int action_column = inserts ? 1 : merge->nidentity + 2;
 	Query *change = query_new();
 	List *quals =
-		list_make1(is_action((Node *) column_of(2, rows, action_column), number));
+		list_make1(is_action((Node *) query_column(2, rows, action_column), number));
 	List *from = from_one(2)->fromlist;
 
 	change->commandType = action->commandType;

@@ -37,12 +37,14 @@
 #include "pando/planner/query/flatten.h"
 #include "pando/planner/query/from_item.h"
 #include "pando/planner/fragment/planning.h"
+#include "pando/planner/query/join_tree.h"
 #include "pando/planner/query/query_shape.h"
 #include "pando/planner/where/relation_query.h"
 #include "pando/planner/where/distribution.h"
 #include "pando/planner/write/computed_change.h"
 #include "pando/planner/write/key_change.h"
 #include "pando/planner/write/returning.h"
+#include "pando/planner/write/row_identity.h"
 #include "pando/planner/write/steps.h"
 #include "pando/planner/write/triggered.h"
 #include "pando/planner/write/table_change.h"
@@ -57,6 +59,8 @@ typedef struct Part
 	Query *query;
 	int home; /* number of the part that it belongs to */
 	Step *step;
+	Step *found;	/* a change whose rows are found before all changes */
+	List *identity; /* of those: numbers of the columns that name a row */
 } Part;
 
 typedef struct Steps
@@ -343,8 +347,7 @@ rows_can_be_found_first(const Steps *steps, const Part *part, const DistTable *t
 
 	if ((query->commandType != CMD_UPDATE && query->commandType != CMD_DELETE) ||
 		target == NULL || target->kind == TABLE_MANAGED_LOCAL ||
-		table_has_copies(target) || key_may_change(query, target) ||
-		part_uses(part, NULL, NULL, NULL) > 0)
+		key_may_change(query, target) || part_uses(part, NULL, NULL, NULL) > 0)
 		return false;
 	for (const Part *other = steps->parts; other <= part; other++)
 	{
@@ -355,9 +358,41 @@ rows_can_be_found_first(const Steps *steps, const Part *part, const DistTable *t
 	return true;
 }
 
+/* Those of the rows that the other part doesn't change. */
+static Query *
+rows_without(Query *rows, const List *identity, const Part *other)
+{
+	Query *left = query_over_query(rows, "rows");
+	Query *taken = query_of_columns(step_rte(other->found));
+	SubLink *exists = makeNode(SubLink);
+	List *quals = NIL;
+	ListCell *own;
+	ListCell *others;
+
+	forboth(own, identity, others, other->identity)
+	{
+		Var *column = query_column(1, rows, lfirst_int(own));
+
+		column->varlevelsup = 1;
+		quals = lappend(quals, same_value((Node *) query_column(1, other->found->query,
+																lfirst_int(others)),
+										  (Node *) column));
+	}
+	taken->jointree->quals = quals_as_node(quals);
+	exists->subLinkType = EXISTS_SUBLINK;
+	exists->subselect = (Node *) taken;
+	exists->location = -1;
+	left->jointree->quals =
+		(Node *) makeBoolExpr(NOT_EXPR, list_make1(exists), exists->location);
+	left->hasSubLinks = true;
+	return left;
+}
+
 /*
- * A change of rows that an earlier part may change: they are found, locked and computed
- * before that, and what the other has changed is no more where it was.
+ * A change of rows that another part may change, too: they are found, locked and computed
+ * before that. What the other has changed is no more where it was; a row that is named by
+ * its primary key, as it has several copies, is still found by that, so that the other's
+ * are left out.
  */
 static void
 find_rows_first(Steps *steps, Part *part)
@@ -367,17 +402,37 @@ find_rows_first(Steps *steps, Part *part)
 	const char *why = NULL;
 	Query *change = NULL;
 	RangeTblEntry *source;
-	Step *rows;
+	Query *rows;
 
 	if (rows_can_be_found_first(steps, part, target))
-		change = change_of_found_rows(part->query, target, &why);
+		change = change_of_found_rows(part->query, target, &part->identity, &why);
 	if (change == NULL)
 		refuse_changes(relid);
 	source = llast(change->rtable);
-	rows = read_first(steps, get_rel_name(relid), source->subquery);
-	rows->finds = relid;
-	step_read_instead(source, 0, rows);
+	rows = source->subquery;
+	if (table_has_copies(target))
+		for (Part *other = steps->parts; other < part; other++)
+		{
+			if (change_of_table(other->query, relid) == CHANGE_UPDATE)
+				rows = rows_without(rows, part->identity, other);
+		}
+	part->found = read_first(steps, get_rel_name(relid), rows);
+	part->found->finds = relid;
+	step_read_instead(source, 0, part->found);
 	*part->query = *change;
+}
+
+/* The parts before it that change the table are found first as well. */
+static void
+find_others_first(Steps *steps, const Part *part)
+{
+	Oid relid = write_target(part->query);
+
+	for (Part *other = steps->parts; other < part; other++)
+	{
+		if (other->found == NULL && change_of_table(other->query, relid) == CHANGE_UPDATE)
+			find_rows_first(steps, other);
+	}
 }
 
 static void
@@ -404,8 +459,11 @@ order_changes(Steps *steps)
 				refuse_changes(target);
 			meets = true;
 		}
-		if (meets)
-			find_rows_first(steps, part);
+		if (!meets)
+			continue;
+		if (dist_table(target) != NULL && table_has_copies(dist_table(target)))
+			find_others_first(steps, part);
+		find_rows_first(steps, part);
 	}
 }
 
@@ -558,12 +616,11 @@ plan_steps(List *steps, Query *main, Query *original, int cursor_options,
 	{
 		if (OidIsValid(step->finds))
 			found = list_append_unique_oid(found, step->finds);
-		plans =
-			lappend(plans, list_make4(makeString(step->name), makeBoolean(step->counts),
-									  plan_step(step, params),
-									  step->query->commandType == CMD_SELECT
-										  ? list_copy(found)
-										  : NIL));
+		plans = lappend(
+			plans,
+			list_make4(makeString(step->name), makeBoolean(step->counts),
+					   plan_step(step, params),
+					   step->query->commandType == CMD_SELECT ? list_copy(found) : NIL));
 	}
 	stmt = plan_any_query(main, cursor_options & ~CURSOR_OPT_PARALLEL_OK, params);
 	/* A MERGE may have steps of its own: they are the last. */
