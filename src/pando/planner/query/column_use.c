@@ -90,8 +90,7 @@ drop_unread_columns(Query *subquery, const ColumnUse *use)
 			column->expr = (Expr *) makeNullConst(exprType(expr), exprTypmod(expr),
 												  exprCollation(expr));
 	}
-	if (subquery->hasWindowFuncs &&
-		!contain_windowfuncs((Node *) subquery->targetList))
+	if (subquery->hasWindowFuncs && !contain_windowfuncs((Node *) subquery->targetList))
 	{
 		subquery->hasWindowFuncs = false;
 		subquery->windowClause = NIL;
