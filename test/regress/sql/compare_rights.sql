@@ -160,6 +160,54 @@ SELECT k FROM a TABLESAMPLE bernoulli ((SELECT max(id) FROM b));
 SELECT count(*) FROM a FULL JOIN b USING (k);
 SELECT ctid IS NULL FROM a;
 $$);
+-- Policies filter a table's rows before it is joined, outer joins included.
+DO $$ DECLARE
+	path text;
+BEGIN
+	FOREACH path IN ARRAY ARRAY['plain', 'dist'] LOOP
+		PERFORM set_config('search_path', path, true);
+		GRANT SELECT, INSERT, UPDATE, DELETE ON a, b, e, loc, r, s1, c TO rights_user;
+		CREATE POLICY filtered ON a USING (x > 1 OR k = 3);
+		CREATE POLICY filtered ON b USING (id % 3 <> 0);
+		CREATE POLICY filtered ON r USING (CASE WHEN current_user = 'rights_user' THEN id % 2 = 0 ELSE false END);
+		CREATE POLICY filtered ON loc USING (x IN (SELECT x FROM r));
+		CREATE POLICY filtered ON s1 USING (x IS NULL OR x < 4);
+		ALTER TABLE a ENABLE ROW LEVEL SECURITY;
+		ALTER TABLE b ENABLE ROW LEVEL SECURITY;
+		ALTER TABLE r ENABLE ROW LEVEL SECURITY;
+		ALTER TABLE loc ENABLE ROW LEVEL SECURITY;
+		ALTER TABLE s1 ENABLE ROW LEVEL SECURITY;
+	END LOOP;
+END $$;
+SELECT compare_as_user($$
+SELECT a.k, a.id, b.id FROM a LEFT JOIN b USING (k, id);
+SELECT a.k, a.id, b.id FROM a RIGHT JOIN b USING (k, id);
+SELECT a.k, a.id, b.id, id, k FROM a FULL JOIN b USING (k, id);
+SELECT a.*, r.* FROM a LEFT JOIN r ON r.id = a.x;
+SELECT a.*, r.* FROM r LEFT JOIN a ON r.id = a.x;
+SELECT a.k, r.id FROM a FULL JOIN r ON r.id = a.x;
+SELECT a.k, b.k FROM a LEFT JOIN b ON a.x = b.id;
+SELECT a.k, b.k FROM a FULL JOIN b ON a.x = b.id;
+SELECT r.id, s1.x FROM r LEFT JOIN s1 ON r.x = s1.id;
+SELECT r.id, s1.x FROM s1 FULL JOIN r ON r.x = s1.id;
+SELECT loc.id, a.id FROM loc LEFT JOIN a ON loc.id = a.id;
+SELECT loc.id, a.id FROM a LEFT JOIN loc ON loc.id = a.id;
+SELECT e.k, t.* FROM e LEFT JOIN (a JOIN b USING (k, id)) t ON t.k = e.k;
+SELECT e.k, a.id, b.id, r.id FROM e LEFT JOIN (a LEFT JOIN b USING (k, id) RIGHT JOIN r ON r.id = b.x) ON e.x = r.x;
+SELECT e.k, a, b IS NULL FROM e LEFT JOIN a ON a.k = e.k LEFT JOIN b ON b.k = a.k;
+SELECT count(*), count(b.k), a.x FROM a LEFT JOIN b ON b.k = a.k GROUP BY a.x;
+SELECT k, (SELECT count(b.id) FROM r LEFT JOIN b ON b.x = r.x WHERE r.x = e.x) FROM e;
+SELECT k FROM e WHERE EXISTS (SELECT FROM r LEFT JOIN b ON b.x = r.x WHERE r.x = e.x AND b.k IS NULL);
+WITH w AS MATERIALIZED (SELECT e.k, b.id FROM e LEFT JOIN b ON b.k = e.k) SELECT count(*), count(id) FROM w;
+SELECT e.k, l.* FROM e LEFT JOIN LATERAL (SELECT a.id FROM a WHERE a.k = e.k AND a.x > e.x) l ON true;
+UPDATE e SET x = t.n FROM (SELECT r.x, count(b.k) AS n FROM r LEFT JOIN b ON b.x = r.x GROUP BY r.x) t WHERE t.x = e.x RETURNING e.k, e.x;
+UPDATE c SET x = COALESCE(b.id, -1) FROM a LEFT JOIN b USING (k, id) WHERE a.k = c.k AND a.id = c.ak RETURNING c.*, b.id;
+DELETE FROM e USING r LEFT JOIN a ON a.x = r.x WHERE r.x = e.x AND a.k IS NULL RETURNING e.k;
+INSERT INTO c SELECT e.k, b.id, a.id FROM e LEFT JOIN b ON b.k = e.k LEFT JOIN a ON a.k = e.k AND a.x = b.x RETURNING *;
+MERGE INTO c USING (SELECT e.k, max(b.id) AS id FROM e LEFT JOIN b ON b.k = e.k GROUP BY e.k) s ON s.k = c.k WHEN MATCHED THEN UPDATE SET x = s.id WHEN NOT MATCHED THEN INSERT VALUES (s.k, s.id, 0);
+SELECT a.k, b.id FROM a LEFT JOIN b USING (k, id) FOR UPDATE OF a;
+SELECT a.k, a.ctid IS NULL AS gone, b.tableoid IS NULL AS none FROM e LEFT JOIN a ON a.k = e.k LEFT JOIN b ON b.k = e.k;
+$$);
 DROP FUNCTION compare_as_user(text);
 DROP OWNED BY rights_user, rights_owner;
 DROP ROLE rights_user, rights_owner;

@@ -64,16 +64,42 @@ take_ctes(Query *part, Query *query)
 	}
 }
 
+/* Adds the items under the node that an outer join in it, or above, may leave out. */
+static Relids
+items_left_out(Node *node, bool left_out, Relids found)
+{
+	const JoinExpr *join = (JoinExpr *) node;
+	bool left;
+	bool right;
+
+	if (IsA(node, RangeTblRef))
+		return left_out ? bms_add_member(found, ((RangeTblRef *) node)->rtindex) : found;
+	if (IsA(node, FromExpr))
+	{
+		foreach_ptr (Node, item, ((FromExpr *) node)->fromlist)
+			found = items_left_out(item, left_out, found);
+		return found;
+	}
+	left = join->jointype == JOIN_RIGHT || join->jointype == JOIN_FULL;
+	right = join->jointype == JOIN_LEFT || join->jointype == JOIN_FULL;
+	found = items_left_out(join->larg, left_out || left, found);
+	return items_left_out(join->rarg, left_out || right, found);
+}
+
 Query *
 part_make(Query *query, List *items, List *quals)
 {
 	Query *part = query_new();
 	Relids relids = NULL;
+	Relids left_out = NULL;
 	Index varno = 0;
 	ListCell *cell;
 
 	foreach (cell, items)
+	{
 		relids = bms_add_members(relids, compat_relids_in_jointree(lfirst(cell), true));
+		left_out = items_left_out(lfirst(cell), false, left_out);
+	}
 	quals = copyObject(quals);
 	foreach (cell, query->rtable)
 	{
@@ -81,8 +107,12 @@ part_make(Query *query, List *items, List *quals)
 
 		varno++;
 		rte = bms_is_member(varno, relids) ? copyObject(lfirst(cell)) : unused_rte();
-		/* The node applies the policies of the role whose rights it is told to use. */
-		if (access_is_lent(rte))
+		/*
+		 * The node applies the policies of the role whose rights it is told to use. It
+		 * applies those of the client as well; above an outer join, which may leave the
+		 * table's rows out, they would be conditions of the join's rows.
+		 */
+		if (access_is_lent(rte) || bms_is_member(varno, left_out))
 			rte->securityQuals = NIL;
 		quals = list_concat(rte->securityQuals, quals);
 		rte->securityQuals = NIL;
