@@ -6,8 +6,9 @@
  * the id of a shard, which leads to its table, and whether the text before the id is what
  * name_shard() makes is certain. The rest of a text stays as it is: the values of rows
  * stand in details alone, in parentheses, before the name of a foreign key's table.
- * What hinders DROP is told for the tables; their shards, which are in the way as well,
- * are left out.
+ * Foreign keys to partitions have names that PostgreSQL makes on each node; what they
+ * are to tells which is which. What hinders DROP, or goes with it, is told for the
+ * tables; their shards are left out.
  *
  * PostgreSQL reads catalogs itself to describe such a row just before it raises the
  * error, so they may be read where it is caught, before the transaction is aborted.

@@ -12,7 +12,8 @@
 /*
  * SELECT <nothing yet> FROM items WHERE quals, with copies of what it needs of the level,
  * range table numbers unchanged. WITH queries that it refers to come along. Row-level
- * security of its tables becomes a part of its WHERE.
+ * security of its tables becomes a part of its WHERE, but for those whose rows an outer
+ * join may leave out: there the nodes' own policies do.
  */
 extern Query *part_make(Query *query, List *items, List *quals);
 
