@@ -7,7 +7,7 @@
 Tables of all kinds, twice in one database: in schema plain, and in schema dist (colocated, distributed by other columns
 and types, with generated, identity, array and composite columns, single-shard, reference, local, partitioned; views over them, also behind
 barriers and over views; aggregates of a user's), with NULLs everywhere, in
-distribution columns too.
+distribution columns too. One seed in seven runs as a role that policies show a part of the rows.
 Most tables have lost columns, before they were distributed or after. Every statement runs on both, as a
 statement of its own; a difference, an error and a lost server are all failures. Rows are compared as a
 bag, or in order where the whole order is asked for. Statements have one right answer: LIMIT and whatever else looks at
@@ -189,7 +189,10 @@ SELECT isolate_tenant_to_new_shard('f', 5, 'CASCADE', 'block_writes');
 ROWS_OF_AP = "INSERT INTO %s SELECT NULLIF(i %% 10, 6), NULLIF(i %% 5, 2), NULLIF('y' || i %% 4, 'y3') FROM generate_series(1, 24) i WHERE "
 FILL_AP = {'plain': ROWS_OF_AP % 'ap' + 'true;',
            'dist': "SELECT FROM run_command_on_shards('ap', $$ " + ROWS_OF_AP.replace('%%', '%') + "i % 3 = substring('%s' FROM '[0-9]+$')::int % 3 $$);"}
-SETTINGS = ['', '', 'SET pando.exchange_cost = 0;', 'SET citus.enable_repartition_joins = off;', 'SET enable_hashjoin = off; SET enable_hashagg = off;',
+# Rows that the role sees; whoever runs the statements as themselves sees all.
+POLICIES = {'a': 'x IS DISTINCT FROM 3', 'b': 'id % 3 <> 0', 'e': 'x < 5 OR k = 2', 'r': "CASE WHEN current_user LIKE '%reader' THEN id % 4 <> 1 ELSE false END",
+            'r2': 'rid IS NOT NULL', 's1': 'id > 2', 'tree': 'parent <> 3', 'l': 'x IN (SELECT x FROM r)', 'pa': 'k <> 2', 'pr': 'id <> 1', 'g': 'x > 0'}
+SETTINGS = ['', 'SET ROLE {reader};', 'SET pando.exchange_cost = 0;', 'SET citus.enable_repartition_joins = off;', 'SET enable_hashjoin = off; SET enable_hashagg = off;',
             'SET enable_mergejoin = off; SET enable_nestloop = off;', 'SET enable_sort = off; SET enable_material = off;']
 
 chance = lambda share: random.random() < share
@@ -577,13 +580,23 @@ def statements(seed, count):
     return [statement() for _ in range(count)]
 
 
+def reader_of(database):
+    return f'{database}_reader'
+
+
+def policies(database, schema):
+    script = f'GRANT USAGE ON SCHEMA {schema} TO {reader_of(database)}; GRANT ALL ON ALL TABLES IN SCHEMA {schema} TO {reader_of(database)}; GRANT ALL ON ALL SEQUENCES IN SCHEMA {schema} TO {reader_of(database)};'
+    return script + ''.join(f'CREATE POLICY seen ON {table} USING ({rows}) WITH CHECK (true); ALTER TABLE {table} ENABLE ROW LEVEL SECURITY;' for table, rows in POLICIES.items())
+
+
 def set_up(database, shards):
     cluster.create_cluster(database)
+    cluster.must(database, f'DROP ROLE IF EXISTS {reader_of(database)}; CREATE ROLE {reader_of(database)};')
     for schema in ('plain', 'dist'):
         script = f'SET client_min_messages = warning; CREATE SCHEMA {schema}; SET search_path = {schema};' + MAKE
         if schema == 'dist':
             script += DISTRIBUTE % shards
-        cluster.must(database, script + LATE + FILL + FILL_AP[schema] + (SPLIT if schema == 'dist' else ''))
+        cluster.must(database, script + LATE + FILL + FILL_AP[schema] + (SPLIT if schema == 'dist' else '') + policies(database, schema))
 
 
 def results(database, schema, texts, settings):
@@ -637,7 +650,7 @@ def main():
     database = os.environ.get('DATABASE', 'random_queries')
     set_up(database, shards)
     texts = statements(seed, count)
-    settings = SETTINGS[seed % len(SETTINGS)]
+    settings = SETTINGS[seed % len(SETTINGS)].format(reader=reader_of(database))
     plain, dist = (results(database, schema, texts, settings) for schema in ('plain', 'dist'))
     different, wrong = compare(texts, plain, dist)
     print(f'seed {seed}, {shards} shards: {len(texts)} statements, {different} differ, {wrong} fail on plain tables')
