@@ -10,7 +10,6 @@
 #include "pando/compat/compat.h"
 
 #include "executor/executor.h"
-#include "parser/parsetree.h"
 #include "utils/lsyscache.h"
 
 #include "pando/compat/rights.h"
