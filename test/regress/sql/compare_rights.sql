@@ -208,6 +208,16 @@ MERGE INTO c USING (SELECT e.k, max(b.id) AS id FROM e LEFT JOIN b ON b.k = e.k 
 SELECT a.k, b.id FROM a LEFT JOIN b USING (k, id) FOR UPDATE OF a;
 SELECT a.k, a.ctid IS NULL AS gone, b.tableoid IS NULL AS none FROM e LEFT JOIN a ON a.k = e.k LEFT JOIN b ON b.k = e.k;
 $$);
+DO $$
+DECLARE side text; name text;
+BEGIN
+	FOREACH side IN ARRAY ARRAY['plain', 'dist'] LOOP
+		FOREACH name IN ARRAY ARRAY['a', 'b', 'r', 'loc', 's1'] LOOP
+			EXECUTE format('DROP POLICY filtered ON %I.%I', side, name);
+			EXECUTE format('ALTER TABLE %I.%I DISABLE ROW LEVEL SECURITY', side, name);
+		END LOOP;
+	END LOOP;
+END $$;
 DROP FUNCTION compare_as_user(text);
 DROP OWNED BY rights_user, rights_owner;
 DROP ROLE rights_user, rights_owner;
