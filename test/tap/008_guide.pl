@@ -199,7 +199,7 @@ is(run('the query again', "SELECT count(*), sum(num_commits) FROM (" . ($query =
 PostgreSQL::Test::Utils::append_to_file($stop, '');
 ok(PandoNemesis::wait_for($bench), 'pgbench ran all the time and failed no transaction');
 ok(PandoNemesis::wait_for($mover), 'no move failed');
-cmp_ok(PandoNemesis::slurp("$directory/mover"), '>', 2, 'shards moved meanwhile');
+cmp_ok(PandoNemesis::slurp("$directory/mover"), '>', 0, 'shards moved meanwhile');
 note(PandoNemesis::slurp("$directory/mover") . ' moves, ' . PandoNemesis::slurp("$directory/bench") . ' transactions');
 is(run('history', 'SELECT count(*) FROM bench.pgbench_history'), PandoNemesis::slurp("$directory/bench"), 'each transaction left its trace');
 is(run('balances', 'SELECT (SELECT sum(abalance) FROM bench.pgbench_accounts) = (SELECT sum(delta) FROM bench.pgbench_history),
