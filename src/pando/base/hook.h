@@ -57,6 +57,7 @@ typedef enum EndPlace
 typedef enum UtilityPlace
 {
 	UTILITY_SWITCH,		/* moves that wait come before the statement */
+	UTILITY_USE,		/* tables of statements that run around it are in use */
 	UTILITY_HOLD,		/* a database that is to be free of our workers */
 	UTILITY_NEW_TABLE,	/* what becomes of a table that was made */
 	UTILITY_SCHEMA,		/* distributed schemas */

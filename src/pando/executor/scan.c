@@ -8,13 +8,17 @@
  */
 #include "pando/compat/compat.h"
 
+#include "access/xact.h"
 #include "executor/executor.h"
+#include "lib/ilist.h"
 #include "miscadmin.h"
 #include "nodes/extensible.h"
 #include "utils/memutils.h"
+#include "utils/rel.h"
 #include "utils/relcache.h"
 
 #include "pando/base/debug_point.h"
+#include "pando/base/hook.h"
 #include "pando/executor/explain.h"
 #include "pando/executor/run.h"
 #include "pando/executor/scan.h"
@@ -32,8 +36,9 @@ typedef struct FragmentScan
 	bool keep;		  /* rows may be asked for again */
 	bool standalone;  /* the transaction ends with the statement */
 	bool exhausted;	  /* the run has no more rows */
-	Relation *used;	  /* the statement's distributed tables */
-	int nused;
+	bool running;	  /* in `running`, by `link` */
+	dlist_node link;
+	MemoryContextCallback on_drop;
 	List *arguments; /* ExprState *: values that the fragment is sent */
 	Tuplestorestate *store;
 	TupleTableSlot *store_slot;
@@ -46,18 +51,38 @@ typedef struct FragmentScan
 /*
  * The statement's tables are in use while it runs: a function that it calls, or who holds
  * a cursor, can't truncate, change or drop them, as in PostgreSQL, which opens what it
- * scans. A node that is kept for another execution (planner/kept_execution.c) has let go.
+ * scans. Here they are opened once a schema change comes (use_utility()): that is rare,
+ * statements are not. A node that is kept for another execution
+ * (planner/kept_execution.c) has let go.
  */
+static dlist_head running = DLIST_STATIC_INIT(running);
+
+static void
+let_tables_go(FragmentScan *scan)
+{
+	if (scan->running)
+		dlist_delete(&scan->link);
+	scan->running = false;
+}
+
 static void
 use_tables(FragmentScan *scan)
 {
-	const EState *estate = scan->css.ss.ps.state;
+	if (!scan->running)
+		dlist_push_head(&running, &scan->link);
+	scan->running = true;
+}
 
-	if (scan->nused > 0)
-		return;
-	if (scan->used == NULL)
-		scan->used = MemoryContextAlloc(estate->es_query_cxt,
-										sizeof(Relation) * estate->es_range_table_size);
+static void
+forget_scan(void *arg)
+{
+	let_tables_go(arg);
+}
+
+/* Opens distributed tables of the statement. */
+static List *
+open_tables(List *opened, const EState *estate)
+{
 	foreach_ptr (RangeTblEntry, rte, estate->es_range_table)
 	{
 		Relation relation = NULL;
@@ -65,15 +90,42 @@ use_tables(FragmentScan *scan)
 		if (rte->rtekind == RTE_RELATION && dist_table(rte->relid) != NULL)
 			relation = RelationIdGetRelation(rte->relid);
 		if (relation != NULL)
-			scan->used[scan->nused++] = relation;
+			opened = lappend(opened, relation);
 	}
+	return opened;
 }
 
+/*
+ * A statement that changes tables finds those that are in use. One that commits by itself
+ * (CREATE INDEX CONCURRENTLY) could not hold them: it has no statement running around it.
+ */
 static void
-let_tables_go(FragmentScan *scan)
+use_utility(PlannedStmt *pstmt, const char *query_string, bool read_only_tree,
+			ProcessUtilityContext context, ParamListInfo params, QueryEnvironment *env,
+			DestReceiver *dest, QueryCompletion *qc)
 {
-	while (scan->nused > 0)
-		RelationClose(scan->used[--scan->nused]);
+	Node *statement = pstmt->utilityStmt;
+	const EState *last = NULL;
+	List *opened = NIL;
+	dlist_iter iter;
+
+	if (!dlist_is_empty(&running) &&
+		(context != PROCESS_UTILITY_TOPLEVEL || IsTransactionBlock()) &&
+		(IsA(statement, TruncateStmt) || IsA(statement, ReindexStmt) ||
+		 GetCommandLogLevel(statement) == LOGSTMT_DDL))
+		dlist_foreach (iter, &running)
+		{
+			const EState *estate =
+				dlist_container(FragmentScan, link, iter.cur)->css.ss.ps.state;
+
+			if (estate != last)
+				opened = open_tables(opened, estate);
+			last = estate;
+		}
+	hook_utility_next(UTILITY_USE, pstmt, query_string, read_only_tree, context, params,
+					  env, dest, qc);
+	foreach_ptr (RelationData, relation, opened)
+		RelationClose(relation);
 }
 
 static void
@@ -147,7 +199,12 @@ scan_begin(CustomScanState *node, EState *estate, int eflags)
 	foreach_ptr (Plan, source, plan->custom_plans)
 		node->custom_ps = lappend(node->custom_ps, ExecInitNode(source, estate, 0));
 	if ((eflags & EXEC_FLAG_EXPLAIN_ONLY) == 0)
+	{
+		scan->on_drop.func = forget_scan;
+		scan->on_drop.arg = scan;
+		MemoryContextRegisterResetCallback(estate->es_query_cxt, &scan->on_drop);
 		use_tables(scan);
+	}
 	if (starts_early(scan, eflags))
 		start_run(scan);
 }
@@ -355,4 +412,5 @@ void
 scan_register(void)
 {
 	plan_register_kind(PLAN_FRAGMENT, sizeof(FragmentScan), &exec_methods);
+	hook_utility(UTILITY_USE, use_utility);
 }
