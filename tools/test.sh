@@ -41,6 +41,7 @@ run_tests() {
 	failed=$(grep -c '^not ok' "$RESULTS" || true)
 	skipped=$(grep -c '^SKIP' "$RESULTS" || true)
 	grep -e '^SKIP' -e '^not ok' "$RESULTS" || true
+	[ ! -s "$RESULTS.failed" ] || cat "$RESULTS.failed"
 	KEEP_TESTS=$failed
 	say "$passed passed, $failed failed, $skipped skipped"
 	[ "$failed" = 0 ] && [ "$passed" -gt 0 ]
@@ -85,6 +86,15 @@ report() {
 }
 skip() { say "SKIP    $1: $2" | tee -a "$RESULTS"; }
 
+# failed NAME FILE: the end of what a test that failed has said, on the screen and, shorter, below the results.
+failed() {
+	tail -c 20000 "$2"
+	{
+		say "--- $1"
+		tail -25 "$2"
+	} >> "$RESULTS.failed"
+}
+
 matches() { [ -z "$2" ] || [[ $1 == *$2* ]]; }
 
 structure_test() {
@@ -104,7 +114,7 @@ command_lane() {
 		TMPDIR=$TEST_DIR PANDO_ROOT=$ROOT PANDO_BIN=$BIN PANDO_PORT=$(free_ports 4 "$(any_port)") \
 			perl "$script" > "$TEST_DIR/command.out" 2>&1 || status=$?
 		report "$name" $status $SECONDS
-		[ $status = 0 ] || tail -40 "$TEST_DIR/command.out"
+		[ $status = 0 ] || failed "$name" "$TEST_DIR/command.out"
 	done
 }
 
@@ -205,7 +215,7 @@ pg_regress_run() {
 		esac
 	done
 	grep -qE '^(test|(not )?ok) ' "$out" || cat "$out"
-	[ ! -s "$dir/regression.diffs" ] || head -300 "$dir/regression.diffs"
+	[ ! -s "$dir/regression.diffs" ] || failed "$database" "$dir/regression.diffs"
 }
 
 # ---------------------------------------------------------------------------------------
@@ -238,7 +248,7 @@ differential_run() {
 		return
 	fi
 	report "differential/$*" $status $SECONDS
-	[ $status = 0 ] || head -c 20000 "$out"
+	[ $status = 0 ] || failed "differential/$*" "$out"
 }
 
 # ---------------------------------------------------------------------------------------
@@ -275,7 +285,7 @@ suite_run() {
 		> "$TEST_DIR/suites_$1.out" 2>&1 || status=$?
 	server_stop "$data" || status=1
 	report "postgresql/$1" $status $SECONDS
-	[ $status = 0 ] || tail -c 20000 "$TEST_DIR/suites_$1.out"
+	[ $status = 0 ] || failed "postgresql/$1" "$TEST_DIR/suites_$1.out"
 }
 
 # ---------------------------------------------------------------------------------------
@@ -296,7 +306,7 @@ tap_lane() {
 	[[ " ${scripts[*]} " != *_partman.pl* ]] || find_partman
 	as_server mkdir -p "$TEST_DIR/tap/ports" "$TEST_DIR/tap/long"
 	export TEST_DIR RESULTS
-	export -f tap_run as_server_here report skip say
+	export -f tap_run as_server_here report failed skip say
 	printf '%s\n' "${scripts[@]}" | xargs -P 2 -I{} bash -c 'tap_run {}'
 }
 
@@ -331,7 +341,7 @@ tap_run() {
 		return
 	fi
 	report "tap/$name" $status $SECONDS
-	[ $status = 0 ] || tail -40 "$data.out"
+	[ $status = 0 ] || failed "tap/$name" "$data.out"
 }
 
 # as_server in the current directory.
