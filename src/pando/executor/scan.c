@@ -37,6 +37,7 @@ typedef struct FragmentScan
 	bool standalone;  /* the transaction ends with the statement */
 	bool exhausted;	  /* the run has no more rows */
 	bool running;	  /* in `running`, by `link` */
+	int level;		  /* of the subtransaction that it runs in */
 	dlist_node link;
 	MemoryContextCallback on_drop;
 	List *arguments; /* ExprState *: values that the fragment is sent */
@@ -68,15 +69,40 @@ let_tables_go(FragmentScan *scan)
 static void
 use_tables(FragmentScan *scan)
 {
-	if (!scan->running)
-		dlist_push_head(&running, &scan->link);
+	if (scan->running)
+		return;
+	dlist_push_head(&running, &scan->link);
 	scan->running = true;
+	scan->level = GetCurrentTransactionNestLevel();
 }
 
 static void
 forget_scan(void *arg)
 {
 	let_tables_go(arg);
+}
+
+/* What ran in a subtransaction that fails may stay in memory, a SQL function's state. */
+static void
+scan_subxact(SubXactEvent event, SubTransactionId mine, SubTransactionId parent,
+			 void *arg)
+{
+	int level = GetCurrentTransactionNestLevel();
+	dlist_mutable_iter iter;
+
+	if (event != SUBXACT_EVENT_COMMIT_SUB && event != SUBXACT_EVENT_ABORT_SUB)
+		return;
+	dlist_foreach_modify (iter, &running)
+	{
+		FragmentScan *scan = dlist_container(FragmentScan, link, iter.cur);
+
+		if (scan->level < level)
+			continue;
+		if (event == SUBXACT_EVENT_ABORT_SUB)
+			let_tables_go(scan);
+		else
+			scan->level = level - 1;
+	}
 }
 
 /* Opens distributed tables of the statement. */
@@ -413,4 +439,5 @@ scan_register(void)
 {
 	plan_register_kind(PLAN_FRAGMENT, sizeof(FragmentScan), &exec_methods);
 	hook_utility(UTILITY_USE, use_utility);
+	RegisterSubXactCallback(scan_subxact, NULL);
 }

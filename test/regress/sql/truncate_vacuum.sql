@@ -145,6 +145,16 @@ CREATE FUNCTION truncating(int) RETURNS int LANGUAGE plpgsql AS $$BEGIN TRUNCATE
 SELECT count(truncating(k)) FROM orders;
 UPDATE orders SET k = truncating(k) + 1;
 INSERT INTO orders (k, id) SELECT truncating(k), id FROM orders;
+-- Not once it has failed, nor what a failed statement leaves behind; a cursor lives on.
+CREATE FUNCTION failing() RETURNS bigint LANGUAGE sql VOLATILE AS 'SELECT count(1 / (k - k)) FROM orders';
+BEGIN;
+DO $$DECLARE n bigint; BEGIN n := failing(); EXCEPTION WHEN division_by_zero THEN ALTER TABLE orders ADD COLUMN more int; END$$;
+DECLARE reading CURSOR FOR SELECT * FROM orders ORDER BY k, id;
+SAVEPOINT declared;
+FETCH 1 FROM reading;
+ROLLBACK TO declared;
+ALTER TABLE orders DROP COLUMN more;
+ROLLBACK;
 SELECT truncating(1);
 SELECT count(*) FROM orders;
 
