@@ -59,8 +59,10 @@ typedef struct FragmentScan
 static dlist_head running = DLIST_STATIC_INIT(running);
 
 static void
-let_tables_go(FragmentScan *scan)
+let_tables_go(void *arg)
 {
+	FragmentScan *scan = arg;
+
 	if (scan->running)
 		dlist_delete(&scan->link);
 	scan->running = false;
@@ -74,12 +76,6 @@ use_tables(FragmentScan *scan)
 	dlist_push_head(&running, &scan->link);
 	scan->running = true;
 	scan->level = GetCurrentTransactionNestLevel();
-}
-
-static void
-forget_scan(void *arg)
-{
-	let_tables_go(arg);
 }
 
 /* What ran in a subtransaction that fails may stay in memory, a SQL function's state. */
@@ -226,7 +222,7 @@ scan_begin(CustomScanState *node, EState *estate, int eflags)
 		node->custom_ps = lappend(node->custom_ps, ExecInitNode(source, estate, 0));
 	if ((eflags & EXEC_FLAG_EXPLAIN_ONLY) == 0)
 	{
-		scan->on_drop.func = forget_scan;
+		scan->on_drop.func = let_tables_go;
 		scan->on_drop.arg = scan;
 		MemoryContextRegisterResetCallback(estate->es_query_cxt, &scan->on_drop);
 		use_tables(scan);
