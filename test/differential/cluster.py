@@ -52,9 +52,12 @@ def create_cluster(name):
         must(name, f"SELECT citus_add_node('127.0.0.1', {port})")
 
 
-def drop(name):
+def drop(name, *roles):
+    """Removes a database and roles of its own from all nodes."""
     for port in [COORDINATOR, *WORKERS]:
         must('postgres', f'DROP DATABASE IF EXISTS {name} WITH (FORCE)', port=port)
+        for role in roles:
+            must('postgres', f'DROP ROLE IF EXISTS {role}', port=port)
 
 
 def listed(name, flags):

@@ -655,7 +655,7 @@ def main():
     different, wrong = compare(texts, plain, dist)
     print(f'seed {seed}, {shards} shards: {len(texts)} statements, {different} differ, {wrong} fail on plain tables')
     if not different:
-        cluster.drop(database)
+        cluster.drop(database, reader_of(database))
     sys.exit(1 if different else 0)
 
 

@@ -4,7 +4,7 @@ have lost columns and have triggers, over partitioned tables of all kinds, where
 with rows that move between shards, and rows that others refer to by foreign keys with actions,
 over views of them, also behind barriers, over tables and views with rules, and copies without a key, of rows that cursors are at, several of one table, and several in a block with subtransactions and loops, as calls of
 public.compare_writes() of compare_write.sql: it compares what each returns and all tables after it
-with plain tables, and undoes it.
+with plain tables, and undoes it. One seed in five writes as a role that policies allow a part of it.
 
     random_writes.py SEED [COUNT]           compare COUNT statements
     random_writes.py --print SEED COUNT     only print them
@@ -157,6 +157,54 @@ CREATE RULE ru_instead AS ON DELETE TO ru WHERE old.x = 5 DO INSTEAD UPDATE nk S
 CREATE RULE ruled_insert AS ON INSERT TO wv_ruled DO INSTEAD INSERT INTO e (k, x) VALUES (new.k, new.x);
 CREATE RULE ruled_update AS ON UPDATE TO wv_ruled DO INSTEAD UPDATE e SET x = new.x WHERE k = old.k AND x IS NOT DISTINCT FROM old.x;
 CREATE RULE ruled_delete AS ON DELETE TO wv_ruled DO INSTEAD DELETE FROM e WHERE k = old.k AND x = old.x;
+"""
+# What the role may see and change of the tables; of some views it is the owner, and one asks for its rights.
+POLICIES = """GRANT USAGE ON SCHEMA {schema} TO {writer};
+GRANT ALL ON ALL TABLES IN SCHEMA {schema} TO {writer};
+GRANT ALL ON ALL SEQUENCES IN SCHEMA {schema} TO {writer};
+CREATE POLICY seen ON a FOR SELECT USING (x IS DISTINCT FROM 3);
+CREATE POLICY made ON a FOR INSERT WITH CHECK (x IS DISTINCT FROM 4);
+CREATE POLICY changed ON a FOR UPDATE USING (id % 3 <> 0) WITH CHECK (x IS NULL OR x < 15);
+CREATE POLICY gone ON a FOR DELETE USING (k <> 2);
+CREATE POLICY mine ON b USING (id % 3 <> 0) WITH CHECK (true);
+CREATE POLICY known ON b AS RESTRICTIVE FOR UPDATE USING (x IN (SELECT x FROM r));
+CREATE POLICY mine ON c USING (ak IS DISTINCT FROM 4);
+CREATE POLICY seen ON e FOR SELECT USING (true);
+CREATE POLICY made ON e FOR INSERT WITH CHECK (true);
+CREATE POLICY changed ON e FOR UPDATE USING (x < 5 OR k = 2);
+CREATE POLICY mine ON r USING (CASE WHEN current_user LIKE '%writer' THEN id % 4 <> 1 ELSE false END);
+CREATE POLICY mine ON s1 USING (id > 2) WITH CHECK (x IS DISTINCT FROM 6);
+CREATE POLICY mine ON loc USING (x IS DISTINCT FROM 5);
+CREATE POLICY seen ON w FOR SELECT USING (true);
+CREATE POLICY changed ON w FOR ALL USING (d <> 1);
+CREATE POLICY mine ON pm USING (k IS DISTINCT FROM 2) WITH CHECK (x IS NULL OR x < 14);
+CREATE POLICY mine ON pm_y USING (x IS DISTINCT FROM 4);
+CREATE POLICY seen ON pk FOR SELECT USING (true);
+CREATE POLICY changed ON pk FOR UPDATE USING (k IN (SELECT id FROM r));
+CREATE POLICY gone ON pk FOR DELETE USING (x IS NOT NULL);
+CREATE POLICY made ON pk FOR INSERT WITH CHECK (k <> 1);
+CREATE POLICY mine ON ps USING (id <> 4);
+CREATE POLICY mine ON pr USING (x <> 5) WITH CHECK (id <> 3);
+CREATE POLICY mine ON nk USING (x IS DISTINCT FROM 2);
+CREATE POLICY mine ON fp USING (x IS DISTINCT FROM 3);
+CREATE POLICY mine ON fc USING (id % 5 <> 1);
+CREATE POLICY mine ON ru USING (k IS DISTINCT FROM 4) WITH CHECK (true);
+ALTER VIEW wv_a OWNER TO {writer};
+ALTER VIEW wv_r OWNER TO {writer};
+ALTER VIEW wv_kept OWNER TO {writer};
+ALTER VIEW wv_pm SET (security_invoker = true);
+"""
+AS_WRITER = """GRANT pg_execute_server_program TO {writer};
+ALTER FUNCTION public.result_of(text, text) RENAME TO result_as_this_role;
+CREATE FUNCTION public.result_of(statement text, path text) RETURNS text[] LANGUAGE plpgsql AS $$
+DECLARE
+	result text[];
+BEGIN
+	SET LOCAL ROLE {writer};
+	result := public.result_as_this_role(statement, path);
+	RESET ROLE;
+	RETURN result;
+END $$;
 """
 # Distribution columns: rows move to other shards, with triggers and without.
 MOVING = {'a': 'k', 'b': 'k', 'c': 'k', 'e': 'k', 'pm': 'k', 'pm_y': 'k', 'ph': 'k', 'pk': 'k', 'pk_1': 'k', 'wv_a': 'k', 'wv_b': 'k', 'wv_over': 'k', 'ru': 'k', 'fp': 'k', 'fc': 'k', 'fg': 'k', 'fr': 'id'}
@@ -464,11 +512,21 @@ def set_up(database):
     cluster.must(database, CONTENT)
 
 
+def as_writer(database, writer):
+    for schema in ('plain', 'dist'):
+        tables = ''.join(f'ALTER TABLE {table} ENABLE ROW LEVEL SECURITY;\n' for table in dict.fromkeys(re.findall(r'^CREATE POLICY \w+ ON (\w+)', POLICIES, re.M)))
+        cluster.must(database, f'SET search_path = {schema}; {POLICIES.format(schema=schema, writer=writer)}{tables}')
+    cluster.must(database, AS_WRITER.format(writer=writer))
+
+
 # Which of the rows of a query comes first, and so which constraint is broken first, nobody says; and where rows are changed
 # one by one a key without action is checked after each. PostgreSQL 15 doesn't find the subquery of a MERGE's action in
 # partitions that nothing of the plan reads ("SubPlan found with no parent plan").
-UNSAID = re.compile(r'^differs: (?:DO [^\n]*)?(?:(?:INSERT INTO \w+ \([^)]*\) (?:SELECT [^\n]*|VALUES [^\n]*\), \([^\n]*)|[^\n]*UPDATE f[pr] [^\n]*)\n  only plain: error: 23\d{3}\n  only dist: error: 23\d{3}'
-                    r'|MERGE INTO [^\n]*\n  only plain: error: (?:23\d{3}|21000)\n  only dist: error: (?:23\d{3}|21000)'
+BROKEN = r'error: (?:23\d{3}|42501)'
+UNSAID = re.compile(rf'^differs: (?:DO [^\n]*)?(?:(?:INSERT INTO \w+ \([^)]*\) (?:SELECT [^\n]*|VALUES [^\n]*\), \([^\n]*)|[^\n]*UPDATE f[pr] [^\n]*)\n  only plain: {BROKEN}\n  only dist: {BROKEN}'
+                    rf'|MERGE INTO [^\n]*\n  only plain: (?:{BROKEN}|error: 21000)\n  only dist: (?:{BROKEN}|error: 21000)'
+                    r'|[^\n]*kept [^\n]*\n  only plain: error: (?:42501|44000)\n  only dist: error: (?:42501|44000)'
+                    r'|COPY [^\n]*\n  only plain: plain\n  only dist: dist'
                     r'|MERGE INTO p[^\n]*\(SELECT [^\n]*\n  only plain: error: XX000\n  only dist: [^\n]*)$', re.M)
 
 
@@ -479,6 +537,10 @@ def main():
     seed, count = int(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 200
     database = os.environ.get('DATABASE', 'random_writes')
     set_up(database)
+    writer = f'{database}_writer'
+    if seed % 5 == 2:
+        cluster.must(database, f'DROP ROLE IF EXISTS {writer}; CREATE ROLE {writer};')
+        as_writer(database, writer)
     # Rows of INSERT ... SELECT that are few come by way of the client's node, unless going from node to node costs nothing.
     if seed % 2:
         cluster.must('postgres', f'ALTER DATABASE {database} SET pando.exchange_cost = 0')
@@ -492,7 +554,7 @@ def main():
             print(out)
     print(f'seed {seed}: {count} statements, {"no difference" if good == count else "differences"}')
     if good == count:
-        cluster.drop(database)
+        cluster.drop(database, writer)
     sys.exit(0 if good == count else 1)
 
 

@@ -174,15 +174,24 @@ place_of_version(const char *place, LockClauseStrength lock)
 		NIL);
 }
 
-/* The same for the row's newest version; NULL: it was deleted. */
+/*
+ * The same for the row's newest version; NULL: it was deleted, or can't be locked though
+ * nobody changes it, as policies of UPDATE don't allow it.
+ */
 static char *
 place_now(const char *place, LockClauseStrength lock)
 {
 	char *now = place_of_version(place, lock);
+	char *seen = NULL;
 
-	while (now == NULL && lock != LCS_NONE && place_of_version(place, LCS_NONE) != NULL)
+	while (now == NULL && lock != LCS_NONE)
 	{
+		char *before = seen;
+
 		CHECK_FOR_INTERRUPTS();
+		seen = place_of_version(place, LCS_NONE);
+		if (seen == NULL || (before != NULL && strcmp(seen, before) == 0))
+			return NULL;
 		now = place_of_version(place, lock);
 	}
 	return now;

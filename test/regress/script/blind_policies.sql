@@ -72,6 +72,46 @@ DELETE FROM r WHERE same(1) = 1;
 RESET ROLE;
 SELECT k, v > 203 FROM a ORDER BY k;
 SELECT * FROM r ORDER BY k;
+-- Conditions of a view and WHERE CURRENT OF read columns, but ask no policies of SELECT.
+INSERT INTO a (k, v, w) SELECT i, i, 'again' FROM generate_series(3, 12) i;
+CREATE VIEW few AS SELECT k, v FROM a WHERE k < 10;
+CREATE VIEW one AS SELECT k, v FROM a WHERE k = 7;
+CREATE VIEW behind WITH (security_barrier) AS SELECT k, v FROM a WHERE same(k) > 8;
+ALTER VIEW few OWNER TO twice_blind;
+ALTER VIEW one OWNER TO twice_blind;
+ALTER VIEW behind OWNER TO twice_blind;
+GRANT SELECT ON a TO twice_blind;
+SET ROLE twice_blind;
+UPDATE few SET v = 500;
+UPDATE one SET v = 501;
+UPDATE behind SET v = 502;
+UPDATE few SET v = 77;
+UPDATE few SET v = 600 WHERE k > 3;
+DELETE FROM few WHERE k = 3;
+BEGIN;
+DELETE FROM few;
+DELETE FROM behind;
+ROLLBACK;
+DELETE FROM one;
+PREPARE few (int) AS UPDATE few SET v = $1;
+EXECUTE few (510);
+EXECUTE few (77);
+RESET ROLE;
+SELECT k, v FROM a ORDER BY k;
+DROP POLICY see ON a;
+CREATE POLICY see ON a FOR SELECT USING (v <> 650);
+SET ROLE twice_blind;
+DO $$ DECLARE c CURSOR FOR SELECT * FROM twice.a ORDER BY k; BEGIN
+	FOR row IN c LOOP
+		IF row.k = 6 THEN DELETE FROM a WHERE CURRENT OF c; ELSE UPDATE a SET v = 650 WHERE CURRENT OF c; END IF;
+	END LOOP;
+END $$;
+DO $$ DECLARE c CURSOR FOR SELECT * FROM twice.a ORDER BY k FOR UPDATE; BEGIN
+	FOR row IN c LOOP UPDATE a SET v = 651 WHERE CURRENT OF c; END LOOP;
+END $$;
+RESET ROLE;
+SELECT k, v FROM a ORDER BY k;
+REVOKE SELECT ON a FROM twice_blind;
 -- Policies that bind the owner, too; and through views, with the policies of theirs.
 ALTER TABLE a FORCE ROW LEVEL SECURITY;
 ALTER TABLE a OWNER TO twice_blind;

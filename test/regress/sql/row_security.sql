@@ -4,6 +4,7 @@
 \! sh "$PG_ABS_SRCDIR/twice.sh" row_security
 \! sh "$PG_ABS_SRCDIR/twice.sh" forced_policies
 \! sh "$PG_ABS_SRCDIR/twice.sh" blind_policies
+\! sh "$PG_ABS_SRCDIR/twice.sh" policies_and_triggers
 
 SET client_min_messages = warning;
 DROP SCHEMA twice CASCADE;

@@ -173,6 +173,24 @@ first_column_null(Oid relid)
 	return tlist;
 }
 
+void
+insert_forget_source(Query *insert)
+{
+	const OnConflictExpr *conflict = insert->onConflict;
+	Index varno = 0;
+
+	foreach_ptr (RangeTblEntry, rte, insert->rtable)
+	{
+		varno++;
+		if ((int) varno != insert->resultRelation &&
+			(conflict == NULL || (int) varno != conflict->exclRelIndex))
+			rte_become(rte, RTE_RESULT);
+	}
+	insert->jointree = makeFromExpr(NIL, NULL);
+	insert->cteList = NIL;
+	insert->override = OVERRIDING_NOT_SET;
+}
+
 /* The statement with one row of NULLs and nothing that was done with it here. */
 static Query *
 template_query(Query *query, List *tlist)
@@ -180,16 +198,8 @@ template_query(Query *query, List *tlist)
 	Query *copy = copyObject(query);
 	Oid relid = rt_fetch(query->resultRelation, query->rtable)->relid;
 
-	foreach_ptr (RangeTblEntry, rte, copy->rtable)
-	{
-		if (rte->rtekind == RTE_VALUES || rte->rtekind == RTE_SUBQUERY)
-			rte_become(rte, RTE_RESULT);
-	}
-	copy->jointree = makeFromExpr(NIL, NULL);
-	copy->cteList = NIL;
+	insert_forget_source(copy);
 	copy->hasModifyingCTE = false;
-	/* Shards have no identity columns. */
-	copy->override = OVERRIDING_NOT_SET;
 	copy->targetList = null_tlist(relid, tlist);
 	return copy;
 }

@@ -32,6 +32,11 @@ extern bool conflict_is_for_here(const Query *query);
  * shards. */
 extern void check_on_shard(Query *insert, const DistTable *target);
 
+/* Takes from an INSERT all that its rows come from: the deparser would take a subquery or
+ * VALUES among its entries for their source, and refuses policies. Shards have no
+ * identity columns. */
+extern void insert_forget_source(Query *insert);
+
 /* Does its ON CONFLICT have subqueries? */
 extern bool conflict_has_sublinks(const Query *insert);
 

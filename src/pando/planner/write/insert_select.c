@@ -13,6 +13,7 @@
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
+#include "optimizer/prep.h"
 #include "parser/parsetree.h"
 #include "utils/lsyscache.h"
 #include "utils/rls.h"
@@ -45,12 +46,17 @@ select_of_insert(Query *insert)
 	Query *select = copyObject(insert);
 	AttrNumber resno = 0;
 	List *tlist = NIL;
+	Index varno = 0;
+	Relids used;
 
 	level_become_select(select);
-	rte_become(rt_fetch(insert->resultRelation, select->rtable), RTE_RESULT);
-	if (insert->onConflict && insert->onConflict->exclRelIndex > 0)
-		rte_become(rt_fetch(insert->onConflict->exclRelIndex, select->rtable),
-				   RTE_RESULT);
+	used = compat_relids_in_jointree((Node *) select->jointree, true);
+	foreach_ptr (RangeTblEntry, rte, select->rtable)
+	{
+		/* The target, or what a rule took the place of: named for its rights alone. */
+		if (!bms_is_member(++varno, used))
+			rte_become(rte, RTE_RESULT);
+	}
 	foreach_ptr (TargetEntry, tle, select->targetList)
 	{
 		if (tle->resjunk)
@@ -87,12 +93,7 @@ insert_from_select(Query *insert, Query *select)
 	int position = 0;
 	Index varno;
 
-	/* The deparser takes the subquery or VALUES that it finds in the range table. */
-	foreach_ptr (RangeTblEntry, rte, result->rtable)
-	{
-		if (rte->rtekind == RTE_SUBQUERY || rte->rtekind == RTE_VALUES)
-			rte_become(rte, RTE_RESULT);
-	}
+	insert_forget_source(result);
 	result->rtable = lappend(result->rtable, rte_of_query("source", select));
 	varno = list_length(result->rtable);
 	foreach_int(column, insert_columns(insert))
@@ -103,8 +104,6 @@ insert_from_select(Query *insert, Query *select)
 		tlist =
 			lappend(tlist, makeTargetEntry((Expr *) var, column, tle->resname, false));
 	}
-	result->cteList = NIL;
-	result->override = OVERRIDING_NOT_SET;
 	result->jointree = from_one(varno);
 	result->targetList = tlist;
 	return result;

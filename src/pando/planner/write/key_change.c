@@ -104,6 +104,8 @@ update_is_past_policies(Query *given, Query *query, const DistTable *target)
 		 policy_options(given->withCheckOptions, WCO_RLS_UPDATE_CHECK) == NIL) ||
 		!target_is_unread(rte))
 		return false;
+	if (target_is_read_unasked(query))
+		return true;
 	distribution = distribution_of_query(query);
 	return !can_stand_on_shards(query, target, &distribution);
 }

@@ -22,6 +22,7 @@
 #include "pando/planner/write/row_identity.h"
 #include "pando/planner/write/several_sources.h"
 #include "pando/planner/write/system_columns.h"
+#include "pando/planner/write/target_policy.h"
 #include "pando/planner/write/write_rules.h"
 
 static void
@@ -122,6 +123,7 @@ change_fragment(Query *given, Query *query, const DistTable *target)
 {
 	List *outer = results_enter();
 	SystemColumns columns = write_system_columns(query);
+	bool past = target_is_read_unasked(given);
 	Distribution distribution;
 	bool by_ctid = false;
 	bool by_line = false;
@@ -133,9 +135,9 @@ change_fragment(Query *given, Query *query, const DistTable *target)
 	distribution = distribution_of_query(query);
 	change = change_of_one_source(given, query, target, &distribution);
 	by_line = change != NULL && rows_have_no_name(target);
-	if (change == NULL && can_stand_on_shards(query, target, &distribution))
+	if (change == NULL && !past && can_stand_on_shards(query, target, &distribution))
 		change = query_that_refuses_several_sources(query, target);
-	if (change == NULL)
+	if (change == NULL && !past)
 	{
 		/* Rows that go from node to node don't have the places that they came from. */
 		if (!columns.others)

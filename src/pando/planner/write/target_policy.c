@@ -34,6 +34,7 @@
 #include "rewrite/rowsecurity.h"
 #include "utils/acl.h"
 #include "utils/rel.h"
+#include "utils/rls.h"
 
 #include "pando/compat/rights.h"
 #include "pando/base/expr.h"
@@ -137,6 +138,24 @@ bool
 target_is_unread(const RangeTblEntry *target)
 {
 	return (entry_rights(target)->requiredPerms & ACL_SELECT) == 0;
+}
+
+bool
+target_has_policies(const RangeTblEntry *target)
+{
+	return check_enable_rls(target->relid, entry_role(target), true) == RLS_ENABLED;
+}
+
+bool
+target_is_read_unasked(const Query *query)
+{
+	const RangeTblEntry *rte = rt_fetch(query->resultRelation, query->rtable);
+
+	return target_is_unread(rte) && target_has_policies(rte) &&
+		   (bms_is_member(query->resultRelation,
+						  pull_varnos(NULL, (Node *) query->jointree)) ||
+			bms_is_member(query->resultRelation,
+						  pull_varnos(NULL, (Node *) query->targetList)));
 }
 
 void

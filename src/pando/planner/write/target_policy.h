@@ -29,6 +29,15 @@ extern Query *query_with_barriers_as_quals(Query *query);
  */
 extern bool target_is_unread(const RangeTblEntry *target);
 
+/* Do policies bind whoever changes the table with this entry? */
+extern bool target_has_policies(const RangeTblEntry *target);
+
+/*
+ * Would shards ask more of a change than PostgreSQL does? The condition of a view and
+ * WHERE CURRENT OF read columns without the right to SELECT, and without its policies.
+ */
+extern bool target_is_read_unasked(const Query *query);
+
 /* The statement with these conditions of its target, which nobody else will check. */
 extern void level_take_policies(Query *query, List *policies);
 

@@ -45,12 +45,12 @@
 #include "parser/parse_coerce.h"
 #include "parser/parse_oper.h"
 #include "parser/parsetree.h"
+#include "rewrite/rewriteHandler.h"
 #include "rewrite/rewriteManip.h"
 #include "utils/acl.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
-#include "utils/rls.h"
 #include "utils/typcache.h"
 
 #include "pando/compat/rights.h"
@@ -240,6 +240,8 @@ typedef struct Triggered
 	List *columns; /* of an UPDATE: int list, those that the first ones of rows are for */
 	int nvalues;   /* columns of rows that aren't junk */
 	List *returning;
+	bool past;	  /* update_is_past() */
+	List *checks; /* WithCheckOptions of its policies, over the table as entry 1 */
 	/* Of ON CONFLICT DO UPDATE. */
 	List *computed; /* conflict_computed() */
 	bool secured;	/* policies are asked when the row that is in the way is known */
@@ -274,15 +276,29 @@ rights_of_change(CmdType command)
 	}
 }
 
-/* Policies are the client's: those of the shards, but for a DELETE, whose rows were found
- * with them. */
+/*
+ * Is the UPDATE one that shards would ask more than PostgreSQL does? To name the row on a
+ * shard asks for the policies of SELECT, also where the statement reads no column, and
+ * for more rights.
+ */
+static bool
+update_is_past(const Query *query)
+{
+	const RangeTblEntry *rte = rt_fetch(query->resultRelation, query->rtable);
+
+	return query->commandType == CMD_UPDATE && target_has_policies(rte) &&
+		   (target_is_unread(rte) || !client_has(rte, ACL_SELECT | ACL_UPDATE));
+}
+
+/* Policies are the client's, and asked by the shards, but where the rows were found with
+ * them. */
 static void
 take_rights(const Triggered *triggered, RangeTblEntry *rte, CmdType command)
 {
 	AclMode rights = rights_of_change(command);
 
-	if (client_has(rte, rights) || (triggered->relation->rd_rel->relrowsecurity &&
-									triggered->query->commandType != CMD_DELETE))
+	if (target_has_policies(rte) ? !triggered->past && command != CMD_DELETE
+								 : client_has(rte, rights))
 		return;
 	entry_use_past_policies(rte, rights);
 }
@@ -305,12 +321,12 @@ finder_of(const Triggered *triggered, List *policies)
 {
 	Query *finder = copyObject(triggered->query);
 	RangeTblEntry *rte = rt_fetch(finder->resultRelation, finder->rtable);
-	bool deletes = finder->commandType == CMD_DELETE &&
-				   check_enable_rls(rte->relid, entry_role(rte), true) == RLS_ENABLED;
+	bool past = triggered->past ||
+				(finder->commandType == CMD_DELETE && target_has_policies(rte));
 
 	if (triggered->secured)
 		entry_use_past_policies(rte, ACL_SELECT | ACL_UPDATE);
-	else if (client_has(rte, ACL_SELECT | ACL_UPDATE) && !deletes)
+	else if (client_has(rte, ACL_SELECT | ACL_UPDATE) && !past)
 		rte->securityQuals = copyObject(policies);
 	else
 	{
@@ -511,6 +527,51 @@ conflict_of(const Query *query)
 	return conflict;
 }
 
+/* What policies ask of the new row: an expression over its values, and something of the
+ * old row, so that it is no constant. */
+static List *
+check_of_new_row(const Triggered *triggered, TupleDesc desc, RangeTblEntry *rte)
+{
+	List *values = new_values(triggered, desc, true);
+	List *options;
+
+	for (int i = 0; i < desc->natts; i++)
+	{
+		Form_pg_attribute attr = TupleDescAttr(desc, i);
+		Node *value;
+
+		if (attr->attisdropped || !attr->attgenerated)
+			continue;
+		value = ReplaceVarsFromTargetList(
+			build_column_default(triggered->relation, attr->attnum), 1, 0, rte, values,
+			REPLACEVARS_REPORT_ERROR, 0, NULL);
+		values =
+			lappend(values, makeTargetEntry((Expr *) value, attr->attnum, NULL, false));
+	}
+	options = (List *) ReplaceVarsFromTargetList((Node *) copyObject(triggered->checks),
+												 1, 0, rte, values,
+												 REPLACEVARS_REPORT_ERROR, 0, NULL);
+	return quals_flat(
+		policy_check(options, WCO_RLS_UPDATE_CHECK,
+					 (Node *) var_of_attribute(
+						 1, rte->relid, linitial_node(TargetEntry, values)->resno)));
+}
+
+/* A column that the INSERT reads, or NIL: the shard asks policies of SELECT for it. */
+static List *
+read_column(const Triggered *triggered, RangeTblEntry *rte)
+{
+	int member = bms_prev_member(entry_rights(rte)->selectedCols, -1);
+	AttrNumber number = member + FirstLowInvalidHeapAttributeNumber;
+	Node *column;
+
+	if (target_is_unread(rte) || member < 0)
+		return NIL;
+	column = number > 0 ? (Node *) var_of_attribute(1, rte->relid, number)
+						: whole_row(1, triggered->relation);
+	return list_make1(makeTargetEntry((Expr *) column, 1, "read", false));
+}
+
 /* command: the query's, or the CMD_DELETE of a row that it would have updated. Of an
  * UPDATE: does the row move to where another value of its key belongs? */
 static Query *
@@ -522,14 +583,22 @@ change_of_row(const Triggered *triggered, CmdType command, bool moves)
 	Query *change = query_new();
 
 	rte->securityQuals = NIL;
-	take_rights(triggered, rte, command);
+	/* Steps of a move go past policies, and ask them. */
+	if (!moves)
+		take_rights(triggered, rte, command);
+	else
+		change->withCheckOptions = copyObject(triggered->checks);
 	change->commandType = command;
 	change->resultRelation = 1;
 	change->rtable = list_make1(rte);
 	if (command != CMD_DELETE)
 		change->targetList = new_values(triggered, desc, moves);
 	if (command == CMD_INSERT)
+	{
 		change->onConflict = conflict_of(query);
+		if (target_has_policies(rte))
+			change->returningList = read_column(triggered, rte);
+	}
 	else
 	{
 		List *quals = same_row(triggered, desc);
@@ -538,6 +607,10 @@ change_of_row(const Triggered *triggered, CmdType command, bool moves)
 			quals = lappend(quals, row_acts_elsewhere_call(1));
 		if (triggered->target->refers_to_itself)
 			quals = lappend(quals, row_keys_wait_call(1));
+		if (triggered->past && command == CMD_UPDATE && !moves)
+			quals = list_concat(quals, check_of_new_row(triggered, desc, rte));
+		change->hasSubLinks = checkExprHasSubLink((Node *) quals) ||
+							  checkExprHasSubLink((Node *) change->withCheckOptions);
 		change->jointree = makeFromExpr(from_one(1)->fromlist, quals_as_node(quals));
 	}
 	return change;
@@ -590,6 +663,7 @@ plan_conflict(Triggered *triggered)
 	Triggered change = {.query = update,
 						.target = triggered->target,
 						.relation = triggered->relation,
+						.checks = triggered->checks,
 						.secured = triggered->secured};
 
 	triggered->change.conflict_columns =
@@ -852,6 +926,11 @@ plan_triggered(Query *given, Query *query, const DistTable *target, int cursor_o
 
 	check(&triggered);
 	triggered.relation = table_open(target->relid, NoLock);
+	triggered.past = update_is_past(query);
+	if (query->commandType == CMD_UPDATE || conflict_updates(query))
+		triggered.checks =
+			copyObject(policy_options(given->withCheckOptions, WCO_RLS_UPDATE_CHECK));
+	ChangeVarNodes((Node *) triggered.checks, query->resultRelation, 1, 0);
 	find_rows(&triggered, given);
 	reads = query->commandType != CMD_INSERT || query_dist_relations(triggered.rows).any;
 	stmt =
@@ -863,10 +942,6 @@ plan_triggered(Query *given, Query *query, const DistTable *target, int cursor_o
 		if (triggered.change.leaf != 0)
 			triggered.change.gone = change_of_row(&triggered, CMD_DELETE, false);
 		triggered.change.move = change_of_row(&triggered, CMD_UPDATE, true);
-		triggered.change.move->withCheckOptions =
-			copyObject(policy_options(given->withCheckOptions, WCO_RLS_UPDATE_CHECK));
-		ChangeVarNodes((Node *) triggered.change.move->withCheckOptions,
-					   query->resultRelation, 1, 0);
 	}
 	if (conflict_updates(query))
 	{

@@ -372,8 +372,6 @@ query_with_conflict_policies(const Query *insert, const Query *given,
 	*secured = check != NULL;
 	if (*secured)
 	{
-		if (!keeps_key(query, target, NIL))
-			refuse(table, "Rows would move, and it has row-level security");
 		ChangeVarNodes(check, given->resultRelation, varno, 0);
 		/* Before the condition, as PostgreSQL does it since 15.20. */
 		conflict->onConflictWhere = conflict->onConflictWhere != NULL
