@@ -557,7 +557,7 @@ check_of_new_row(const Triggered *triggered, TupleDesc desc, RangeTblEntry *rte)
 						 1, rte->relid, linitial_node(TargetEntry, values)->resno)));
 }
 
-/* A column that the INSERT reads, or NIL: the shard asks policies of SELECT for it. */
+/* A column that RETURNING reads, or NIL: the shard asks policies of SELECT for it. */
 static List *
 read_column(const Triggered *triggered, RangeTblEntry *rte)
 {
@@ -565,7 +565,7 @@ read_column(const Triggered *triggered, RangeTblEntry *rte)
 	AttrNumber number = member + FirstLowInvalidHeapAttributeNumber;
 	Node *column;
 
-	if (target_is_unread(rte) || member < 0)
+	if (triggered->query->returningList == NIL || target_is_unread(rte) || member < 0)
 		return NIL;
 	column = number > 0 ? (Node *) var_of_attribute(1, rte->relid, number)
 						: whole_row(1, triggered->relation);
