@@ -523,7 +523,7 @@ def as_writer(database, writer):
 # one by one a key without action is checked after each. PostgreSQL 15 doesn't find the subquery of a MERGE's action in
 # partitions that nothing of the plan reads ("SubPlan found with no parent plan").
 BROKEN = r'error: (?:23\d{3}|42501)'
-UNSAID = re.compile(rf'^differs: (?:DO [^\n]*)?(?:(?:INSERT INTO \w+ \([^)]*\) (?:SELECT [^\n]*|VALUES [^\n]*\), \([^\n]*)|[^\n]*UPDATE f[pr] [^\n]*)\n  only plain: {BROKEN}\n  only dist: {BROKEN}'
+UNSAID = re.compile(rf'^differs: (?:DO [^\n]*|WITH \w+ AS \()?(?:(?:INSERT INTO \w+ \([^)]*\) (?:SELECT [^\n]*|VALUES [^\n]*\), \([^\n]*)|[^\n]*UPDATE f[pr] [^\n]*)\n  only plain: {BROKEN}\n  only dist: {BROKEN}'
                     rf'|MERGE INTO [^\n]*\n  only plain: (?:{BROKEN}|error: 21000)\n  only dist: (?:{BROKEN}|error: 21000)'
                     r'|[^\n]*kept [^\n]*\n  only plain: error: (?:42501|44000)\n  only dist: error: (?:42501|44000)'
                     r'|COPY [^\n]*\n  only plain: plain\n  only dist: dist'

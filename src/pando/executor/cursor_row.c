@@ -30,6 +30,7 @@
 #include "pando/metadata/table.h"
 #include "pando/plan/cursor_row.h"
 #include "pando/plan/row_place.h"
+#include "pando/transaction/access.h"
 
 PG_FUNCTION_INFO_V1(cursor_row);
 
@@ -156,22 +157,30 @@ is_row_of(Oid relid, Oid of)
 /* The place of the version that is seen now, which is locked; NULL: there is none, or it
  * was changed while its lock was awaited. */
 static char *
-place_of_version(const char *place, LockClauseStrength lock)
+place_of_version(const char *place, int lock)
 {
 	static const char *const locks[] = {"", "FOR KEY SHARE", "FOR SHARE",
 										"FOR NO KEY UPDATE", "FOR UPDATE"};
 	const DistTable *table;
 	const Shard *shard = shard_of_place(place, &table);
 	char *name = shard_table_name(table, shard->id);
+	const char *alias = "t";
+	List *roles = NIL;
 
+	if (lock == CURSOR_ROW_PAST_POLICIES)
+	{
+		alias = ACCESS_ALIAS "0_t";
+		roles = list_make1_oid(relation_role_past_policies(table->relid));
+		lock = LCS_NONE;
+	}
 	return value_with_locks(
 		node_by_group(shard->placements[0].group),
-		psprintf("SELECT pando.row_place(t.tableoid, t.ctid, t.xmin) FROM ONLY %s t "
-				 "WHERE t.ctid OPERATOR(pg_catalog.=) (SELECT pando.row_version(%s::"
+		psprintf("SELECT pando.row_place(%s.tableoid, %s.ctid, %s.xmin) FROM ONLY %s %s "
+				 "WHERE %s.ctid OPERATOR(pg_catalog.=) (SELECT pando.row_version(%s::"
 				 "pg_catalog.regclass, '%s', '%u')) %s",
-				 name, quote_literal_cstr(name), row_place_tid(place),
-				 row_place_version(place), locks[lock]),
-		NIL);
+				 alias, alias, alias, name, alias, alias, quote_literal_cstr(name),
+				 row_place_tid(place), row_place_version(place), locks[lock]),
+		roles);
 }
 
 /*
@@ -179,12 +188,12 @@ place_of_version(const char *place, LockClauseStrength lock)
  * nobody changes it, as policies of UPDATE don't allow it.
  */
 static char *
-place_now(const char *place, LockClauseStrength lock)
+place_now(const char *place, int lock)
 {
 	char *now = place_of_version(place, lock);
 	char *seen = NULL;
 
-	while (now == NULL && lock != LCS_NONE)
+	while (now == NULL && lock > LCS_NONE)
 	{
 		char *before = seen;
 
@@ -266,8 +275,9 @@ cursor_row(PG_FUNCTION_ARGS)
 	lock = PG_GETARG_INT32(3);
 	is_place =
 		column == SelfItemPointerAttributeNumber || column == TableOidAttributeNumber;
-	if (get_rel_name(relid) == NULL || lock < LCS_NONE || lock > LCS_FORUPDATE ||
-		column < FirstLowInvalidHeapAttributeNumber || column > MaxHeapAttributeNumber ||
+	if (get_rel_name(relid) == NULL || lock < CURSOR_ROW_PAST_POLICIES ||
+		lock > LCS_FORUPDATE || column < FirstLowInvalidHeapAttributeNumber ||
+		column > MaxHeapAttributeNumber ||
 		(is_place &&
 		 type != (column == SelfItemPointerAttributeNumber ? TIDOID : TEXTOID)))
 		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
@@ -283,7 +293,7 @@ cursor_row(PG_FUNCTION_ARGS)
 	(void) shard_of_place(place, &table);
 	if (!is_row_of(relid, table->relid))
 		PG_RETURN_NULL();
-	now = place_now(place, (LockClauseStrength) lock);
+	now = place_now(place, lock);
 	if (now == NULL)
 		PG_RETURN_NULL();
 	refuse_newer_version(place, now);

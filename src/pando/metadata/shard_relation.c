@@ -22,6 +22,7 @@
 #include "utils/syscache.h"
 
 #include "pando/base/name.h"
+#include "pando/base/sql.h"
 #include "pando/metadata/node.h"
 #include "pando/metadata/shard_relation.h"
 
@@ -70,6 +71,24 @@ relation_owner(Oid relid)
 		ReleaseSysCache(tuple);
 	}
 	return owner;
+}
+
+bool
+relation_forces_policies(Oid relid)
+{
+	Relation relation = table_open(relid, AccessShareLock);
+	bool forced =
+		relation->rd_rel->relrowsecurity && relation->rd_rel->relforcerowsecurity;
+
+	table_close(relation, NoLock);
+	return forced;
+}
+
+Oid
+relation_role_past_policies(Oid relid)
+{
+	return relation_forces_policies(relid) ? sql_extension_owner()
+										   : relation_owner(relid);
 }
 
 static bool

@@ -31,6 +31,12 @@ extern Oid shard_relation_require(const DistTable *table, int64 shard_id);
 /* The role that owns it; InvalidOid when there is no such relation. */
 extern Oid relation_owner(Oid relid);
 
+/* Do its policies bind its owner, too? */
+extern bool relation_forces_policies(Oid relid);
+
+/* A role that its policies don't bind: its owner or, where they do, the extension's. */
+extern Oid relation_role_past_policies(Oid relid);
+
 /*
  * Does the shell's permission check hold for the relation? True for shards that the
  * shell's owner owns. A managed local table is asked itself: it may be a foreign one,

@@ -18,6 +18,10 @@ extern char *cursor_column_name(Oid relid, AttrNumber column, bool locked);
 
 extern bool cursor_column_is_named(const char *name);
 
+/* pando.cursor_row() instead of a lock: the row is found whatever policies say, and the
+ * statement asks them. */
+#define CURSOR_ROW_PAST_POLICIES (-1)
+
 typedef struct CursorColumn
 {
 	int position; /* in the rows, from 1; 0: there is none */

@@ -43,6 +43,7 @@
 #include "pando/planner/write/computed_change.h"
 #include "pando/planner/write/cursor_row.h"
 #include "pando/planner/write/row_identity.h"
+#include "pando/planner/write/target_policy.h"
 #include "pando/planner/write/write_rules.h"
 
 /* ------------------------------------------------------------------------------------
@@ -171,7 +172,8 @@ typedef struct Change
 {
 	const DistTable *target;
 	Index varno;
-	LockClauseStrength lock; /* of the row that is found */
+	int lock; /* LockClauseStrength of the row that is found, or CURSOR_ROW_PAST_POLICIES
+			   */
 } Change;
 
 /* pando.cursor_row(): what the column of the cursor's row is. */
@@ -276,6 +278,8 @@ query_with_cursor_conditions(Query *query)
 	/* Policies for UPDATE, which a lock asks for, are not those for DELETE. */
 	if (query->commandType == CMD_DELETE && rte->securityQuals != NIL)
 		change.lock = LCS_NONE;
+	if (target_is_unread(rte) && target_has_policies(rte))
+		change.lock = CURSOR_ROW_PAST_POLICIES;
 	query = copyObject(query);
 	query->jointree->quals = conditions_mutator(query->jointree->quals, &change);
 	return query;

@@ -38,7 +38,6 @@
 
 #include "pando/compat/rights.h"
 #include "pando/base/expr.h"
-#include "pando/base/sql.h"
 #include "pando/metadata/shard_relation.h"
 #include "pando/metadata/table.h"
 #include "pando/planner/write/target_policy.h"
@@ -166,25 +165,12 @@ level_take_policies(Query *query, List *policies)
 	query->hasSubLinks |= checkExprHasSubLink(query->jointree->quals);
 }
 
-static bool
-policies_are_for_owner(Oid relid)
-{
-	Relation relation = table_open(relid, NoLock);
-	bool forced =
-		relation->rd_rel->relrowsecurity && relation->rd_rel->relforcerowsecurity;
-
-	table_close(relation, NoLock);
-	return forced;
-}
-
 void
 entry_use_past_policies(RangeTblEntry *rte, AclMode rights)
 {
 	entry_clear(rte, ENTRY_RIGHTS);
 	entry_rights_to_set(rte)->requiredPerms = rights;
-	entry_rights_to_set(rte)->checkAsUser = policies_are_for_owner(rte->relid)
-												? sql_extension_owner()
-												: relation_owner(rte->relid);
+	entry_rights_to_set(rte)->checkAsUser = relation_role_past_policies(rte->relid);
 }
 
 static bool
@@ -193,7 +179,7 @@ unforce_level(Query *level, void *context)
 	foreach_ptr (RangeTblEntry, rte, level->rtable)
 	{
 		if (rte->rtekind == RTE_RELATION && dist_table(rte->relid) != NULL &&
-			policies_are_for_owner(rte->relid) &&
+			relation_forces_policies(rte->relid) &&
 			compat_owns_relation(rte->relid, entry_role(rte)))
 			entry_use_past_policies(rte, entry_rights(rte)->requiredPerms);
 	}
