@@ -476,6 +476,16 @@ def grouped_by_key(scope, text, rows):
     return f'SELECT {value(known, INT, 0)} AS k, {value(known, TEXT, 0)} AS x, count(DISTINCT {scope.column()}) AS y FROM {text} GROUP BY {keys}{having}'
 
 
+def row_locks(text, rows):
+    """Maybe a clause that locks the rows of the first relation, which no join may leave out, or of all."""
+    first = re.match(rf'(?:{"|".join(TABLES)}) (t\d+)\b', text)
+    # PostgreSQL locks rows of a view's outer join where its planner makes an inner join of it.
+    if not chance(0.35) or re.search(r'\b(?:RIGHT|FULL|v_join)\b', text) or not first:
+        return ''
+    of = '' if 'LEFT' not in text and len(rows) == text.count(' JOIN ') + 1 and chance(0.5) else f' OF {first.group(1)}'
+    return f' FOR {pick(["UPDATE", "NO KEY UPDATE", "SHARE", "KEY SHARE"])}{of}{pick(["", "", " NOWAIT", " SKIP LOCKED"])}'
+
+
 def select(depth, outer, simple=False, with_queries=()):
     """A SELECT, and the names and types of its columns."""
     prefix = ''
@@ -515,6 +525,7 @@ def select(depth, outer, simple=False, with_queries=()):
         if chance(0.2):
             return f'{prefix}SELECT {scope.column()} AS k, count({row}) AS x FROM {text} GROUP BY 1', [('k', INT), ('x', INT)]
         return f'{prefix}SELECT {outputs}, {whole} AS y FROM {text}', columns + [('y', TEXT)]
+    locked = [row for row in re.findall(rf'\b(?:{"|".join(TABLES)}) (t\d+)\b', text) if row in here]
     keyed = [(table, row) for table, row in re.findall(rf'\b({"|".join(KEYS)}) (t\d+)\b', text) if row in here]
     if keyed and chance(0.15):
         return prefix + grouped_by_key(scope, text, random.sample(keyed, random.randint(1, len(keyed)))), [('k', INT), ('x', TEXT), ('y', 'number')]
@@ -526,8 +537,10 @@ def select(depth, outer, simple=False, with_queries=()):
     if kind < 0.72:
         limit = pick([f'LIMIT {random.randint(1, 20)}', f'LIMIT {random.randint(1, 9)} OFFSET {random.randint(0, 4)}',
                       f'FETCH FIRST {random.randint(1, 6)} ROWS WITH TIES', 'OFFSET 3', f'LIMIT (SELECT count(*) / 8 FROM {pick(list(TABLES))})'])
-        return f'{prefix}SELECT {pick(["", "", "DISTINCT "])}{outputs} FROM {text} ORDER BY {whole_order(columns)} {limit}', columns
-    return f'{prefix}SELECT {outputs} FROM {text}', columns
+        distinct = pick(['', '', 'DISTINCT '])
+        locks = '' if distinct or outer or 'TIES' in limit else row_locks(text, locked)
+        return f'{prefix}SELECT {distinct}{outputs} FROM {text} ORDER BY {whole_order(columns)} {limit}{locks}', columns
+    return f'{prefix}SELECT {outputs} FROM {text}{"" if outer else row_locks(text, locked)}', columns
 
 
 def statement():

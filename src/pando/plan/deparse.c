@@ -549,6 +549,25 @@ order_from(Query *query)
 	query->jointree->fromlist = ordered;
 }
 
+/*
+ * What is to be locked is said at the level of its tables: a parser that pushes it down
+ * refuses what PostgreSQL has in a view, such as a UNION, of which nothing is locked.
+ */
+static void
+say_locks_where_tables_are(Query *query)
+{
+	List *marks = NIL;
+
+	foreach_ptr (RowMarkClause, mark, query->rowMarks)
+	{
+		if (rt_fetch(mark->rti, query->rtable)->rtekind == RTE_SUBQUERY)
+			continue;
+		mark->pushedDown = false;
+		marks = lappend(marks, mark);
+	}
+	query->rowMarks = marks;
+}
+
 static void
 prepare_level(Level *level, QuirkContext *context)
 {
@@ -557,6 +576,7 @@ prepare_level(Level *level, QuirkContext *context)
 	if (query->withCheckOptions)
 		refuse("a view WITH CHECK OPTION or a row-level security policy");
 	query->isReturn = false;
+	say_locks_where_tables_are(query);
 
 	if (query->commandType == CMD_UPDATE)
 		query->targetList = query->targetList
