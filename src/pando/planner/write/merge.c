@@ -509,14 +509,17 @@ target_of_changes(const Merge *merge)
 	return rte;
 }
 
-/* Shards ask them of rows that stay on them. */
+/* What policies ask of new rows; shards on other nodes ask it themselves. */
 static void
-take_checks_of_updates(const Merge *merge, Query *update)
+take_checks(const Merge *merge, Query *change)
 {
-	update->withCheckOptions =
-		copyObject(policy_options(merge->query->withCheckOptions, WCO_RLS_UPDATE_CHECK));
-	ChangeVarNodes((Node *) update->withCheckOptions, merge->target, 1, 0);
-	update->hasSubLinks = checkExprHasSubLink((Node *) update->withCheckOptions);
+	WCOKind kind =
+		change->commandType == CMD_INSERT ? WCO_RLS_INSERT_CHECK : WCO_RLS_UPDATE_CHECK;
+
+	change->withCheckOptions =
+		copyObject(policy_options(merge->query->withCheckOptions, kind));
+	ChangeVarNodes((Node *) change->withCheckOptions, merge->target, 1, 0);
+	change->hasSubLinks = checkExprHasSubLink((Node *) change->withCheckOptions);
 }
 
 static Query *
@@ -535,8 +538,8 @@ change_of_action(const Merge *merge, const MergeAction *action, int number)
 	change->hasRowSecurity = merge->query->hasRowSecurity;
 	change->resultRelation = 1;
 	change->rtable = list_make2(target_of_changes(merge), rte_of_query("rows", rows));
-	if (action->commandType == CMD_UPDATE)
-		take_checks_of_updates(merge, change);
+	if (action->commandType != CMD_DELETE)
+		take_checks(merge, change);
 	change->targetList =
 		assignments(merge, action, rows, list_nth(merge->columns, number - 1));
 	if (!inserts)

@@ -240,8 +240,11 @@ typedef struct Triggered
 	List *columns; /* of an UPDATE: int list, those that the first ones of rows are for */
 	int nvalues;   /* columns of rows that aren't junk */
 	List *returning;
-	bool past;	  /* update_is_past() */
-	List *checks; /* WithCheckOptions of its policies, over the table as entry 1 */
+	bool past; /* update_is_past() */
+	/* What the rewriter has put into the statement for the target's policies, over the
+	 * table as entry 1. */
+	List *policies; /* securityQuals */
+	List *checks;	/* WithCheckOptions */
 	/* Of ON CONFLICT DO UPDATE. */
 	List *computed; /* conflict_computed() */
 	bool secured;	/* policies are asked when the row that is in the way is known */
@@ -572,6 +575,26 @@ read_column(const Triggered *triggered, RangeTblEntry *rte)
 	return list_make1(makeTargetEntry((Expr *) column, 1, "read", false));
 }
 
+/* The change of a row has the policies that bind it as the rewriter would put them in: a
+ * shard's node has its own, but not if the shard is here. */
+static void
+take_policies(const Triggered *triggered, Query *change, RangeTblEntry *rte,
+			  CmdType command, bool moves)
+{
+	bool binds = target_has_policies(rte) && !triggered->past && command != CMD_DELETE;
+
+	rte->securityQuals = NIL;
+	if (binds && !moves && command == CMD_UPDATE)
+		rte->securityQuals = copyObject(triggered->policies);
+	if (binds || moves)
+		change->withCheckOptions = copyObject(policy_options(
+			triggered->checks,
+			command == CMD_INSERT ? WCO_RLS_INSERT_CHECK : WCO_RLS_UPDATE_CHECK));
+	change->hasRowSecurity = binds;
+	change->hasSubLinks = checkExprHasSubLink((Node *) rte->securityQuals) ||
+						  checkExprHasSubLink((Node *) change->withCheckOptions);
+}
+
 /* command: the query's, or the CMD_DELETE of a row that it would have updated. Of an
  * UPDATE: does the row move to where another value of its key belongs? */
 static Query *
@@ -582,12 +605,10 @@ change_of_row(const Triggered *triggered, CmdType command, bool moves)
 	RangeTblEntry *rte = copyObject(rt_fetch(query->resultRelation, query->rtable));
 	Query *change = query_new();
 
-	rte->securityQuals = NIL;
+	take_policies(triggered, change, rte, command, moves);
 	/* Steps of a move go past policies, and ask them. */
 	if (!moves)
 		take_rights(triggered, rte, command);
-	else
-		change->withCheckOptions = copyObject(triggered->checks);
 	change->commandType = command;
 	change->resultRelation = 1;
 	change->rtable = list_make1(rte);
@@ -609,8 +630,7 @@ change_of_row(const Triggered *triggered, CmdType command, bool moves)
 			quals = lappend(quals, row_keys_wait_call(1));
 		if (triggered->past && command == CMD_UPDATE && !moves)
 			quals = list_concat(quals, check_of_new_row(triggered, desc, rte));
-		change->hasSubLinks = checkExprHasSubLink((Node *) quals) ||
-							  checkExprHasSubLink((Node *) change->withCheckOptions);
+		change->hasSubLinks |= checkExprHasSubLink((Node *) quals);
 		change->jointree = makeFromExpr(from_one(1)->fromlist, quals_as_node(quals));
 	}
 	return change;
@@ -649,6 +669,7 @@ plan_change_of_row(const Triggered *triggered, Query *change)
 
 	if (change->commandType == CMD_INSERT || !rows_have_no_name(target))
 		return plan_firing_nothing(change, 0, NULL);
+	change = query_without_target_policies(change);
 	return fragment_planned_stmt(
 		change, change_of_first_row_fragment(
 					change, target,
@@ -927,9 +948,10 @@ plan_triggered(Query *given, Query *query, const DistTable *target, int cursor_o
 	check(&triggered);
 	triggered.relation = table_open(target->relid, NoLock);
 	triggered.past = update_is_past(query);
-	if (query->commandType == CMD_UPDATE || conflict_updates(query))
-		triggered.checks =
-			copyObject(policy_options(given->withCheckOptions, WCO_RLS_UPDATE_CHECK));
+	triggered.policies =
+		copyObject(rt_fetch(given->resultRelation, given->rtable)->securityQuals);
+	triggered.checks = copyObject(given->withCheckOptions);
+	ChangeVarNodes((Node *) triggered.policies, query->resultRelation, 1, 0);
 	ChangeVarNodes((Node *) triggered.checks, query->resultRelation, 1, 0);
 	find_rows(&triggered, given);
 	reads = query->commandType != CMD_INSERT || query_dist_relations(triggered.rows).any;
