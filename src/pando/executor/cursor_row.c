@@ -10,6 +10,8 @@
  */
 #include "pando/compat/compat.h"
 
+#include "access/xact.h"
+
 #include "access/htup_details.h"
 #include "access/sysattr.h"
 #include "catalog/partition.h"
@@ -218,7 +220,9 @@ refuse_newer_version(const char *place, const char *now)
 	Datum seen;
 	Datum locked;
 
-	if (shard->placements[0].group != node_local_group())
+	/* What this transaction has done planning may not see yet, where it estimates. */
+	if (shard->placements[0].group != node_local_group() ||
+		TransactionIdIsCurrentTransactionId(row_place_version(now)))
 		return;
 	seen = DirectFunctionCall3(
 		row_version, ObjectIdGetDatum(shard_relation_require(table, shard->id)),
