@@ -2,12 +2,13 @@
 -- returned, same number, same SQLSTATE, same content afterwards.
 SET client_min_messages = warning;
 
--- What a statement returns or how many rows it changed; its SQLSTATE if it fails.
+-- What a statement returns or how many rows it changed; its SQLSTATE if it fails (and the words of an internal error).
 CREATE FUNCTION public.result_of(statement text, path text) RETURNS text[] LANGUAGE plpgsql AS $$
 DECLARE
 	found record;
 	result text[] := '{}';
 	changed bigint;
+	context text;
 BEGIN
 	PERFORM set_config('search_path', path || ', public', true);
 	IF statement ~* '\mreturning\M' OR statement ~* '^\s*with[^;]*\)\s*select' THEN
@@ -26,6 +27,10 @@ BEGIN
 	RETURN ARRAY[changed || ' rows'];
 EXCEPTION WHEN feature_not_supported THEN
 	RETURN ARRAY['error: ' || SQLERRM, path];
+WHEN internal_error THEN
+	GET STACKED DIAGNOSTICS context = PG_EXCEPTION_CONTEXT;
+	RAISE WARNING '%: %', path, SQLERRM USING DETAIL = context;
+	RETURN ARRAY['error: ' || SQLSTATE];
 WHEN OTHERS THEN
 	RETURN ARRAY['error: ' || SQLSTATE];
 END $$;
