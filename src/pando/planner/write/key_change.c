@@ -94,15 +94,11 @@ key_may_change(Query *query, const DistTable *target)
 }
 
 bool
-update_is_past_policies(Query *given, Query *query, const DistTable *target)
+update_is_past_policies(Query *query, const DistTable *target)
 {
-	const RangeTblEntry *rte = rt_fetch(given->resultRelation, given->rtable);
 	Distribution distribution;
 
-	if (query->commandType != CMD_UPDATE ||
-		(rte->securityQuals == NIL &&
-		 policy_options(given->withCheckOptions, WCO_RLS_UPDATE_CHECK) == NIL) ||
-		!target_is_unread(rte))
+	if (!update_is_blind(query))
 		return false;
 	if (target_is_read_unasked(query))
 		return true;

@@ -15,11 +15,8 @@
 /* May the UPDATE change the distribution column of a row? */
 extern bool key_may_change(Query *query, const DistTable *target);
 
-/*
- * Is it an UPDATE that reads no column of its table, whose policies bind the client, and
- * that shards can't make? `given`: with the policies of its target.
- */
-extern bool update_is_past_policies(Query *given, Query *query, const DistTable *target);
+/* Is it an UPDATE that is blind and that shards can't make? */
+extern bool update_is_past_policies(Query *query, const DistTable *target);
 
 /*
  * The plan of either. `given`: with the policies of its target; moves: key_may_change().

@@ -146,6 +146,15 @@ target_has_policies(const RangeTblEntry *target)
 }
 
 bool
+update_is_blind(const Query *query)
+{
+	const RangeTblEntry *rte = rt_fetch(query->resultRelation, query->rtable);
+
+	return query->commandType == CMD_UPDATE && target_is_unread(rte) &&
+		   target_has_policies(rte);
+}
+
+bool
 target_is_read_unasked(const Query *query)
 {
 	const RangeTblEntry *rte = rt_fetch(query->resultRelation, query->rtable);

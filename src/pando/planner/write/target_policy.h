@@ -32,6 +32,9 @@ extern bool target_is_unread(const RangeTblEntry *target);
 /* Do policies bind whoever changes the table with this entry? */
 extern bool target_has_policies(const RangeTblEntry *target);
 
+/* Is it an UPDATE that reads no column of its target, whose policies bind the client? */
+extern bool update_is_blind(const Query *query);
+
 /*
  * Would shards ask more of a change than PostgreSQL does? The condition of a view and
  * WHERE CURRENT OF read columns without the right to SELECT, and without its policies.

@@ -35,23 +35,15 @@
 #include "access/table.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_inherits.h"
-#include "catalog/pg_collation.h"
-#include "catalog/pg_operator_d.h"
 #include "catalog/pg_type.h"
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
-#include "parser/parse_coerce.h"
-#include "parser/parse_oper.h"
 #include "parser/parsetree.h"
-#include "rewrite/rewriteHandler.h"
 #include "rewrite/rewriteManip.h"
-#include "utils/acl.h"
-#include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
-#include "utils/typcache.h"
 
 #include "pando/compat/rights.h"
 #include "pando/base/expr.h"
@@ -65,18 +57,14 @@
 #include "pando/planner/fragment/planning.h"
 #include "pando/planner/query/carried.h"
 #include "pando/planner/query/flatten.h"
-#include "pando/planner/query/from_item.h"
-#include "pando/planner/query/join_tree.h"
-#include "pando/planner/query/level_fields.h"
-#include "pando/planner/where/distribution.h"
 #include "pando/planner/where/relations.h"
 #include "pando/planner/write/computed_change.h"
 #include "pando/planner/write/modify.h"
-#include "pando/planner/write/policy_check.h"
 #include "pando/planner/write/row_identity.h"
 #include "pando/planner/write/target_policy.h"
 #include "pando/planner/write/triggered.h"
 #include "pando/planner/write/triggered_conflict.h"
+#include "pando/planner/write/triggered_row.h"
 
 /* What is planned fires nothing: its triggers have been fired, or are not to be. */
 static bool fires_nothing = false;
@@ -158,22 +146,6 @@ refuse(const DistTable *target, const char *what)
  * The rows, as ModifyTable wants them.
  */
 
-static Node *
-null_of_column(Form_pg_attribute attr)
-{
-	int32 typmod = attr->atttypmod;
-	Oid base;
-
-	if (attr->attisdropped)
-		return (Node *) makeNullConst(INT4OID, -1, InvalidOid);
-	base = getBaseTypeAndTypmod(attr->atttypid, &typmod);
-	if (base == attr->atttypid || attr->attgenerated)
-		return (Node *) makeNullConst(base, typmod, attr->attcollation);
-	return coerce_to_domain((Node *) makeNullConst(base, typmod, attr->attcollation),
-							base, typmod, attr->atttypid, COERCION_IMPLICIT,
-							COERCE_IMPLICIT_CAST, -1, false);
-}
-
 /* All columns of the table, in their order. */
 static Query *
 rows_to_insert(Query *insert, TupleDesc desc)
@@ -201,110 +173,17 @@ rows_to_insert(Query *insert, TupleDesc desc)
 	return select_of_insert(insert);
 }
 
-static Var *
-var_of_column(Index varno, Form_pg_attribute attr)
-{
-	return makeVar(varno, attr->attnum, attr->atttypid, attr->atttypmod,
-				   attr->attcollation, 0);
-}
-
-static Node *
-whole_row(Index varno, Relation relation)
-{
-	TupleDesc desc = RelationGetDescr(relation);
-	RowExpr *row = makeNode(RowExpr);
-
-	for (int i = 0; i < desc->natts; i++)
-	{
-		Form_pg_attribute attr = TupleDescAttr(desc, i);
-
-		row->args =
-			lappend(row->args, attr->attisdropped ? null_of_column(attr)
-												  : (Node *) var_of_column(varno, attr));
-		row->colnames =
-			lappend(row->colnames, makeString(pstrdup(NameStr(attr->attname))));
-	}
-	row->row_typeid = relation->rd_rel->reltype;
-	row->row_format = COERCE_IMPLICIT_CAST;
-	row->location = -1;
-	return (Node *) row;
-}
-
 typedef struct Triggered
 {
-	Query *query;
-	const DistTable *target;
-	Relation relation;
+	TriggeredRow row;
 	TriggeredChange change;
 	Query *rows;
 	List *columns; /* of an UPDATE: int list, those that the first ones of rows are for */
 	int nvalues;   /* columns of rows that aren't junk */
 	List *returning;
-	bool past; /* update_is_past() */
-	/* What the rewriter has put into the statement for the target's policies, over the
-	 * table as entry 1. */
-	List *policies; /* securityQuals */
-	List *checks;	/* WithCheckOptions */
 	/* Of ON CONFLICT DO UPDATE. */
 	List *computed; /* conflict_computed() */
-	bool secured;	/* policies are asked when the row that is in the way is known */
 } Triggered;
-
-/* ------------------------------------------------------------------------------------
- * Rights. To lock a row, to read all of it and to write all of it takes more of them than
- * the statement needs. The client's are checked on the shell; where they don't do for the
- * rest, that is done as the table's owner.
- */
-
-static bool
-client_has(const RangeTblEntry *rte, AclMode rights)
-{
-	Oid role = entry_role(rte);
-
-	return pg_class_aclmask(rte->relid, role, rights, ACLMASK_ALL) == rights;
-}
-
-/* What the change of one row needs. */
-static AclMode
-rights_of_change(CmdType command)
-{
-	switch (command)
-	{
-		case CMD_INSERT:
-			return ACL_INSERT;
-		case CMD_UPDATE:
-			return ACL_UPDATE | ACL_SELECT;
-		default:
-			return ACL_DELETE | ACL_SELECT;
-	}
-}
-
-/*
- * Is the UPDATE one that shards would ask more than PostgreSQL does? To name the row on a
- * shard asks for the policies of SELECT, also where the statement reads no column, and
- * for more rights.
- */
-static bool
-update_is_past(const Query *query)
-{
-	const RangeTblEntry *rte = rt_fetch(query->resultRelation, query->rtable);
-
-	return query->commandType == CMD_UPDATE && target_has_policies(rte) &&
-		   (target_is_unread(rte) || !client_has(rte, ACL_SELECT | ACL_UPDATE));
-}
-
-/* Policies are the client's, and asked by the shards, but where the rows were found with
- * them. */
-static void
-take_rights(const Triggered *triggered, RangeTblEntry *rte, CmdType command)
-{
-	AclMode rights = rights_of_change(command);
-
-	if (target_has_policies(rte) ? !triggered->past && command != CMD_DELETE
-								 : client_has(rte, rights))
-		return;
-	entry_use_past_policies(rte, rights);
-}
 
 /* ------------------------------------------------------------------------------------
  * The rows that are there.
@@ -317,32 +196,10 @@ add_output(List **outputs, Node *expr)
 	return list_length(*outputs);
 }
 
-/* What finds the rows. The policies of a DELETE are others than those of rows that are
- * locked; one that is a step of MERGE has none any more. */
-static Query *
-finder_of(const Triggered *triggered, List *policies)
-{
-	Query *finder = copyObject(triggered->query);
-	RangeTblEntry *rte = rt_fetch(finder->resultRelation, finder->rtable);
-	bool past = triggered->past ||
-				(finder->commandType == CMD_DELETE && target_has_policies(rte));
-
-	if (triggered->secured)
-		entry_use_past_policies(rte, ACL_SELECT | ACL_UPDATE);
-	else if (client_has(rte, ACL_SELECT | ACL_UPDATE) && !past)
-		rte->securityQuals = copyObject(policies);
-	else
-	{
-		level_take_policies(finder, policies);
-		entry_use_past_policies(rte, ACL_SELECT | ACL_UPDATE);
-	}
-	return finder;
-}
-
 static void
 find_rows_to_change(Triggered *triggered, Query *given)
 {
-	Query *query = triggered->query;
+	Query *query = triggered->row.query;
 	Index varno = query->resultRelation;
 	Carried returned = {.varno = OUTER_VAR, .kept = varno};
 	List *outputs = NIL;
@@ -360,16 +217,15 @@ find_rows_to_change(Triggered *triggered, Query *given)
 			triggered->columns = lappend_int(triggered->columns, entry->resno);
 		}
 	triggered->nvalues = list_length(outputs);
-	(void) add_output(&outputs, whole_row(varno, triggered->relation));
-	if (rows_have_no_name(triggered->target))
+	(void) add_output(&outputs, whole_row(varno, triggered->row.relation));
+	if (rows_have_no_name(triggered->row.target))
 		identity = list_make1_int(add_output(&outputs, row_place_call(varno)));
-	else if (table_has_copies(triggered->target))
-		foreach_int(number, primary_key(triggered->target->relid)) identity = lappend_int(
-			identity,
-			add_output(&outputs,
-					   (Node *) var_of_column(
-						   varno, TupleDescAttr(RelationGetDescr(triggered->relation),
-												number - 1))));
+	else if (table_has_copies(triggered->row.target))
+		foreach_int(number, primary_key(triggered->row.target->relid)) identity =
+			lappend_int(
+				identity,
+				add_output(&outputs, (Node *) var_of_attribute(
+										 varno, triggered->row.target->relid, number)));
 	else
 	{
 		triggered->change.ctid = add_output(&outputs, row_ctid_call(varno, 0));
@@ -378,6 +234,7 @@ find_rows_to_change(Triggered *triggered, Query *given)
 	if (rt_fetch(varno, query->rtable)->relkind == RELKIND_PARTITIONED_TABLE)
 	{
 		triggered->change.place = add_output(&outputs, row_place_call(varno));
+		triggered->row.placed = true;
 		identity = lappend_int(identity, triggered->change.place);
 		triggered->change.leaf =
 			add_output(&outputs, (Node *) makeNullConst(OIDOID, -1, InvalidOid));
@@ -386,254 +243,19 @@ find_rows_to_change(Triggered *triggered, Query *given)
 	triggered->returning =
 		(List *) carried_columns((Node *) query->returningList, &returned);
 	query->returningList = NIL;
-	finder = finder_of(triggered,
-					   rt_fetch(given->resultRelation, given->rtable)->securityQuals);
-	triggered->rows = rows_of_change(finder, triggered->target, lock_of_change(query),
+	finder = finder_of_rows(
+		&triggered->row, rt_fetch(given->resultRelation, given->rtable)->securityQuals);
+	triggered->rows = rows_of_change(finder, triggered->row.target, lock_of_change(query),
 									 returned.exprs, &why);
 	if (triggered->rows == NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("this change of table \"%s\", whose triggers fire for each "
 						"row, is not supported yet",
-						get_rel_name(triggered->target->relid)),
+						get_rel_name(triggered->row.target->relid)),
 				 errdetail("%s.", why)));
 	if (!rows_come_once(query))
 		triggered->rows = rows_taken_once(triggered->rows, identity);
-}
-
-/* ------------------------------------------------------------------------------------
- * The change of one row.
- */
-
-/* The column has what it had in the old row: NULL, too. */
-static Node *
-column_is_old(TupleDesc desc, AttrNumber number)
-{
-	Form_pg_attribute attr = TupleDescAttr(desc, number - 1);
-	Node *test =
-		same_value((Node *) var_of_column(1, attr),
-				   (Node *) expr_param(PARAM_EXTERN, desc->natts + number, attr->atttypid,
-									   attr->atttypmod, attr->attcollation));
-
-	if (attr->attnotnull)
-		return test;
-	NodeSetTag(test, T_DistinctExpr);
-	return (Node *) makeBoolExpr(NOT_EXPR, list_make1(test), -1);
-}
-
-/* row_line() of the old row. */
-static Node *
-line_of_old_row(const Triggered *triggered, TupleDesc desc)
-{
-	FuncExpr *line = (FuncExpr *) row_line(1, triggered->target->relid);
-	ListCell *cell;
-
-	foreach (cell, ((RowExpr *) linitial(line->args))->args)
-	{
-		const Var *column = lfirst(cell);
-
-		lfirst(cell) = expr_param(PARAM_EXTERN, desc->natts + column->varattno,
-								  column->vartype, column->vartypmod, column->varcollid);
-	}
-	return (Node *) line;
-}
-
-/* A row that has in all columns what the old row had; in those that tell it cheaply
- * first. */
-static List *
-row_is_like_old(const Triggered *triggered, TupleDesc desc)
-{
-	List *quals = NIL;
-
-	for (int i = 0; i < desc->natts; i++)
-	{
-		Form_pg_attribute attr = TupleDescAttr(desc, i);
-
-		if (!attr->attisdropped && attr->attbyval &&
-			OidIsValid(lookup_type_cache(attr->atttypid, TYPECACHE_EQ_OPR)->eq_opr))
-			quals = lappend(quals, column_is_old(desc, attr->attnum));
-	}
-	return lappend(quals, same_value(row_line(1, triggered->target->relid),
-									 line_of_old_row(triggered, desc)));
-}
-
-static List *
-same_row(const Triggered *triggered, TupleDesc desc)
-{
-	const DistTable *target = triggered->target;
-	Param *ctid = expr_param(PARAM_EXTERN, 2 * desc->natts + 1, TIDOID, -1, InvalidOid);
-	List *quals = NIL;
-
-	if (rows_have_no_name(target))
-	{
-		quals = row_is_like_old(triggered, desc);
-		if (target->key != InvalidAttrNumber)
-			quals = lcons(column_is_old(desc, target->key), quals);
-		return quals;
-	}
-	if (table_has_copies(target))
-	{
-		foreach_int(number, primary_key(target->relid)) quals =
-			lappend(quals, column_is_old(desc, number));
-		return quals;
-	}
-	quals =
-		list_make2(same_value((Node *) row_ctid_call(1, 0), (Node *) ctid),
-				   same_value((Node *) makeVar(1, SelfItemPointerAttributeNumber, TIDOID,
-											   -1, InvalidOid, 0),
-							  (Node *) shard_ctid_call((Node *) ctid, target->nshards)));
-	if (triggered->change.place != 0)
-		quals = lappend(
-			quals, same_value((Node *) row_place_call(1),
-							  (Node *) expr_param(PARAM_EXTERN, 2 * desc->natts + 2,
-												  TEXTOID, -1, DEFAULT_COLLATION_OID)));
-	if (target->key != InvalidAttrNumber)
-		quals = lappend(quals, column_is_old(desc, target->key));
-	return quals;
-}
-
-/* Triggers may have given any column another value. */
-static List *
-new_values(const Triggered *triggered, TupleDesc desc, bool moves)
-{
-	List *tlist = NIL;
-
-	for (int i = 0; i < desc->natts; i++)
-	{
-		Form_pg_attribute attr = TupleDescAttr(desc, i);
-
-		if (attr->attisdropped || attr->attgenerated ||
-			(triggered->query->commandType == CMD_UPDATE && !moves &&
-			 attr->attnum == triggered->target->key))
-			continue;
-		tlist = lappend(
-			tlist, makeTargetEntry((Expr *) expr_param(PARAM_EXTERN, attr->attnum,
-													   attr->atttypid, attr->atttypmod,
-													   attr->attcollation),
-								   attr->attnum, pstrdup(NameStr(attr->attname)), false));
-	}
-	return tlist;
-}
-
-static OnConflictExpr *
-conflict_of(const Query *query)
-{
-	OnConflictExpr *conflict = copyObject(query->onConflict);
-
-	if (conflict == NULL)
-		return NULL;
-	conflict->action = ONCONFLICT_NOTHING;
-	conflict->onConflictSet = conflict->exclRelTlist = NIL;
-	conflict->onConflictWhere = NULL;
-	conflict->exclRelIndex = 0;
-	ChangeVarNodes((Node *) conflict, query->resultRelation, 1, 0);
-	return conflict;
-}
-
-/* What policies ask of the new row: an expression over its values, and something of the
- * old row, so that it is no constant. */
-static List *
-check_of_new_row(const Triggered *triggered, TupleDesc desc, RangeTblEntry *rte)
-{
-	List *values = new_values(triggered, desc, true);
-	List *options;
-
-	for (int i = 0; i < desc->natts; i++)
-	{
-		Form_pg_attribute attr = TupleDescAttr(desc, i);
-		Node *value;
-
-		if (attr->attisdropped || !attr->attgenerated)
-			continue;
-		value = ReplaceVarsFromTargetList(
-			build_column_default(triggered->relation, attr->attnum), 1, 0, rte, values,
-			REPLACEVARS_REPORT_ERROR, 0, NULL);
-		values =
-			lappend(values, makeTargetEntry((Expr *) value, attr->attnum, NULL, false));
-	}
-	options = (List *) ReplaceVarsFromTargetList((Node *) copyObject(triggered->checks),
-												 1, 0, rte, values,
-												 REPLACEVARS_REPORT_ERROR, 0, NULL);
-	return quals_flat(
-		policy_check(options, WCO_RLS_UPDATE_CHECK,
-					 (Node *) var_of_attribute(
-						 1, rte->relid, linitial_node(TargetEntry, values)->resno)));
-}
-
-/* A column that RETURNING reads, or NIL: the shard asks policies of SELECT for it. */
-static List *
-read_column(const Triggered *triggered, RangeTblEntry *rte)
-{
-	int member = bms_prev_member(entry_rights(rte)->selectedCols, -1);
-	AttrNumber number = member + FirstLowInvalidHeapAttributeNumber;
-	Node *column;
-
-	if (triggered->query->returningList == NIL || target_is_unread(rte) || member < 0)
-		return NIL;
-	column = number > 0 ? (Node *) var_of_attribute(1, rte->relid, number)
-						: whole_row(1, triggered->relation);
-	return list_make1(makeTargetEntry((Expr *) column, 1, "read", false));
-}
-
-/* The change of a row has the policies that bind it as the rewriter would put them in: a
- * shard's node has its own, but not if the shard is here. */
-static void
-take_policies(const Triggered *triggered, Query *change, RangeTblEntry *rte,
-			  CmdType command, bool moves)
-{
-	bool binds = target_has_policies(rte) && !triggered->past && command != CMD_DELETE;
-
-	rte->securityQuals = NIL;
-	if (binds && !moves && command == CMD_UPDATE)
-		rte->securityQuals = copyObject(triggered->policies);
-	if (binds || moves)
-		change->withCheckOptions = copyObject(policy_options(
-			triggered->checks,
-			command == CMD_INSERT ? WCO_RLS_INSERT_CHECK : WCO_RLS_UPDATE_CHECK));
-	change->hasRowSecurity = binds;
-	change->hasSubLinks = checkExprHasSubLink((Node *) rte->securityQuals) ||
-						  checkExprHasSubLink((Node *) change->withCheckOptions);
-}
-
-/* command: the query's, or the CMD_DELETE of a row that it would have updated. Of an
- * UPDATE: does the row move to where another value of its key belongs? */
-static Query *
-change_of_row(const Triggered *triggered, CmdType command, bool moves)
-{
-	TupleDesc desc = RelationGetDescr(triggered->relation);
-	const Query *query = triggered->query;
-	RangeTblEntry *rte = copyObject(rt_fetch(query->resultRelation, query->rtable));
-	Query *change = query_new();
-
-	take_policies(triggered, change, rte, command, moves);
-	/* Steps of a move go past policies, and ask them. */
-	if (!moves)
-		take_rights(triggered, rte, command);
-	change->commandType = command;
-	change->resultRelation = 1;
-	change->rtable = list_make1(rte);
-	if (command != CMD_DELETE)
-		change->targetList = new_values(triggered, desc, moves);
-	if (command == CMD_INSERT)
-	{
-		change->onConflict = conflict_of(query);
-		if (target_has_policies(rte))
-			change->returningList = read_column(triggered, rte);
-	}
-	else
-	{
-		List *quals = same_row(triggered, desc);
-
-		if ((triggered->target->acts_here & (1 << command)) != 0)
-			quals = lappend(quals, row_acts_elsewhere_call(1));
-		if (triggered->target->refers_to_itself)
-			quals = lappend(quals, row_keys_wait_call(1));
-		if (triggered->past && command == CMD_UPDATE && !moves)
-			quals = list_concat(quals, check_of_new_row(triggered, desc, rte));
-		change->hasSubLinks |= checkExprHasSubLink((Node *) quals);
-		change->jointree = makeFromExpr(from_one(1)->fromlist, quals_as_node(quals));
-	}
-	return change;
 }
 
 PlannedStmt *
@@ -663,33 +285,31 @@ plan_row_move(Query *change)
 
 /* Of change_of_row() of a row that stays where it is, or comes. */
 static PlannedStmt *
-plan_change_of_row(const Triggered *triggered, Query *change)
+plan_change_of_row(const TriggeredRow *row, Query *change)
 {
-	const DistTable *target = triggered->target;
+	const DistTable *target = row->target;
 
 	if (change->commandType == CMD_INSERT || !rows_have_no_name(target))
 		return plan_firing_nothing(change, 0, NULL);
 	change = query_without_target_policies(change);
 	return fragment_planned_stmt(
-		change, change_of_first_row_fragment(
-					change, target,
-					row_is_like_old(triggered, RelationGetDescr(triggered->relation))));
+		change, change_of_first_row_fragment(change, target, row_is_like_old(row)));
 }
 
 /* What is done where a row that is in the way is updated instead. */
 static void
 plan_conflict(Triggered *triggered)
 {
-	Query *update = conflict_update(triggered->query, triggered->relation);
-	Triggered change = {.query = update,
-						.target = triggered->target,
-						.relation = triggered->relation,
-						.checks = triggered->checks,
-						.secured = triggered->secured};
+	Query *update = conflict_update(triggered->row.query, triggered->row.relation);
+	Triggered change = {.row = {.query = update,
+								.target = triggered->row.target,
+								.relation = triggered->row.relation,
+								.checks = triggered->row.checks,
+								.secured = triggered->row.secured}};
 
 	triggered->change.conflict_columns =
-		conflict_columns(triggered->query, triggered->relation);
-	change.computed = conflict_computed(triggered->query, triggered->relation,
+		conflict_columns(triggered->row.query, triggered->row.relation);
+	change.computed = conflict_computed(triggered->row.query, triggered->row.relation,
 										&triggered->change.found_reads);
 	find_rows_to_change(&change, copyObject(update));
 	triggered->computed = change.computed;
@@ -697,8 +317,8 @@ plan_conflict(Triggered *triggered)
 	triggered->change.found_ctid = change.change.ctid;
 	triggered->change.found_place = change.change.place;
 	triggered->change.update =
-		plan_change_of_row(&change, change_of_row(&change, CMD_UPDATE, false));
-	triggered->change.move = change_of_row(&change, CMD_UPDATE, true);
+		plan_change_of_row(&change.row, change_of_row(&change.row, CMD_UPDATE, false));
+	triggered->change.move = change_of_row(&change.row, CMD_UPDATE, true);
 }
 
 /* ------------------------------------------------------------------------------------
@@ -712,7 +332,7 @@ name_columns(const Triggered *triggered, Plan *plan)
 {
 	int number = 0;
 
-	if (triggered->query->commandType == CMD_INSERT)
+	if (triggered->row.query->commandType == CMD_INSERT)
 		return;
 	foreach_ptr (TargetEntry, entry, plan->targetlist)
 	{
@@ -732,10 +352,10 @@ static Plan *
 plan_read_first(const Triggered *triggered, Plan *input, bool reads)
 {
 	CustomScan *scan = fragment_scan_above(input, PLAN_READ_FIRST);
-	TupleDesc desc = RelationGetDescr(triggered->relation);
+	TupleDesc desc = RelationGetDescr(triggered->row.relation);
 
 	scan->custom_private = list_make1(makeBoolean(reads));
-	if (triggered->query->commandType != CMD_INSERT)
+	if (triggered->row.query->commandType != CMD_INSERT)
 		return &scan->scan.plan;
 	/* Without what the rows were sorted by. */
 	scan->scan.plan.targetlist = list_truncate(scan->scan.plan.targetlist, desc->natts);
@@ -813,7 +433,7 @@ add_leaves(const Triggered *triggered, PlannedStmt *stmt, const RangeTblEntry *t
 
 		if (get_rel_relkind(relid) == RELKIND_PARTITIONED_TABLE)
 			continue;
-		map = columns_of_leaf(triggered->relation, relid);
+		map = columns_of_leaf(triggered->row.relation, relid);
 		leaf = copyObject((RangeTblEntry *) table);
 		leaf->relid = relid;
 		leaf->relkind = get_rel_relkind(relid);
@@ -834,14 +454,14 @@ add_leaves(const Triggered *triggered, PlannedStmt *stmt, const RangeTblEntry *t
 static void
 add_relation(const Triggered *triggered, ModifyTable *modify, List *returning, Oid relid)
 {
-	AttrMap *map = columns_of_leaf(triggered->relation, relid);
+	AttrMap *map = columns_of_leaf(triggered->row.relation, relid);
 	List *columns = NIL;
 	bool whole_row;
 
 	foreach_int(column, triggered->columns) columns =
 		lappend_int(columns, map->attnums[column - 1]);
 	modify->fdwPrivLists = lappend(modify->fdwPrivLists, NIL);
-	if (triggered->query->commandType == CMD_UPDATE)
+	if (triggered->row.query->commandType == CMD_UPDATE)
 		modify->updateColnosLists = lappend(modify->updateColnosLists, columns);
 	if (returning != NIL)
 		modify->returningLists =
@@ -883,16 +503,16 @@ modify_table(Triggered *triggered, PlannedStmt *stmt, Index target, List *leaves
 	plan->plan_rows = triggered->returning ? plan->lefttree->plan_rows : 0;
 	plan->extParam = bms_copy(plan->lefttree->extParam);
 	plan->allParam = bms_copy(plan->lefttree->allParam);
-	modify->operation = triggered->query->commandType;
+	modify->operation = triggered->row.query->commandType;
 	modify->canSetTag = true;
 	modify->nominalRelation = target;
 	modify->rootRelation = leaves != NIL ? target : 0;
 	modify->resultRelations = leaves != NIL ? leaves : list_make1_int(target);
 	modify->onConflictAction = ONCONFLICT_NONE;
-	if (conflict_updates(triggered->query))
-		conflict_set(modify, triggered->query, target,
+	if (conflict_updates(triggered->row.query))
+		conflict_set(modify, triggered->row.query, target,
 					 params_of_computed(triggered, stmt));
-	ChangeVarNodes((Node *) returning, triggered->query->resultRelation, target, 0);
+	ChangeVarNodes((Node *) returning, triggered->row.query->resultRelation, target, 0);
 	foreach_int(position, modify->resultRelations) add_relation(
 		triggered, modify, returning, rt_fetch(position, stmt->rtable)->relid);
 	plan->targetlist = copyObject(returning);
@@ -904,7 +524,7 @@ modify_table(Triggered *triggered, PlannedStmt *stmt, Index target, List *leaves
 static void
 check(Triggered *triggered)
 {
-	const Query *query = triggered->query;
+	const Query *query = triggered->row.query;
 
 	if (write_system_columns((Query *) query).others && query->returningList != NIL)
 	{
@@ -915,7 +535,7 @@ check(Triggered *triggered)
 		{
 			if (IsA(var, Var) && var->varno == query->resultRelation &&
 				var->varattno < 0 && var->varattno != TableOidAttributeNumber)
-				refuse(triggered->target, "a system column in RETURNING");
+				refuse(triggered->row.target, "a system column in RETURNING");
 		}
 	}
 }
@@ -923,21 +543,22 @@ check(Triggered *triggered)
 static void
 find_rows(Triggered *triggered, Query *given)
 {
-	if (triggered->query->commandType != CMD_INSERT)
+	if (triggered->row.query->commandType != CMD_INSERT)
 	{
 		find_rows_to_change(triggered, given);
 		return;
 	}
 	triggered->rows =
-		rows_to_insert(triggered->query, RelationGetDescr(triggered->relation));
-	triggered->returning = triggered->query->returningList;
+		rows_to_insert(triggered->row.query, RelationGetDescr(triggered->row.relation));
+	triggered->returning = triggered->row.query->returningList;
 }
 
 PlannedStmt *
 plan_triggered(Query *given, Query *query, const DistTable *target, int cursor_options,
 			   ParamListInfo params)
 {
-	Triggered triggered = {.query = query_without_join_columns(query), .target = target};
+	Triggered triggered = {
+		.row = {.query = query_without_join_columns(query), .target = target}};
 	RangeTblEntry *rte = copyObject(rt_fetch(query->resultRelation, query->rtable));
 	List *leaves = NIL;
 	PlannedStmt *stmt;
@@ -946,29 +567,29 @@ plan_triggered(Query *given, Query *query, const DistTable *target, int cursor_o
 	bool reads;
 
 	check(&triggered);
-	triggered.relation = table_open(target->relid, NoLock);
-	triggered.past = update_is_past(query);
-	triggered.policies =
+	triggered.row.relation = table_open(target->relid, NoLock);
+	triggered.row.past = update_is_past(query);
+	triggered.row.policies =
 		copyObject(rt_fetch(given->resultRelation, given->rtable)->securityQuals);
-	triggered.checks = copyObject(given->withCheckOptions);
-	ChangeVarNodes((Node *) triggered.policies, query->resultRelation, 1, 0);
-	ChangeVarNodes((Node *) triggered.checks, query->resultRelation, 1, 0);
+	triggered.row.checks = copyObject(given->withCheckOptions);
+	ChangeVarNodes((Node *) triggered.row.policies, query->resultRelation, 1, 0);
+	ChangeVarNodes((Node *) triggered.row.checks, query->resultRelation, 1, 0);
 	find_rows(&triggered, given);
 	reads = query->commandType != CMD_INSERT || query_dist_relations(triggered.rows).any;
 	stmt =
 		plan_any_query(triggered.rows, cursor_options & ~CURSOR_OPT_PARALLEL_OK, params);
 	triggered.change.plan = plan_change_of_row(
-		&triggered, change_of_row(&triggered, query->commandType, false));
+		&triggered.row, change_of_row(&triggered.row, query->commandType, false));
 	if (query->commandType == CMD_UPDATE)
 	{
 		if (triggered.change.leaf != 0)
-			triggered.change.gone = change_of_row(&triggered, CMD_DELETE, false);
-		triggered.change.move = change_of_row(&triggered, CMD_UPDATE, true);
+			triggered.change.gone = change_of_row(&triggered.row, CMD_DELETE, false);
+		triggered.change.move = change_of_row(&triggered.row, CMD_UPDATE, true);
 	}
 	if (conflict_updates(query))
 	{
-		triggered.query = query_with_conflict_policies(triggered.query, given, target,
-													   &triggered.secured);
+		triggered.row.query = query_with_conflict_policies(
+			triggered.row.query, given, target, &triggered.row.secured);
 		plan_conflict(&triggered);
 	}
 	name_columns(&triggered, stmt->planTree);
@@ -991,7 +612,7 @@ plan_triggered(Query *given, Query *query, const DistTable *target, int cursor_o
 		triggered.change.leaf = 0;
 	stmt->planTree = &modify_table(&triggered, stmt, position, leaves)->plan;
 	stmt->resultRelations = lcons_int(position, list_copy(leaves));
-	table_close(triggered.relation, NoLock);
+	table_close(triggered.row.relation, NoLock);
 
 	scan = fragment_scan_above(stmt->planTree, PLAN_TRIGGERS);
 	scan->custom_private = triggered_change_pack(&triggered.change);

@@ -60,7 +60,7 @@ plan_write(Query *query, int cursor_options, ParamListInfo params)
 	if (change_fires_here(bare, target))
 		return plan_triggered(given, bare, target, cursor_options, params);
 	moves = key_may_change(bare, target);
-	if (moves || update_is_past_policies(given, bare, target))
+	if (moves || update_is_past_policies(bare, target))
 		return plan_key_change(given, bare, target, moves, cursor_options, params);
 	if (query->commandType != CMD_INSERT)
 		fragment = change_fragment(given, bare, target);
