@@ -1,6 +1,7 @@
 """What the comparisons share: databases on the cluster that the environment names, and psql.
 
-PGHOST, PGPORT and PGUSER lead to the coordinator, PATH to psql, WORKERS ("port port ...") to the workers.
+PGHOST, PGPORT and PGUSER lead to the coordinator, PATH to psql, WORKERS ("port port ...") to the workers. Scripts come from the
+node with the port NODE, or from the coordinator.
 STATEMENT_CACHES (never, always): the databases get it as pando.statement_caches.
 """
 import os
@@ -9,13 +10,14 @@ import subprocess
 
 WORKERS = os.environ.get('WORKERS', '').split()
 COORDINATOR = os.environ.get('PGPORT', '5432')
+NODE = os.environ.get('NODE', COORDINATOR)
 
 
 class Stuck(Exception):
     """A script did not come to its end in time."""
 
 
-def psql(database, text, *options, port=COORDINATOR, timeout=600):
+def psql(database, text, *options, port=NODE, timeout=600):
     """The output of a script, with errors where they occur."""
     command = ['psql', '-X', '-q', '-d', database, '-p', port, *options]
     try:
@@ -26,7 +28,7 @@ def psql(database, text, *options, port=COORDINATOR, timeout=600):
     return done.stdout
 
 
-def must(database, text, *options, port=COORDINATOR):
+def must(database, text, *options, port=NODE):
     """Runs a script in which no statement may fail."""
     out = psql(database, text, '-At', '-v', 'ON_ERROR_STOP=1', *options, port=port)
     if 'ERROR:' in out or 'error:' in out:
@@ -47,9 +49,9 @@ def create_cluster(name):
         must(name, 'CREATE EXTENSION pando', port=port)
         if 'STATEMENT_CACHES' in os.environ:
             must(name, f"ALTER DATABASE {name} SET pando.statement_caches = {os.environ['STATEMENT_CACHES']}", port=port)
-    must(name, f"SELECT citus_set_coordinator_host('127.0.0.1', {COORDINATOR})")
+    must(name, f"SELECT citus_set_coordinator_host('127.0.0.1', {COORDINATOR})", port=COORDINATOR)
     for port in WORKERS:
-        must(name, f"SELECT citus_add_node('127.0.0.1', {port})")
+        must(name, f"SELECT citus_add_node('127.0.0.1', {port})", port=COORDINATOR)
 
 
 def drop(name, *roles):
