@@ -602,6 +602,13 @@ def policies(database, schema):
     return script + ''.join(f'CREATE POLICY seen ON {table} USING ({rows}) WITH CHECK (true); ALTER TABLE {table} ENABLE ROW LEVEL SECURITY;' for table, rows in POLICIES.items())
 
 
+def managed_from_here(script):
+    """A worker's own table doesn't become one for all nodes: it is made as such."""
+    table = re.search(r'^CREATE TABLE m .*;$', script, re.M).group()
+    script = script.replace("SELECT citus_add_local_table_to_metadata('m');\n", '')
+    return script.replace(table, f'SET citus.use_citus_managed_tables = on; {table} RESET citus.use_citus_managed_tables;')
+
+
 def set_up(database, shards):
     cluster.create_cluster(database)
     cluster.must(database, f'DROP ROLE IF EXISTS {reader_of(database)}; CREATE ROLE {reader_of(database)};')
@@ -609,6 +616,8 @@ def set_up(database, shards):
         script = f'SET client_min_messages = warning; CREATE SCHEMA {schema}; SET search_path = {schema};' + MAKE
         if schema == 'dist':
             script += DISTRIBUTE % shards
+            if cluster.NODE != cluster.COORDINATOR:
+                script = managed_from_here(script)
         cluster.must(database, script + LATE + FILL + FILL_AP[schema] + (SPLIT if schema == 'dist' else '') + policies(database, schema))
 
 
