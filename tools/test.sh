@@ -225,8 +225,8 @@ pg_regress_run() {
 differential_lane() {
 	local runs=() run
 	for run in "postgresql_regress" "postgresql_scripts" "postgresql_objects worker" "tpch" "tpcds" "retail" "random_queries 1" "random_queries 2" "random_queries 3" \
-		"random_queries 4" "random_queries 5" "random_writes 1" "random_writes 2" \
-		"random_writes 3 never" "random_writes 3 always" "random_ddl 1" "fuzz_readers" "hostile_calls" "forged_node" \
+		"random_queries 4 worker" "random_queries 5 alone" "random_writes 1" "random_writes 2 worker" \
+		"random_writes 4 alone" "random_writes 3 never" "random_writes 3 always" "random_ddl 1" "fuzz_readers" "hostile_calls" "forged_node" \
 		"correlated_matrix"; do
 		if matches "differential/$run" "$1"; then runs+=("$run"); fi
 	done
@@ -237,12 +237,20 @@ differential_lane() {
 	for run in "${runs[@]}"; do differential_run $run; done
 }
 
+# differential_run SCRIPT [ARGUMENT [HOW]]. HOW: statements come from a worker ("worker"), the cluster has no others than the
+# coordinator ("alone"), or a value of pando.statement_caches.
 differential_run() {
-	local status=0 out=$TEST_DIR/$1${2:-}.out
+	local status=0 out=$TEST_DIR/$1${2:-}.out how=()
+	case ${3:-} in
+		'') ;;
+		worker) how=("NODE=$((TEST_PORT + 1))") ;;
+		alone) how=("WORKERS=") ;;
+		*) how=("STATEMENT_CACHES=$3") ;;
+	esac
 	SECONDS=0
 	PATH="$BIN:$PATH" PGHOST=127.0.0.1 PGPORT=$TEST_PORT PGUSER=postgres PGOPTIONS='' PG_CONFIG="$PG_CONFIG" \
 		WORKERS="$((TEST_PORT + 1)) $((TEST_PORT + 2))" \
-		env ${3:+"STATEMENT_CACHES=$3"} python3 -B "$ROOT/test/differential/$1.py" ${2:-} > "$out" 2>&1 || status=$?
+		env "${how[@]}" python3 -B "$ROOT/test/differential/$1.py" ${2:-} > "$out" 2>&1 || status=$?
 	if [ $status = 77 ]; then
 		skip "differential/$*" "$(tail -1 "$out")"
 		return
