@@ -4,7 +4,7 @@ have lost columns and have triggers, over partitioned tables of all kinds, where
 with rows that move between shards, and rows that others refer to by foreign keys with actions,
 over views of them, also behind barriers, over tables and views with rules, and copies without a key, of rows that cursors are at, several of one table, and several in a block with subtransactions and loops, as calls of
 public.compare_writes() of compare_write.sql: it compares what each returns and all tables after it
-with plain tables, and undoes it. One seed in five writes as a role that policies allow a part of it.
+with plain tables, and undoes it. Some seeds (BOUNDS) write as a role that may see and change a part of it, by rights, policies or both.
 
     random_writes.py SEED [COUNT]           compare COUNT statements
     random_writes.py --print SEED COUNT     only print them
@@ -158,11 +158,30 @@ CREATE RULE ruled_insert AS ON INSERT TO wv_ruled DO INSTEAD INSERT INTO e (k, x
 CREATE RULE ruled_update AS ON UPDATE TO wv_ruled DO INSTEAD UPDATE e SET x = new.x WHERE k = old.k AND x IS NOT DISTINCT FROM old.x;
 CREATE RULE ruled_delete AS ON DELETE TO wv_ruled DO INSTEAD DELETE FROM e WHERE k = old.k AND x = old.x;
 """
-# What the role may see and change of the tables; of some views it is the owner, and one asks for its rights.
-POLICIES = """GRANT USAGE ON SCHEMA {schema} TO {writer};
+# A role that is not the tables' owner.
+GRANTS = """GRANT USAGE ON SCHEMA {schema} TO {writer};
 GRANT ALL ON ALL TABLES IN SCHEMA {schema} TO {writer};
 GRANT ALL ON ALL SEQUENCES IN SCHEMA {schema} TO {writer};
-CREATE POLICY seen ON a FOR SELECT USING (x IS DISTINCT FROM 3);
+"""
+# What else it may not do: only with some columns, only without reading.
+RIGHTS = """REVOKE ALL ON a, b, c, e, r, s1, pm, pm_y, ph, pr, nk, fp, fr, ru FROM {writer};
+GRANT SELECT (k, id, x), INSERT (k, id, x), UPDATE (x, y), DELETE ON a TO {writer};
+GRANT SELECT (k, id), INSERT (k, id, x, y), UPDATE (x, y, f) ON b TO {writer};
+GRANT SELECT, INSERT (k, ak, x), UPDATE (k, ak, x) ON c TO {writer};
+GRANT SELECT (k), INSERT (k, x), UPDATE (x), DELETE ON e TO {writer};
+GRANT SELECT (id, x), INSERT (id, x), UPDATE (x), DELETE ON r TO {writer};
+GRANT INSERT, UPDATE, DELETE ON s1 TO {writer};
+GRANT SELECT (k, x), INSERT (k, x), UPDATE (k, x), DELETE ON pm TO {writer};
+GRANT SELECT (id, k), INSERT (id, k), UPDATE ON ph TO {writer};
+GRANT SELECT (id, x), INSERT, UPDATE (x) ON pr TO {writer};
+GRANT SELECT (id, x), INSERT (id, x), UPDATE (x), DELETE ON nk TO {writer};
+GRANT SELECT, UPDATE (x), DELETE ON fp TO {writer};
+GRANT UPDATE (id, name), SELECT (id) ON fr TO {writer};
+GRANT SELECT (k, id, x), INSERT (k, id, x), UPDATE (x), DELETE ON ru TO {writer};
+ALTER VIEW wv_r OWNER TO {writer};
+"""
+# What it may see and change of the tables; of some views it is the owner, and one asks for its rights.
+POLICIES = """CREATE POLICY seen ON a FOR SELECT USING (x IS DISTINCT FROM 3);
 CREATE POLICY made ON a FOR INSERT WITH CHECK (x IS DISTINCT FROM 4);
 CREATE POLICY changed ON a FOR UPDATE USING (id % 3 <> 0) WITH CHECK (x IS NULL OR x < 15);
 CREATE POLICY gone ON a FOR DELETE USING (k <> 2);
@@ -194,6 +213,7 @@ ALTER VIEW wv_r OWNER TO {writer};
 ALTER VIEW wv_kept OWNER TO {writer};
 ALTER VIEW wv_pm SET (security_invoker = true);
 """
+BOUNDS = {2: POLICIES, 4: RIGHTS, 7: POLICIES, 9: RIGHTS + POLICIES}
 AS_WRITER = """GRANT pg_execute_server_program TO {writer};
 ALTER FUNCTION public.result_of(text, text) RENAME TO result_as_this_role;
 CREATE FUNCTION public.result_of(statement text, path text) RETURNS text[] LANGUAGE plpgsql AS $$
@@ -512,10 +532,12 @@ def set_up(database):
     cluster.must(database, CONTENT)
 
 
-def as_writer(database, writer):
+def as_writer(database, writer, bounds):
+    """Statements come from a role, within what these texts, POLICIES or RIGHTS, say."""
+    cluster.must(database, f'DROP ROLE IF EXISTS {writer}; CREATE ROLE {writer};')
     for schema in ('plain', 'dist'):
-        tables = ''.join(f'ALTER TABLE {table} ENABLE ROW LEVEL SECURITY;\n' for table in dict.fromkeys(re.findall(r'^CREATE POLICY \w+ ON (\w+)', POLICIES, re.M)))
-        cluster.must(database, f'SET search_path = {schema}; {POLICIES.format(schema=schema, writer=writer)}{tables}')
+        tables = ''.join(f'ALTER TABLE {table} ENABLE ROW LEVEL SECURITY;\n' for table in dict.fromkeys(re.findall(r'^CREATE POLICY \w+ ON (\w+)', bounds, re.M)))
+        cluster.must(database, f'SET search_path = {schema}; {(GRANTS + bounds).format(schema=schema, writer=writer)}{tables}')
     cluster.must(database, AS_WRITER.format(writer=writer))
 
 
@@ -538,9 +560,8 @@ def main():
     database = os.environ.get('DATABASE', 'random_writes')
     set_up(database)
     writer = f'{database}_writer'
-    if seed % 5 == 2:
-        cluster.must(database, f'DROP ROLE IF EXISTS {writer}; CREATE ROLE {writer};')
-        as_writer(database, writer)
+    if seed % 10 in BOUNDS:
+        as_writer(database, writer, BOUNDS[seed % 10])
     # Rows of INSERT ... SELECT that are few come by way of the client's node, unless going from node to node costs nothing.
     if seed % 2:
         cluster.must('postgres', f'ALTER DATABASE {database} SET pando.exchange_cost = 0')
