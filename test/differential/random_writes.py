@@ -32,9 +32,9 @@ PARTITIONED = {'pk': (['k', 'id', 'x'], ['x', 't'], ['k', 'id']), 'pk_1': (['k',
                'pm_y': (['k', 'x'], ['x', 't'], None), 'ph': (['id', 'k', 'x'], ['k', 'x'], None), 'ps': (['id', 'x'], ['id', 'x'], None),
                'pr': (['id', 'x'], ['x', 'name'], None), 'pl': (['id', 'x'], ['id', 'x'], None), 'wv_pm': (['k', 'x'], ['x', 't'], None)}
 TABLES.update(PARTITIONED)
-# With rules, which know neither RETURNING nor MERGE; copies whose rows have no key.
+# With rules, which know neither RETURNING nor MERGE; copies whose rows have no key, with triggers and without.
 RULED = {'ru': (['k', 'id', 'x'], ['id', 'x'], None), 'wv_ruled': (['k', 'x'], ['x'], None)}
-TABLES.update(RULED, nk=(['id', 'x'], ['id', 'x', 'name'], None))
+TABLES.update(RULED, nk=(['id', 'x'], ['id', 'x', 'name'], None), nm=(['id', 'x'], ['id', 'x', 'name'], None))
 # Rows that refer to others, by keys with actions.
 TABLES.update(fp=(['k', 'id', 'x'], ['x'], ['k', 'id']), fr=(['id', 'x'], ['x', 'name'], ['id']), fc=(['k', 'id', 'x'], ['x', 'rid'], None), fg=(['k', 'id', 'x'], ['x'], None))
 VIEWS = """CREATE VIEW wv_a AS SELECT k, id, x, y FROM a WHERE x < 6 OR x IS NULL;
@@ -76,6 +76,8 @@ CREATE TABLE pl_1 PARTITION OF pl DEFAULT;
 CREATE VIEW wv_pm AS SELECT k, x, t FROM pm WHERE x < 8 OR x IS NULL;
 CREATE TABLE ru (k int, id int, x int);
 CREATE TABLE nk (id int, x int, name text);
+CREATE TABLE nm (id int, gone int, x int, name text);
+ALTER TABLE nm DROP gone;
 CREATE TABLE fp (k int, id int, x int, PRIMARY KEY (k, id));
 CREATE TABLE fr (id int PRIMARY KEY, x int, name text);
 CREATE TABLE fc (k int, id int, x int, rid int REFERENCES fr ON DELETE SET NULL ON UPDATE CASCADE, FOREIGN KEY (k, id) REFERENCES fp ON DELETE CASCADE ON UPDATE CASCADE);
@@ -89,6 +91,7 @@ SELECT create_distributed_table('ps', NULL, colocate_with => 's1');
 SELECT create_reference_table('pr');
 SELECT create_distributed_table('ru', 'k', colocate_with => 'a');
 SELECT create_reference_table('nk');
+SELECT create_reference_table('nm');
 SELECT create_reference_table('fr');
 SELECT create_distributed_table('fp', 'k', colocate_with => 'a');
 SELECT create_distributed_table('fc', 'k', colocate_with => 'a');
@@ -106,13 +109,14 @@ INSERT INTO fp SELECT i % 8, i, NULLIF(i % 7, 4) FROM generate_series(1, 24) i;
 INSERT INTO fr SELECT i, i % 3, NULLIF('y' || i % 4, 'y1') FROM generate_series(0, 9) i;
 INSERT INTO fc SELECT k, id, x, id % 10 FROM fp, generate_series(1, 2) WHERE id % 3 <> 0;
 INSERT INTO fg SELECT CASE WHEN id < 20 THEN k END, id, id % 10 FROM fp WHERE id % 4 <> 0;
+INSERT INTO nm SELECT i % 5, NULLIF(i % 3, 1), NULLIF('y' || i % 2, 'y0') FROM generate_series(1, 20) i;
 INSERT INTO nk SELECT i % 6, NULLIF(i % 3, 1), NULLIF('y' || i % 2, 'y1') FROM generate_series(1, 20) i;
 """
 # Which partition has which rows.
 CONTENT = """ALTER FUNCTION public.content(text) RENAME TO content_unpartitioned;
 CREATE FUNCTION public.content(path text) RETURNS text[] LANGUAGE sql AS $$
 SELECT public.content_unpartitioned(path) || array_agg(name || line ORDER BY name, line COLLATE "C")
-FROM unnest('{pk_0,pk_1,pk_20,pk_21,pk_rest,pm_y0,pm_y1,pm_rest,ph_0,ph_1,ph_2,ps_0,ps_1,pr_0,pr_1,pl_0,pl_1,ru,nk,fp,fr,fc,fg,audit}'::text[]) name,
+FROM unnest('{pk_0,pk_1,pk_20,pk_21,pk_rest,pm_y0,pm_y1,pm_rest,ph_0,ph_1,ph_2,ps_0,ps_1,pr_0,pr_1,pl_0,pl_1,ru,nk,nm,fp,fr,fc,fg,audit}'::text[]) name,
 	unnest(public.rows_of('SELECT * FROM ' || name, path)) line $$;
 """
 # What rows were changed how, in a table that is distributed as well; values that a trigger changes, and rows that it gives up.
@@ -164,7 +168,7 @@ GRANT ALL ON ALL TABLES IN SCHEMA {schema} TO {writer};
 GRANT ALL ON ALL SEQUENCES IN SCHEMA {schema} TO {writer};
 """
 # What else it may not do: only with some columns, only without reading.
-RIGHTS = """REVOKE ALL ON a, b, c, e, r, s1, pm, pm_y, ph, pr, nk, fp, fr, ru FROM {writer};
+RIGHTS = """REVOKE ALL ON a, b, c, e, r, s1, pm, pm_y, ph, pr, nk, nm, fp, fr, ru FROM {writer};
 GRANT SELECT (k, id, x), INSERT (k, id, x), UPDATE (x, y), DELETE ON a TO {writer};
 GRANT SELECT (k, id), INSERT (k, id, x, y), UPDATE (x, y, f) ON b TO {writer};
 GRANT SELECT, INSERT (k, ak, x), UPDATE (k, ak, x) ON c TO {writer};
@@ -175,6 +179,7 @@ GRANT SELECT (k, x), INSERT (k, x), UPDATE (k, x), DELETE ON pm TO {writer};
 GRANT SELECT (id, k), INSERT (id, k), UPDATE ON ph TO {writer};
 GRANT SELECT (id, x), INSERT, UPDATE (x) ON pr TO {writer};
 GRANT SELECT (id, x), INSERT (id, x), UPDATE (x), DELETE ON nk TO {writer};
+GRANT SELECT (id, x), INSERT (id, x), UPDATE (id, x), DELETE ON nm TO {writer};
 GRANT SELECT, UPDATE (x), DELETE ON fp TO {writer};
 GRANT UPDATE (id, name), SELECT (id) ON fr TO {writer};
 GRANT SELECT (k, id, x), INSERT (k, id, x), UPDATE (x), DELETE ON ru TO {writer};
@@ -205,6 +210,7 @@ CREATE POLICY made ON pk FOR INSERT WITH CHECK (k <> 1);
 CREATE POLICY mine ON ps USING (id <> 4);
 CREATE POLICY mine ON pr USING (x <> 5) WITH CHECK (id <> 3);
 CREATE POLICY mine ON nk USING (x IS DISTINCT FROM 2);
+CREATE POLICY mine ON nm USING (x IS DISTINCT FROM 2) WITH CHECK (id < 20);
 CREATE POLICY mine ON fp USING (x IS DISTINCT FROM 3);
 CREATE POLICY mine ON fc USING (id % 5 <> 1);
 CREATE POLICY mine ON ru USING (k IS DISTINCT FROM 4) WITH CHECK (true);
@@ -460,7 +466,7 @@ def block():
 
 def copy():
     """COPY, as statements in a function may use it."""
-    table = random.choice([name for name in list(PARTITIONED) + ['a', 'c', 'r', 'ru', 'nk'] if not name.startswith('wv_')])
+    table = random.choice([name for name in list(PARTITIONED) + ['a', 'c', 'r', 'ru', 'nk', 'nm'] if not name.startswith('wv_')])
     columns, _, key = TABLES[table]
     cells = lambda i: [str(1000 + i) if key and c == key[-1] else '' if random.random() < 0.1 and not key and c != columns[0] else str(random.randint(0, 30)) for c in columns]
     rows = [','.join(cells(i)) for i in range(random.choice([1, 3, 12]))]

@@ -65,6 +65,20 @@ INSERT INTO g (id, v) VALUES (1, 1) ON CONFLICT (id) DO UPDATE SET v = (random()
 -- MERGE
 MERGE INTO r USING d ON d.x = r.id WHEN MATCHED THEN UPDATE SET v = random() WHEN NOT MATCHED THEN INSERT VALUES (d.x + 2000, random(), 'm');
 MERGE INTO n USING r ON r.id = n.id AND r.id = 4 WHEN MATCHED THEN DELETE;
+-- Rows that are the same, of which some are changed, in other ways each.
+CREATE TABLE same (id int, w text);
+SELECT reference('same');
+INSERT INTO same SELECT i % 3, 'same' FROM generate_series(1, 12) i;
+MERGE INTO same USING d ON d.x = same.id AND d.k = 2 WHEN MATCHED THEN UPDATE SET w = d.y WHEN NOT MATCHED THEN INSERT VALUES (d.x + 10, random()::text);
+SELECT id, w FROM same WHERE id < 10 ORDER BY 1, 2;
+SELECT count(*) FROM same WHERE id > 10;
+MERGE INTO same USING (SELECT k, min(x) AS x FROM d GROUP BY k) s ON s.k = same.id WHEN MATCHED AND next() % 2 = 0 THEN DELETE WHEN MATCHED THEN UPDATE SET w = 'left ' || s.x;
+SELECT id, w FROM same WHERE id < 10 ORDER BY 1, 2;
+MERGE INTO same USING (SELECT k, min(x) AS x FROM d GROUP BY k) s ON s.k = same.id WHEN MATCHED AND same.w IS NULL THEN DO NOTHING WHEN MATCHED AND s.k = 2 THEN DELETE
+	WHEN MATCHED AND random() < 2 THEN UPDATE SET id = same.id + 2, w = NULL WHEN NOT MATCHED AND random() < 2 THEN INSERT VALUES (s.k, s.x::text);
+SELECT * FROM same WHERE id < 10 ORDER BY 1, 2;
+MERGE INTO same USING d ON d.k = same.id AND d.k < 5 WHEN MATCHED THEN UPDATE SET w = d.y;
+SELECT * FROM same WHERE id < 10 ORDER BY 1, 2;
 -- From one of several rows
 UPDATE r SET w = s.y FROM (SELECT * FROM d WHERE k = 2 ORDER BY x) s WHERE s.k = r.id;
 UPDATE n SET w = 'one' FROM d WHERE d.k = n.id;

@@ -305,6 +305,18 @@ source_query(Computing *computing)
 	return source;
 }
 
+Query *
+rows_numbered_by_line(Query *rows, int line)
+{
+	Query *numbered = query_over_query(rows, "rows");
+	TargetEntry *entry = list_nth(numbered->targetList, line - 1);
+
+	(void) steps_add_column(numbered, (Node *) copyObject(entry->expr), "line");
+	(void) steps_add_column(numbered, row_number_over(numbered, list_make1_int(line)),
+							"number");
+	return numbered;
+}
+
 /*
  * The same for the change. A row that has several copies comes once: each might take what
  * another row of FROM gives it. One without a name has its line, and its number among the
@@ -314,19 +326,10 @@ static Query *
 source_of_change(Computing *computing)
 {
 	Query *source = source_query(computing);
-	TargetEntry *line;
 
 	if (computing->copied)
 		source = rows_taken_once(source, computing->identity);
-	if (computing->nameless)
-	{
-		source = query_over_query(source, "rows");
-		line = list_nth(source->targetList, computing->line - 1);
-		(void) steps_add_column(source, (Node *) copyObject(line->expr), "line");
-		(void) steps_add_column(
-			source, row_number_over(source, list_make1_int(computing->line)), "number");
-	}
-	return source;
+	return computing->nameless ? rows_numbered_by_line(source, computing->line) : source;
 }
 
 /* ------------------------------------------------------------------------------------
@@ -511,6 +514,14 @@ change_of_found_rows(Query *query, const DistTable *target, List **identity,
 	return *why != NULL ? NULL : change_of_rows(query, target, identity, why);
 }
 
+void
+change_compute_source(Query *change)
+{
+	RangeTblEntry *source = llast(change->rtable);
+
+	llast(change->rtable) = broadcast_of_query(source->subquery, "source");
+}
+
 Query *
 change_computed_here(Query *query, const DistTable *target, const char **why)
 {
@@ -518,8 +529,7 @@ change_computed_here(Query *query, const DistTable *target, const char **why)
 	Query *change = change_of_rows(query, target, &identity, why);
 
 	if (change != NULL)
-		llast(change->rtable) = broadcast_of_query(
-			((RangeTblEntry *) llast(change->rtable))->subquery, "source");
+		change_compute_source(change);
 	return change;
 }
 

@@ -20,6 +20,13 @@
 extern Query *change_computed_here(Query *query, const DistTable *target,
 								   const char **why);
 
+/* Rows with a row's line, which is that column, and its number among those that have the
+ * same, as the last columns. */
+extern Query *rows_numbered_by_line(Query *rows, int line);
+
+/* The last item of the change's range table is computed here, and known to all shards. */
+extern void change_compute_source(Query *change);
+
 /*
  * What change_computed_here() gives of a table with several copies and no primary key, to
  * be completed once it is known that it can stand on the copies: each copy numbers the

@@ -15,8 +15,8 @@
  * - one that fails if a row is to be changed twice;
  * - an UPDATE, DELETE or INSERT for each such action, of the rows that have it.
  *
- * All is computed before anything changes. A row is known by its ctid, or by the primary
- * key where it has several copies, as in computed_change.c.
+ * All is computed before anything changes. A row is known by its ctid, by the primary key
+ * where it has several copies, or by what it has in all columns, as in computed_change.c.
  *
  * Row-level security: a row that the policies of SELECT hide matches nothing; one that
  * those of UPDATE or DELETE hide, and that is to be changed, is an error. So the rows are
@@ -78,6 +78,7 @@ typedef struct Merge
 	Step *matched;
 	Step *unmatched;
 	int nidentity; /* columns of `matched` after the number, followed by the action */
+	int line;	   /* its column with row_line(), where rows have no name */
 	List *columns; /* for each action the int list of columns that hold its values */
 	bool secured;  /* by policies */
 } Merge;
@@ -219,11 +220,8 @@ add_values(Merge *merge, Query *query, List *actions, bool matched, int column_o
 static List *
 identity_of_row(const Merge *merge)
 {
-	List *exprs = row_identity(merge->table, merge->target);
-
-	if (exprs == NIL)
-		refuse(merge, "The table has several copies and no primary key");
-	return exprs;
+	return rows_have_no_name(merge->table) ? list_make1(row_place_call(merge->target))
+										   : row_identity(merge->table, merge->target);
 }
 
 /* SELECT exprs FROM t, source WHERE condition FOR UPDATE OF t */
@@ -308,6 +306,10 @@ find_matched(Merge *merge)
 {
 	Carried rows = {.varno = 1};
 	List *identity = (List *) carried_columns((Node *) identity_of_row(merge), &rows);
+	Node *line =
+		rows_have_no_name(merge->table)
+			? carried_columns(row_line(merge->target, merge->table->relid), &rows)
+			: NULL;
 	Node *number = carried_columns(
 		(Node *) query_column(merge->source, merge->rows->query, merge->number), &rows);
 	List *actions =
@@ -331,6 +333,8 @@ find_matched(Merge *merge)
 							   of_update, of_delete);
 	if (asked != NULL)
 		(void) steps_add_column(matched, asked, "asked");
+	if (line != NULL)
+		merge->line = steps_add_column(matched, line, "line");
 	add_values(merge, matched, actions, true, action);
 	matched->hasSubLinks = checkExprHasSubLink((Node *) matched->targetList);
 	merge->matched = add_step(merge, "matched", matched);
@@ -448,6 +452,15 @@ same_row(const Merge *merge, Query *rows)
 	return row_is(merge->table, 1, values);
 }
 
+/* The rows as rows_numbered_by_line() wants them. */
+static Query *
+rows_of_lines(const Merge *merge, Query *rows, Node *quals)
+{
+	ChangeVarNodes(quals, 2, 1, 0);
+	rows->jointree->quals = quals;
+	return rows_numbered_by_line(rows, merge->line);
+}
+
 /* Values that can't differ in anything if they are equal. */
 static bool
 is_plain_type(Oid type)
@@ -533,6 +546,12 @@ change_of_action(const Merge *merge, const MergeAction *action, int number)
 		list_make1(is_action((Node *) query_column(2, rows, action_column), number));
 	List *from = from_one(2)->fromlist;
 
+	if (!inserts && rows_have_no_name(merge->table))
+	{
+		rows = rows_of_lines(merge, rows, linitial(quals));
+		quals = NIL;
+	}
+
 	change->commandType = action->commandType;
 	change->override = action->override;
 	change->hasRowSecurity = merge->query->hasRowSecurity;
@@ -545,7 +564,8 @@ change_of_action(const Merge *merge, const MergeAction *action, int number)
 	if (!inserts)
 	{
 		from = list_concat(from_one(1)->fromlist, from);
-		quals = list_concat(same_row(merge, rows), quals);
+		if (quals != NIL)
+			quals = list_concat(same_row(merge, rows), quals);
 	}
 	change->jointree = makeFromExpr(from, quals_as_node(quals));
 	return change;
@@ -558,16 +578,20 @@ add_changes(Merge *merge)
 
 	foreach_ptr (MergeAction, action, merge->query->mergeActionList)
 	{
+		Step *step;
+
 		number++;
-		if (action->commandType != CMD_NOTHING)
-			add_step(merge,
-					 psprintf("%s of action %d",
-							  action->commandType == CMD_INSERT	  ? "insert"
-							  : action->commandType == CMD_UPDATE ? "update"
-																  : "delete",
-							  number),
-					 change_of_action(merge, action, number))
-				->counts = true;
+		if (action->commandType == CMD_NOTHING)
+			continue;
+		step = add_step(merge,
+						psprintf("%s of action %d",
+								 action->commandType == CMD_INSERT	 ? "insert"
+								 : action->commandType == CMD_UPDATE ? "update"
+																	 : "delete",
+								 number),
+						change_of_action(merge, action, number));
+		step->counts = true;
+		step->by_line = changes_rows(action) && rows_have_no_name(merge->table);
 	}
 }
 
@@ -738,6 +762,17 @@ check_policies(const Merge *merge)
 		refuse(merge, "Its row-level security has policies for other rows");
 }
 
+/* plan_change_of_lines() can't name a partition, and fires no triggers. */
+static void
+check_rows_without_name(const Merge *merge)
+{
+	if (rt_fetch(merge->target, merge->query->rtable)->relkind ==
+		RELKIND_PARTITIONED_TABLE)
+		refuse(merge, "The partitioned table has several copies and no primary key");
+	if (change_fires_here(merge->query, merge->table))
+		refuse(merge, "The table has triggers, several copies and no primary key");
+}
+
 static void
 check(const Merge *merge)
 {
@@ -749,6 +784,8 @@ check(const Merge *merge)
 		refuse(merge, "It has a RETURNING list");
 	if (merge_changes_unmatched(query))
 		refuse(merge, "It changes rows that have no match in the source");
+	if (changes_any(merge) && rows_have_no_name(merge->table))
+		check_rows_without_name(merge);
 	if (query->hasModifyingCTE && refers_to_with_queries(merge))
 		refuse(merge, "Its conditions or actions refer to a WITH query beside a change");
 }

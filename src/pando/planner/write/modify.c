@@ -167,6 +167,25 @@ change_fragment(Query *given, Query *query, const DistTable *target)
 }
 
 Fragment *
+change_of_lines_fragment(Query *query, const DistTable *target)
+{
+	List *outer = results_enter();
+	Distribution distribution;
+	Fragment *fragment;
+
+	change_compute_source(query);
+	if (!stands(query, target, &distribution))
+		refuse_modification(target, query, distribution.reason);
+	query = change_of_numbered_rows(query, target);
+	fragment = fragment_from_query(query, &distribution);
+	fragment->anchor = target->relid;
+	fragment->subplans = results_of_query(query);
+	fragment->by_line = true;
+	results_leave(outer);
+	return fragment;
+}
+
+Fragment *
 change_of_first_row_fragment(Query *query, const DistTable *target, List *quals)
 {
 	Distribution distribution;

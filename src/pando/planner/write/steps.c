@@ -43,9 +43,11 @@
 #include "pando/planner/where/distribution.h"
 #include "pando/planner/write/computed_change.h"
 #include "pando/planner/write/key_change.h"
+#include "pando/planner/write/modify.h"
 #include "pando/planner/write/returning.h"
 #include "pando/planner/write/row_identity.h"
 #include "pando/planner/write/steps.h"
+#include "pando/planner/write/target_policy.h"
 #include "pando/planner/write/triggered.h"
 #include "pando/planner/write/table_change.h"
 #include "pando/planner/write/write_rules.h"
@@ -581,6 +583,15 @@ make_steps(Steps *steps)
  */
 
 static PlannedStmt *
+plan_change_of_lines(Query *change)
+{
+	const DistTable *target = dist_table(write_target(change));
+
+	change = query_without_target_policies(change);
+	return fragment_planned_stmt(change, change_of_lines_fragment(change, target));
+}
+
+static PlannedStmt *
 plan_step(Step *step, ParamListInfo params)
 {
 	Oid outer = rows_stay_in(step->keeps_shard ? write_target(step->query) : InvalidOid);
@@ -589,9 +600,12 @@ plan_step(Step *step, ParamListInfo params)
 	PG_TRY();
 	{
 		/* A plan that runs within another one's can't be parallel. */
-		stmt = step->fires_nothing
-				   ? plan_firing_nothing(copyObject(step->query), 0, params)
-				   : plan_any_query(copyObject(step->query), 0, params);
+		if (step->by_line)
+			stmt = plan_change_of_lines(copyObject(step->query));
+		else if (step->fires_nothing)
+			stmt = plan_firing_nothing(copyObject(step->query), 0, params);
+		else
+			stmt = plan_any_query(copyObject(step->query), 0, params);
 	}
 	PG_FINALLY();
 	{

@@ -20,6 +20,7 @@ typedef struct Step
 	Oid finds;		  /* rows of that table, which later steps change */
 	bool counts;	  /* its rows are those that the statement returns */
 	bool keeps_shard; /* an UPDATE of the distribution column that moves no row */
+	bool by_line;	  /* an UPDATE or DELETE of rows_numbered_by_line(), its last item */
 	bool
 		fires_nothing; /* triggers of rows that are changed are fired elsewhere, or not */
 } Step;
