@@ -418,9 +418,6 @@ why_not(Query *query, const DistTable *target)
 {
 	const RangeTblEntry *rte = rt_fetch(query->resultRelation, query->rtable);
 
-	/* change_of_numbered_rows() can't name a partition on the shards. */
-	if (rows_have_no_name(target) && rte->relkind == RELKIND_PARTITIONED_TABLE)
-		return "The partitioned table has several copies and no primary key";
 	/* The client may have read them from another copy than the one that is locked. */
 	if (table_has_copies(target) && write_system_columns(query).others)
 		return "System columns of the table's copies are not the same";
@@ -533,9 +530,18 @@ change_computed_here(Query *query, const DistTable *target, const char **why)
 	return change;
 }
 
+/* Where the row is beside its ctid: partitions number their rows each by itself. */
+static Node *
+table_of_row(Index varno, const RangeTblEntry *rte)
+{
+	if (rte->relkind == RELKIND_PARTITIONED_TABLE)
+		return row_place_call(varno);
+	return (Node *) makeVar(varno, TableOidAttributeNumber, OIDOID, -1, InvalidOid, 0);
+}
+
 /*
- * SELECT ctid, tableoid, line, row_number() OVER (PARTITION BY line) FROM t WHERE quals:
- * which of the rows that have the same in all columns is which.
+ * SELECT ctid, table_of_row(), line, row_number() OVER (PARTITION BY line) FROM t WHERE
+ * quals: which of the rows that have the same in all columns is which.
  */
 static Query *
 numbered_rows(const Query *change, const DistTable *target, List *quals)
@@ -549,8 +555,7 @@ numbered_rows(const Query *change, const DistTable *target, List *quals)
 	rows = query_from_rte(rte);
 	rows->targetList = columns_of(
 		list_make3(makeVar(1, SelfItemPointerAttributeNumber, TIDOID, -1, InvalidOid, 0),
-				   makeVar(1, TableOidAttributeNumber, OIDOID, -1, InvalidOid, 0),
-				   row_line(1, target->relid)));
+				   table_of_row(1, rte), row_line(1, target->relid)));
 	(void) steps_add_column(rows, row_number_over(rows, list_make1_int(3)), "number");
 	rows->jointree->quals = quals_as_node(copyObject(quals));
 	return rows;
@@ -581,8 +586,7 @@ change_joined_with_numbers(Query *given, const DistTable *target, List *of)
 								  (Node *) makeVar(varno, SelfItemPointerAttributeNumber,
 												   TIDOID, -1, InvalidOid, 0)),
 					   same_value(last_item_column(change, 2),
-								  (Node *) makeVar(varno, TableOidAttributeNumber, OIDOID,
-												   -1, InvalidOid, 0)));
+								  table_of_row(varno, rt_fetch(varno, change->rtable))));
 	change->jointree->quals =
 		make_and_qual(change->jointree->quals, quals_as_node(quals));
 	return change;

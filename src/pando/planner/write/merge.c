@@ -766,9 +766,6 @@ check_policies(const Merge *merge)
 static void
 check_rows_without_name(const Merge *merge)
 {
-	if (rt_fetch(merge->target, merge->query->rtable)->relkind ==
-		RELKIND_PARTITIONED_TABLE)
-		refuse(merge, "The partitioned table has several copies and no primary key");
 	if (change_fires_here(merge->query, merge->table))
 		refuse(merge, "The table has triggers, several copies and no primary key");
 }
