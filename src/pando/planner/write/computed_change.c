@@ -310,9 +310,9 @@ rows_numbered_by_line(Query *rows, int line)
 {
 	Query *numbered = query_over_query(rows, "rows");
 	TargetEntry *entry = list_nth(numbered->targetList, line - 1);
+	int last = steps_add_column(numbered, (Node *) copyObject(entry->expr), "line");
 
-	(void) steps_add_column(numbered, (Node *) copyObject(entry->expr), "line");
-	(void) steps_add_column(numbered, row_number_over(numbered, list_make1_int(line)),
+	(void) steps_add_column(numbered, row_number_over(numbered, list_make1_int(last)),
 							"number");
 	return numbered;
 }

@@ -70,6 +70,7 @@ typedef struct KeyChange
 	int *values; /* for each column of the table: which of them is its new value; 0: none
 				  */
 	List *identity; /* int list: which of them are the row's identity */
+	int line;		/* one with row_line(), where rows have no name */
 	int old_key;
 	Query *found;  /* the rows with these columns */
 	int stays;	   /* a column of `rows` */
@@ -164,6 +165,11 @@ choose_columns(KeyChange *change)
 	if (change->moves)
 		change->old_key = add_expr(
 			change, (Node *) var_of_attribute(varno, relid, change->target->key));
+	if (rows_have_no_name(change->target))
+	{
+		change->identity = list_make1_int(add_expr(change, row_place_call(varno)));
+		change->line = add_expr(change, row_line(varno, relid));
+	}
 	foreach_ptr (Node, expr, row_identity(change->target, varno))
 		change->identity = lappend_int(change->identity, add_expr(change, expr));
 }
@@ -302,8 +308,6 @@ read_rows(KeyChange *change)
 	choose_columns(change);
 	entry_use_past_policies(rt_fetch(query->resultRelation, query->rtable),
 							ACL_SELECT | ACL_UPDATE);
-	if (change->identity == NIL)
-		refuse(change, "The table has several copies and no primary key");
 	returning = carry_returning(change);
 	change->found =
 		rows_of_change(query, change->target, LCS_FORUPDATE, change->exprs, &why);
@@ -367,16 +371,20 @@ values_from(const KeyChange *change, Index varno, Query *rows, bool all)
 	return tlist;
 }
 
-/* The rows, which are sent to the shards, get no columns that the change doesn't need. */
+/* The rows, which are sent to the shards, get no columns that the change doesn't need.
+ * The last ones are kept where they are, if that many are needed there. */
 static void
-keep_used_columns(Query *change)
+keep_used_columns(Query *change, int last)
 {
 	Query *rows = rt_fetch(2, change->rtable)->subquery;
 	Carried used = {.varno = 2, .kept = 1};
+	int count = list_length(rows->targetList);
 	List *columns = NIL;
 
 	change->targetList = (List *) carried_columns((Node *) change->targetList, &used);
 	change->jointree->quals = carried_columns(change->jointree->quals, &used);
+	for (int i = last; i > 0; i--)
+		used.exprs = lappend(used.exprs, query_column(2, rows, count - i + 1));
 	foreach_ptr (Var, var, used.exprs)
 	{
 		TargetEntry *entry = copyObject(list_nth(rows->targetList, var->varattno - 1));
@@ -388,17 +396,29 @@ keep_used_columns(Query *change)
 	lsecond(change->rtable) = rte_of_query("rows", rows);
 }
 
+/* The table's row, at 1, is the one that the rows, at 2, name. */
+static List *
+row_is_same(const KeyChange *change, Query *rows)
+{
+	List *values = NIL;
+
+	foreach_int(column, change->identity) values =
+		lappend(values, query_column(2, rows, column));
+	return row_is(change->target, 1, values);
+}
+
 /* UPDATE or DELETE of the rows. */
 static Query *
 change_where_they_are(KeyChange *change, CmdType command, Query *rows)
 {
 	Query *result = query_new();
-	List *values = NIL;
 	List *quals = copyObject(repeatable_quals(change->query));
 
-	foreach_int(column, change->identity) values =
-		lappend(values, query_column(2, rows, column));
 	ChangeVarNodes((Node *) quals, change->query->resultRelation, 1, 0);
+	if (change->line != 0)
+		rows = rows_numbered_by_line(rows, change->line);
+	else
+		quals = list_concat(row_is_same(change, rows), quals);
 	result->commandType = command;
 	result->resultRelation = 1;
 	result->rtable = list_make2(
@@ -409,9 +429,8 @@ change_where_they_are(KeyChange *change, CmdType command, Query *rows)
 	else
 		result->returningList = columns_of(list_make1(row_moved_call(1)));
 	result->jointree = makeFromExpr(
-		list_concat(from_one(1)->fromlist, from_one(2)->fromlist),
-		quals_as_node(list_concat(row_is(change->target, 1, values), quals)));
-	keep_used_columns(result);
+		list_concat(from_one(1)->fromlist, from_one(2)->fromlist), quals_as_node(quals));
+	keep_used_columns(result, change->line != 0 ? 2 : 0);
 	return result;
 }
 
@@ -501,11 +520,12 @@ plan_key_change(Query *given, Query *query, const DistTable *target, bool moves,
 					change_where_they_are(&change, CMD_UPDATE, kept_rows(&change, true)));
 	step->counts = true;
 	step->keeps_shard = true;
+	step->by_line = change.line != 0;
 	if (change.moves)
 	{
-		(void) add_step(
-			&change, "delete",
-			change_where_they_are(&change, CMD_DELETE, kept_rows(&change, false)));
+		add_step(&change, "delete",
+				 change_where_they_are(&change, CMD_DELETE, kept_rows(&change, false)))
+			->by_line = change.line != 0;
 		add_step(&change, "insert", insert_elsewhere(&change, kept_rows(&change, false)))
 			->counts = true;
 	}

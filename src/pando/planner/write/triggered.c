@@ -277,9 +277,21 @@ plan_firing_nothing(Query *query, int cursor_options, ParamListInfo params)
 	return stmt;
 }
 
+/* Of rows that have no name all that are the same would move. */
 static PlannedStmt *
 plan_row_move(Query *change)
 {
+	const DistTable *target =
+		dist_table(rt_fetch(change->resultRelation, change->rtable)->relid);
+
+	if (rows_have_no_name(target))
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("this change of the distribution column of table \"%s\" is not "
+						"supported yet",
+						get_rel_name(target->relid)),
+				 errdetail("The table has several copies and no primary key, and its "
+						   "triggers fire for each row.")));
 	return plan_firing_nothing(change, 0, NULL);
 }
 
