@@ -134,6 +134,13 @@ changes_rows(const MergeAction *action)
 	return action->commandType == CMD_UPDATE || action->commandType == CMD_DELETE;
 }
 
+/* Does the action change rows that have no name? */
+static bool
+is_by_line(const Merge *merge, const MergeAction *action)
+{
+	return changes_rows(action) && rows_have_no_name(merge->table);
+}
+
 static bool
 has_action(const Merge *merge, CmdType command)
 {
@@ -452,12 +459,13 @@ same_row(const Merge *merge, Query *rows)
 	return row_is(merge->table, 1, values);
 }
 
-/* The rows as rows_numbered_by_line() wants them. */
+/* Those of the rows for which this holds, as the change of rows without a name reads
+ * them. */
 static Query *
-rows_of_lines(const Merge *merge, Query *rows, Node *quals)
+rows_of_lines(const Merge *merge, Query *rows, List *quals)
 {
-	ChangeVarNodes(quals, 2, 1, 0);
-	rows->jointree->quals = quals;
+	ChangeVarNodes((Node *) quals, 2, 1, 0);
+	rows->jointree->quals = quals_as_node(quals);
 	return rows_numbered_by_line(rows, merge->line);
 }
 
@@ -539,6 +547,7 @@ static Query *
 change_of_action(const Merge *merge, const MergeAction *action, int number)
 {
 	bool inserts = action->commandType == CMD_INSERT;
+	bool by_line = is_by_line(merge, action);
 	Query *rows = read_step(inserts ? merge->unmatched : merge->matched);
 	int action_column = inserts ? 1 : merge->nidentity + 2;
 	Query *change = query_new();
@@ -546,12 +555,8 @@ change_of_action(const Merge *merge, const MergeAction *action, int number)
 		list_make1(is_action((Node *) query_column(2, rows, action_column), number));
 	List *from = from_one(2)->fromlist;
 
-	if (!inserts && rows_have_no_name(merge->table))
-	{
-		rows = rows_of_lines(merge, rows, linitial(quals));
-		quals = NIL;
-	}
-
+	if (by_line)
+		rows = rows_of_lines(merge, rows, quals);
 	change->commandType = action->commandType;
 	change->override = action->override;
 	change->hasRowSecurity = merge->query->hasRowSecurity;
@@ -564,8 +569,7 @@ change_of_action(const Merge *merge, const MergeAction *action, int number)
 	if (!inserts)
 	{
 		from = list_concat(from_one(1)->fromlist, from);
-		if (quals != NIL)
-			quals = list_concat(same_row(merge, rows), quals);
+		quals = by_line ? NIL : list_concat(same_row(merge, rows), quals);
 	}
 	change->jointree = makeFromExpr(from, quals_as_node(quals));
 	return change;
@@ -591,7 +595,7 @@ add_changes(Merge *merge)
 								 number),
 						change_of_action(merge, action, number));
 		step->counts = true;
-		step->by_line = changes_rows(action) && rows_have_no_name(merge->table);
+		step->by_line = is_by_line(merge, action);
 	}
 }
 
@@ -762,14 +766,6 @@ check_policies(const Merge *merge)
 		refuse(merge, "Its row-level security has policies for other rows");
 }
 
-/* plan_change_of_lines() can't name a partition, and fires no triggers. */
-static void
-check_rows_without_name(const Merge *merge)
-{
-	if (change_fires_here(merge->query, merge->table))
-		refuse(merge, "The table has triggers, several copies and no primary key");
-}
-
 static void
 check(const Merge *merge)
 {
@@ -781,8 +777,9 @@ check(const Merge *merge)
 		refuse(merge, "It has a RETURNING list");
 	if (merge_changes_unmatched(query))
 		refuse(merge, "It changes rows that have no match in the source");
-	if (changes_any(merge) && rows_have_no_name(merge->table))
-		check_rows_without_name(merge);
+	if (changes_any(merge) && rows_have_no_name(merge->table) &&
+		change_fires_here(query, merge->table))
+		refuse(merge, "The table has triggers, several copies and no primary key");
 	if (query->hasModifyingCTE && refers_to_with_queries(merge))
 		refuse(merge, "Its conditions or actions refer to a WITH query beside a change");
 }
