@@ -491,7 +491,8 @@ def by_cursor():
 
 
 def of_one_table():
-    """Two changes of one table in a statement, each of other rows, as it is open which of them has a row of both."""
+    """Two changes of one table in a statement, each of other rows, as it is open which of them has a row of both; the second may
+    read what the first returns."""
     table = random.choice(['a', 'b', 'pk', 'r'])
     column = 'id'
 
@@ -499,7 +500,14 @@ def of_one_table():
         rows = f'{column} % 2 = {odd} AND {random.choice(["x", column])} {random.choice(["<", ">", "<>"])} {random.randint(0, 12)}'
         values = random.choice(['x + 1', '0', f'{column} * 2', 'length(x::text)', 'public.later(x)', '(SELECT max(x) FROM a)'])
         return f'UPDATE {table} SET x = {values} WHERE {rows}' if random.random() < 0.6 else f'DELETE FROM {table} WHERE {rows}'
-    return f'WITH w AS ({change(0)}) {change(1)}' + (f' RETURNING {column}, x' if random.random() < 0.5 else '')
+    first, second = change(0), change(1)
+    if random.random() < 0.4:
+        first += f' RETURNING {column}, x'
+        one, changed = f'(SELECT {column} AS q, max(x) AS m FROM w GROUP BY {column}) w', f'{table}.{column} % 2 = 1 AND {table}.{column} = w.q + 1'
+        second = random.choice([f'UPDATE {table} SET x = w.m + 1 FROM {one} WHERE {changed}', f'DELETE FROM {table} USING {one} WHERE {changed} AND w.m > 2',
+                                f'{second} AND {column} - 1 IN (SELECT {column} FROM w WHERE x > 1)',
+                                f'UPDATE {table} SET x = (SELECT count(*) FROM w WHERE w.{column} < {table}.{column}) WHERE {column} % 2 = 1'])
+    return f'WITH w AS ({first}) {second}' + (f' RETURNING {table}.{column}, {table}.x' if random.random() < 0.5 else '')
 
 
 def in_with(text):

@@ -154,18 +154,12 @@ check_row_serially(ActedKey *key, Relation relation)
 	}
 	PG_CATCH();
 	{
-		ErrorData *error;
-
 		MemoryContextSwitchTo(context);
-		error = CopyErrorData();
-		if (error->sqlerrcode != ERRCODE_FOREIGN_KEY_VIOLATION)
+		if (geterrcode() != ERRCODE_FOREIGN_KEY_VIOLATION)
 			PG_RE_THROW();
 		FlushErrorState();
-		ereport(ERROR,
-				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
-				 errmsg("could not serialize access due to concurrent update"),
-				 errdetail_internal("%s", error->detail != NULL ? error->detail
-																: error->message)));
+		ereport(ERROR, (errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+						errmsg("could not serialize access due to concurrent update")));
 	}
 	PG_END_TRY();
 }

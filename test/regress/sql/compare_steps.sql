@@ -62,6 +62,14 @@ WITH x AS (UPDATE r SET x = 1, name = name || 'x' WHERE x = 0), y AS (UPDATE r S
 WITH x AS (UPDATE r SET x = 77 WHERE id < 5 RETURNING id), y AS (UPDATE r SET x = 77 WHERE id < 8 RETURNING id) SELECT (SELECT count(*) FROM x) + (SELECT count(*) FROM y), (SELECT sum(x) FROM r);
 WITH x AS (UPDATE r SET x = id + 50 WHERE x = 1), y AS (INSERT INTO r VALUES (5000, 3, 'new')) DELETE FROM r WHERE x IN (2, 3, 51) RETURNING *;
 WITH x AS (INSERT INTO r VALUES (5000, 3, 'new')), y AS (UPDATE r SET name = x || 'y' WHERE x = 2) UPDATE r SET name = x || 'main' WHERE x IN (1, 3) RETURNING *;
+WITH x AS (UPDATE a SET x = 1 WHERE x = 0 RETURNING k, id) UPDATE a SET x = x.id + 2 FROM x WHERE a.k = x.k AND a.id = x.id + 5 RETURNING a.*, x.*;
+WITH x AS (UPDATE a SET v = 7 WHERE id % 2 = 0 RETURNING *), y AS (UPDATE a SET v = (SELECT count(*) FROM x WHERE x.k = a.k) WHERE id % 3 = 0 AND id % 2 = 1 RETURNING id) DELETE FROM a USING y WHERE a.id = y.id + 2 AND a.k <> 4 AND a.id % 2 = 1 AND a.id % 3 <> 0 RETURNING a.k, a.id;
+WITH x AS (UPDATE c SET x = x + 1 WHERE k = 2 RETURNING *) DELETE FROM c USING (SELECT DISTINCT x FROM x) y WHERE c.x = y.x RETURNING c.*;
+WITH x AS (UPDATE s1 SET x = 5 WHERE id = 1 RETURNING *) UPDATE s1 SET x = (SELECT sum(id) FROM x) WHERE id IN (SELECT id + 1 FROM x) RETURNING *;
+WITH x AS (INSERT INTO a VALUES (5000, 1, 0), (5001, 2, 0) RETURNING *) UPDATE a SET x = x.k FROM x WHERE x.id = a.id AND x.id = 2 RETURNING a.*;
+WITH x AS (INSERT INTO r VALUES (5000, 3, 'new') RETURNING *) DELETE FROM r USING x WHERE r.x = x.x RETURNING *;
+WITH x AS (UPDATE r SET x = x + 10 WHERE id < 3 RETURNING *), y AS (UPDATE r SET name = x.name || 'y' FROM x WHERE x.id + 3 = r.id RETURNING r.*) UPDATE r SET x = y.x FROM y WHERE r.id = y.id + 3 RETURNING r.*, y::text;
+WITH x AS (INSERT INTO r VALUES (1, 1, 'again'), (5000, 2, 'new') ON CONFLICT (id) DO UPDATE SET name = 'conflict' RETURNING *) UPDATE r SET x = x.id FROM x WHERE r.id = x.id - 4998 OR r.id = x.id RETURNING r.*;
 WITH x AS (DELETE FROM loc WHERE id < 5 RETURNING *), y AS (INSERT INTO loc SELECT id + 50, x FROM x RETURNING id) SELECT (SELECT count(*) FROM loc), (SELECT count(*) FROM a), (SELECT sum(id) FROM y);
 $$);
 SET search_path = dist, public;
@@ -70,7 +78,7 @@ CREATE TABLE unnamed (x int);
 SELECT create_reference_table('unnamed');
 WITH x AS (UPDATE unnamed SET x = 1 WHERE x = 0) UPDATE unnamed SET x = 2 WHERE x = 1;
 ROLLBACK;
-WITH x AS (UPDATE a SET x = 1 WHERE x = 0 RETURNING k) UPDATE a SET x = 2 FROM x WHERE a.k = x.k;
+WITH x AS (UPDATE a SET k = k + 1 WHERE x = 0 RETURNING k) UPDATE a SET x = 2 FROM x WHERE a.k = x.k;
 -- A row that two parts would change is changed by one of them.
 BEGIN;
 WITH x AS (UPDATE a SET x = 1000 WHERE k = 3 RETURNING id), y AS (UPDATE a SET x = 2000 WHERE k IN (3, 4) RETURNING k, id) SELECT DISTINCT k, (SELECT count(*) FROM x) = (SELECT count(*) FROM a WHERE k = 3) FROM y;

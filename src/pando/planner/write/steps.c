@@ -16,7 +16,9 @@
  * - A table that several parts change is first deleted from, then updated, then inserted
  *   into, so that no change meets rows that another has made. Where that is not the order
  *   the rows of the later part are found and locked before all changes: those that an
- *   earlier one has changed are no more where they were. What can't be found so is
+ *   earlier one has changed are no more where they were. Where the later part reads what
+ *   the earlier one returns, that returns as well which rows it has changed, by where
+ * they are now, and the later part leaves them out. What neither is possible for is
  * refused.
  * - RETURNING with what no shard can compute: the write is a step that returns the
  * columns it needs, and the main query computes it.
@@ -27,6 +29,7 @@
 #include "nodes/nodeFuncs.h"
 #include "optimizer/prep.h"
 #include "parser/parsetree.h"
+#include "rewrite/rewriteManip.h"
 #include "utils/lsyscache.h"
 
 #include "pando/plan/fragment.h"
@@ -61,8 +64,10 @@ typedef struct Part
 	Query *query;
 	int home; /* number of the part that it belongs to */
 	Step *step;
-	Step *found;	/* a change whose rows are found before all changes */
-	List *identity; /* of those: numbers of the columns that name a row */
+	Step *found;	 /* a change whose rows are found before all changes */
+	List *identity;	 /* of those: numbers of the columns that name a row */
+	bool leaves_out; /* a change that leaves out what others have changed */
+	int hidden; /* the last columns of its RETURNING, which name a row where it is now */
 } Part;
 
 typedef struct Steps
@@ -147,7 +152,11 @@ steps_add_column(Query *query, Node *expr, const char *name)
 void
 step_read_instead(RangeTblEntry *rte, int depth, void *step)
 {
-	rte_become_subquery(rte, query_of_columns(step_rte(step)));
+	Query *rows = query_of_columns(step_rte(step));
+
+	rows->targetList = list_truncate(rows->targetList, list_length(rows->targetList) -
+														   ((Step *) step)->hidden);
+	rte_become_subquery(rte, rows);
 }
 
 /* ------------------------------------------------------------------------------------
@@ -360,13 +369,25 @@ rows_can_be_found_first(const Steps *steps, const Part *part, const DistTable *t
 	return true;
 }
 
+/* NOT EXISTS (SELECT FROM rows WHERE quals) */
+static Node *
+none_of(Query *rows, List *quals)
+{
+	SubLink *exists = makeNode(SubLink);
+
+	rows->jointree->quals = quals_as_node(quals);
+	exists->subLinkType = EXISTS_SUBLINK;
+	exists->subselect = (Node *) rows;
+	exists->location = -1;
+	return (Node *) makeBoolExpr(NOT_EXPR, list_make1(exists), -1);
+}
+
 /* Those of the rows that the other part doesn't change. */
 static Query *
 rows_without(Query *rows, const List *identity, const Part *other)
 {
 	Query *left = query_over_query(rows, "rows");
 	Query *taken = query_of_columns(step_rte(other->found));
-	SubLink *exists = makeNode(SubLink);
 	List *quals = NIL;
 	ListCell *own;
 	ListCell *others;
@@ -380,12 +401,7 @@ rows_without(Query *rows, const List *identity, const Part *other)
 																lfirst_int(others)),
 										  (Node *) column));
 	}
-	taken->jointree->quals = quals_as_node(quals);
-	exists->subLinkType = EXISTS_SUBLINK;
-	exists->subselect = (Node *) taken;
-	exists->location = -1;
-	left->jointree->quals =
-		(Node *) makeBoolExpr(NOT_EXPR, list_make1(exists), exists->location);
+	left->jointree->quals = none_of(taken, quals);
 	left->hasSubLinks = true;
 	return left;
 }
@@ -422,6 +438,50 @@ find_rows_first(Steps *steps, Part *part)
 	part->found->finds = relid;
 	step_read_instead(source, 0, part->found);
 	*part->query = *change;
+}
+
+/* May a change leave out the rows of its table that parts before it have changed? */
+static bool
+changed_rows_can_be_left_out(const Steps *steps, const Part *part,
+							 const DistTable *target)
+{
+	if ((part->query->commandType != CMD_UPDATE &&
+		 part->query->commandType != CMD_DELETE) ||
+		target == NULL || target->kind == TABLE_MANAGED_LOCAL ||
+		rows_have_no_name(target) || key_may_change(part->query, target))
+		return false;
+	for (const Part *other = steps->parts; other <= part; other++)
+	{
+		if (change_of_table(other->query, target->relid) == CHANGE_NOTHING)
+			continue;
+		if (other->query->commandType == CMD_MERGE ||
+			change_fires_here(other->query, target) ||
+			key_may_change(other->query, target))
+			return false;
+	}
+	return true;
+}
+
+/* The parts before it return as well which rows of the table they have changed. */
+static void
+leave_changed_rows_out(Steps *steps, Part *part, const DistTable *target)
+{
+	part->leaves_out = true;
+	for (Part *other = steps->parts; other < part; other++)
+	{
+		Query *query = other->query;
+
+		if (change_of_table(query, target->relid) < CHANGE_UPDATE || other->hidden > 0)
+			continue;
+		foreach_ptr (Node, expr, row_identity(target, query->resultRelation))
+		{
+			query->returningList = lappend(
+				query->returningList,
+				makeTargetEntry((Expr *) expr, list_length(query->returningList) + 1,
+								pstrdup("changed"), false));
+			other->hidden++;
+		}
+	}
 }
 
 /* The parts before it that change the table are found first as well. */
@@ -463,6 +523,12 @@ order_changes(Steps *steps)
 		}
 		if (!meets)
 			continue;
+		if (part_uses(part, NULL, NULL, NULL) > 0 &&
+			changed_rows_can_be_left_out(steps, part, dist_table(target)))
+		{
+			leave_changed_rows_out(steps, part, dist_table(target));
+			continue;
+		}
 		if (dist_table(target) != NULL && table_has_copies(dist_table(target)))
 			find_others_first(steps, part);
 		find_rows_first(steps, part);
@@ -554,6 +620,26 @@ resolve_references(Steps *steps, int number)
 	}
 }
 
+/* The change's condition: the row is none that the other part has changed. */
+static void
+leave_out(Query *change, const Part *other)
+{
+	Query *changed = query_of_columns(step_rte(other->step));
+	int column = list_length(changed->targetList) - other->hidden;
+	List *quals = NIL;
+
+	foreach_ptr (Node, expr,
+				 row_identity(dist_table(write_target(change)), change->resultRelation))
+	{
+		IncrementVarSublevelsUp(expr, 1, 0);
+		quals =
+			lappend(quals, same_value((Node *) query_column(1, changed, ++column), expr));
+	}
+	change->jointree->quals =
+		make_and_qual(change->jointree->quals, none_of(changed, quals));
+	change->hasSubLinks = true;
+}
+
 static void
 make_steps(Steps *steps)
 {
@@ -562,8 +648,11 @@ make_steps(Steps *steps)
 		Part *part = &steps->parts[i];
 
 		if (part->home == i)
+		{
 			part->step =
 				add_step(steps, psprintf("with %s", part->cte->ctename), part->query);
+			part->step->hidden = part->hidden;
+		}
 	}
 	/* The last first, as each goes to the front of its part's list. */
 	for (int i = steps->nparts - 2; i >= 0; i--)
@@ -575,6 +664,12 @@ make_steps(Steps *steps)
 
 		if (part->home == i)
 			(void) query_each_level_inner_first(part->query, reads_of_level, &reads);
+		for (const Part *other = steps->parts; part->leaves_out && other < part; other++)
+		{
+			if (other->hidden > 0 &&
+				write_target(other->query) == write_target(part->query))
+				leave_out(part->query, other);
+		}
 	}
 }
 

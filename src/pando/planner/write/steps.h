@@ -18,6 +18,7 @@ typedef struct Step
 	Query *query;
 	List *reads;	  /* RangeTblEntry *, of its kept rows */
 	Oid finds;		  /* rows of that table, which later steps change */
+	int hidden;		  /* columns, the last ones, that step_read_instead() leaves out */
 	bool counts;	  /* its rows are those that the statement returns */
 	bool keeps_shard; /* an UPDATE of the distribution column that moves no row */
 	bool by_line;	  /* an UPDATE or DELETE of rows_numbered_by_line(), its last item */
