@@ -652,6 +652,9 @@ make_steps(Steps *steps)
 			part->step =
 				add_step(steps, psprintf("with %s", part->cte->ctename), part->query);
 			part->step->hidden = part->hidden;
+			/* A function that is called later may not move them on. */
+			if (part->hidden > 0)
+				part->step->finds = write_target(part->query);
 		}
 	}
 	/* The last first, as each goes to the front of its part's list. */

@@ -17,7 +17,7 @@ typedef struct Step
 	char *name;
 	Query *query;
 	List *reads;	  /* RangeTblEntry *, of its kept rows */
-	Oid finds;		  /* rows of that table, which later steps change */
+	Oid finds;		  /* rows of that table, which later steps change, or leave out */
 	int hidden;		  /* columns, the last ones, that step_read_instead() leaves out */
 	bool counts;	  /* its rows are those that the statement returns */
 	bool keeps_shard; /* an UPDATE of the distribution column that moves no row */
