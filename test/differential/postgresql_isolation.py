@@ -20,7 +20,7 @@ import postgresql_scripts
 import postgresql_source
 
 PLAIN, SPREAD = 'pgisoplain', 'pgisospread'
-FAST = ['delete-abort-savept', 'eval-plan-qual', 'fk-contention', 'insert-conflict-do-update', 'lock-update-traversal', 'merge-delete', 'merge-insert-update',
+FAST = ['delete-abort-savept', 'fk-contention', 'insert-conflict-do-update', 'lock-update-traversal', 'merge-delete', 'merge-insert-update',
         'merge-match-recheck', 'nowait', 'partition-key-update-4', 'skip-locked', 'tuplelock-update', 'update-locked-tuple']
 SPECS = ['aborted-keyrevoke', 'alter-table-1', 'alter-table-2', 'alter-table-3', 'classroom-scheduling', 'create-trigger', 'deadlock-hard',
          'deadlock-simple', 'deadlock-soft', 'deadlock-soft-2', 'delete-abort-savept', 'delete-abort-savept-2', 'detach-partition-concurrently-1',
@@ -29,7 +29,7 @@ SPECS = ['aborted-keyrevoke', 'alter-table-1', 'alter-table-2', 'alter-table-3',
          'insert-conflict-do-update-4', 'lock-committed-keyupdate', 'lock-committed-update', 'lock-update-delete', 'lock-update-traversal',
          'merge-delete', 'merge-insert-update', 'merge-join', 'merge-match-recheck', 'merge-update', 'multiple-row-versions', 'nowait', 'nowait-2',
          'nowait-3', 'nowait-5', 'partial-index', 'partition-key-update-1', 'partition-key-update-2', 'partition-key-update-3',
-         'partition-key-update-4', 'plpgsql-toast', 'predicate-lock-hot-tuple', 'prepared-transactions', 'project-manager', 'propagate-lock-delete',
+         'partition-key-update-4', 'plpgsql-toast', 'predicate-lock-hot-tuple', 'project-manager', 'propagate-lock-delete',
          'read-only-anomaly-2', 'read-write-unique', 'read-write-unique-2', 'receipt-report', 'referential-integrity', 'ri-trigger', 'sequence-ddl',
          'simple-write-skew', 'skip-locked', 'skip-locked-2', 'skip-locked-3', 'temporal-range-integrity', 'total-cash', 'truncate-conflict',
          'tuplelock-conflict', 'tuplelock-partition', 'tuplelock-update', 'tuplelock-upgrade-no-deadlock', 'two-ids', 'update-conflict-out',
