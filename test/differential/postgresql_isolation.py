@@ -20,8 +20,8 @@ import postgresql_scripts
 import postgresql_source
 
 PLAIN, SPREAD = 'pgisoplain', 'pgisospread'
-FAST = ['delete-abort-savept', 'fk-contention', 'insert-conflict-do-update', 'lock-update-traversal', 'merge-delete', 'merge-insert-update',
-        'merge-match-recheck', 'nowait', 'partition-key-update-4', 'skip-locked', 'tuplelock-update', 'update-locked-tuple']
+FAST = ['delete-abort-savept', 'fk-contention', 'insert-conflict-do-update', 'lock-update-traversal', 'merge-insert-update', 'merge-join', 'nowait',
+        'partition-key-update-4', 'skip-locked', 'tuplelock-update', 'update-locked-tuple']
 SPECS = ['aborted-keyrevoke', 'alter-table-1', 'alter-table-2', 'alter-table-3', 'classroom-scheduling', 'create-trigger', 'deadlock-hard',
          'deadlock-simple', 'deadlock-soft', 'deadlock-soft-2', 'delete-abort-savept', 'delete-abort-savept-2', 'detach-partition-concurrently-1',
          'eval-plan-qual', 'eval-plan-qual-trigger', 'fk-contention', 'fk-deadlock', 'fk-deadlock2', 'fk-partitioned-1', 'fk-partitioned-2',
