@@ -134,6 +134,7 @@ def main():
     cluster.create_plain(PLAIN)
     cluster.create_cluster(SPREAD)
     cluster.must(SPREAD, DISTRIBUTE.replace('WAY', way))
+    cluster.must(SPREAD, f'ALTER DATABASE {SPREAD} SET citus.shard_count = 4')
     known = cluster.listed('postgresql_isolation.list', re.S)
     failed = 0
     for name in SPECS if sys.argv[2:] == ['all'] else sys.argv[2:] or FAST:

@@ -79,6 +79,21 @@ SELECT create_reference_table('unnamed');
 WITH x AS (UPDATE unnamed SET x = 1 WHERE x = 0) UPDATE unnamed SET x = 2 WHERE x = 1;
 ROLLBACK;
 WITH x AS (UPDATE a SET k = k + 1 WHERE x = 0 RETURNING k) UPDATE a SET x = 2 FROM x WHERE a.k = x.k;
+-- Whoever returns rows, or says which ones to leave out, is asked the policies of SELECT.
+BEGIN;
+CREATE ROLE compare_steps;
+GRANT USAGE ON SCHEMA dist TO compare_steps;
+GRANT SELECT, UPDATE ON a TO compare_steps;
+GRANT SELECT, DELETE ON b TO compare_steps;
+CREATE POLICY seen ON a FOR SELECT USING (x > 1);
+CREATE POLICY changed ON a FOR UPDATE USING (true);
+ALTER TABLE a ENABLE ROW LEVEL SECURITY;
+SET ROLE compare_steps;
+SAVEPOINT s;
+WITH x AS (UPDATE a SET x = 5 WHERE k = 3 RETURNING x) UPDATE a SET x = 0 FROM x;
+ROLLBACK TO s;
+WITH x AS (UPDATE a SET x = 5 WHERE k = 3), y AS (DELETE FROM b WHERE false RETURNING k) UPDATE a SET x = 6 FROM y WHERE a.k = y.k;
+ROLLBACK;
 -- A row that two parts would change is changed by one of them.
 BEGIN;
 WITH x AS (UPDATE a SET x = 1000 WHERE k = 3 RETURNING id), y AS (UPDATE a SET x = 2000 WHERE k IN (3, 4) RETURNING k, id) SELECT DISTINCT k, (SELECT count(*) FROM x) = (SELECT count(*) FROM a WHERE k = 3) FROM y;

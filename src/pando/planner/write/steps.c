@@ -440,6 +440,17 @@ find_rows_first(Steps *steps, Part *part)
 	*part->query = *change;
 }
 
+/* Where policies bind the client they are asked of whoever names rows, or returns them.
+ */
+static bool
+policies_would_ask_more(const Query *change, bool returns)
+{
+	const RangeTblEntry *rte = rt_fetch(change->resultRelation, change->rtable);
+
+	return (returns ? change->returningList == NIL : target_is_unread(rte)) &&
+		   target_has_policies(rte);
+}
+
 /* May a change leave out the rows of its table that parts before it have changed? */
 static bool
 changed_rows_can_be_left_out(const Steps *steps, const Part *part,
@@ -456,7 +467,8 @@ changed_rows_can_be_left_out(const Steps *steps, const Part *part,
 			continue;
 		if (other->query->commandType == CMD_MERGE ||
 			change_fires_here(other->query, target) ||
-			key_may_change(other->query, target))
+			key_may_change(other->query, target) ||
+			policies_would_ask_more(other->query, other < part))
 			return false;
 	}
 	return true;
