@@ -12,6 +12,7 @@
 
 #include "pando/planner/query/each_level.h"
 #include "pando/planner/query/exists.h"
+#include "pando/planner/query/join_tree.h"
 #include "pando/planner/query/level_fields.h"
 
 /* Is there a row if and only if FROM and WHERE leave one? */
@@ -64,4 +65,16 @@ void
 query_simplify_exists(Query *query)
 {
 	(void) query_each_level(query, simplify_level, NULL);
+}
+
+Node *
+none_of(Query *rows, List *quals)
+{
+	SubLink *exists = makeNode(SubLink);
+
+	rows->jointree->quals = quals_as_node(quals);
+	exists->subLinkType = EXISTS_SUBLINK;
+	exists->subselect = (Node *) rows;
+	exists->location = -1;
+	return (Node *) makeBoolExpr(NOT_EXPR, list_make1(exists), -1);
 }

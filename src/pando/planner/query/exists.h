@@ -13,4 +13,9 @@
  */
 extern void query_simplify_exists(Query *query);
 
+/* NOT EXISTS (SELECT FROM rows WHERE quals): the query gets these, and becomes part of
+ * it.
+ */
+extern Node *none_of(Query *rows, List *quals);
+
 #endif

@@ -42,6 +42,7 @@
 #include "pando/planner/query/distinct.h"
 #include "pando/planner/residual/either_exists.h"
 #include "pando/planner/query/equality.h"
+#include "pando/planner/query/exists.h"
 #include "pando/planner/query/from_item.h"
 #include "pando/planner/query/level_fields.h"
 #include "pando/planner/where/hazard.h"
@@ -543,21 +544,14 @@ join_aggregate(Query *level, Node *qual, SubLink *sublink, Joined joined)
 static Node *
 not_exists(Query *query, List *tests)
 {
-	SubLink *sublink = makeNode(SubLink);
 	RangeTblEntry *rte;
-	Query *holder;
 
 	query_make_distinct(query);
 	if (query->distinctClause == NIL)
 		return NULL;
 	rte = rte_of_query("tied", query);
 	rte->alias = makeAlias("tied", NIL);
-	holder = query_from_rte(rte);
-	holder->jointree->quals = quals_as_node(tests);
-	sublink->subLinkType = EXISTS_SUBLINK;
-	sublink->subselect = (Node *) holder;
-	sublink->location = -1;
-	return (Node *) make_notclause((Expr *) sublink);
+	return none_of(query_from_rte(rte), tests);
 }
 
 /* Has it been made so before: are its rows distinct ones of the tied columns alone? */

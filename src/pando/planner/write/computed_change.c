@@ -115,7 +115,8 @@ same_row(Computing *computing, const DistTable *target)
 	if (computing->nameless)
 	{
 		line = row_line(computing->target, target->relid);
-		(void) identity_column(computing, row_place_call(computing->target));
+		(void) identity_column(computing,
+							   linitial(row_identity(target, computing->target)));
 		computing->line = source_column(computing, line)->varattno;
 		return NIL; /* change_of_numbered_rows() */
 	}

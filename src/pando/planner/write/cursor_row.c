@@ -225,7 +225,7 @@ conditions(const CurrentOfExpr *cursor, const Change *change)
 	ListCell *expr;
 	ListCell *column;
 
-	if (identity == NIL)
+	if (rows_have_no_name(target))
 		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 						errmsg("WHERE CURRENT OF on table \"%s\" is not supported yet",
 							   get_rel_name(target->relid)),

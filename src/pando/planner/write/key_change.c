@@ -166,10 +166,7 @@ choose_columns(KeyChange *change)
 		change->old_key = add_expr(
 			change, (Node *) var_of_attribute(varno, relid, change->target->key));
 	if (rows_have_no_name(change->target))
-	{
-		change->identity = list_make1_int(add_expr(change, row_place_call(varno)));
 		change->line = add_expr(change, row_line(varno, relid));
-	}
 	foreach_ptr (Node, expr, row_identity(change->target, varno))
 		change->identity = lappend_int(change->identity, add_expr(change, expr));
 }

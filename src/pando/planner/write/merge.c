@@ -52,6 +52,7 @@
 #include "pando/planner/query/carried.h"
 #include "pando/planner/query/cte_use.h"
 #include "pando/planner/query/equality.h"
+#include "pando/planner/query/exists.h"
 #include "pando/planner/query/flatten.h"
 #include "pando/planner/query/from_item.h"
 #include "pando/planner/query/join_tree.h"
@@ -224,13 +225,6 @@ add_values(Merge *merge, Query *query, List *actions, bool matched, int column_o
  * The rows that match.
  */
 
-static List *
-identity_of_row(const Merge *merge)
-{
-	return rows_have_no_name(merge->table) ? list_make1(row_place_call(merge->target))
-										   : row_identity(merge->table, merge->target);
-}
-
 /* SELECT exprs FROM t, source WHERE condition FOR UPDATE OF t */
 static Query *
 found_rows(const Merge *merge, List *exprs)
@@ -303,16 +297,18 @@ policies_of_action(const Merge *merge, Node *action, Node *of_update, Node *of_d
 static Node *
 carried_check(const Merge *merge, WCOKind kind, Carried *rows)
 {
-	return carried_columns(policy_check(merge->query->withCheckOptions, kind,
-										linitial(identity_of_row(merge))),
-						   rows);
+	return carried_columns(
+		policy_check(merge->query->withCheckOptions, kind,
+					 linitial(row_identity(merge->table, merge->target))),
+		rows);
 }
 
 static void
 find_matched(Merge *merge)
 {
 	Carried rows = {.varno = 1};
-	List *identity = (List *) carried_columns((Node *) identity_of_row(merge), &rows);
+	List *identity = (List *) carried_columns(
+		(Node *) row_identity(merge->table, merge->target), &rows);
 	Node *line =
 		rows_have_no_name(merge->table)
 			? carried_columns(row_line(merge->target, merge->table->relid), &rows)
@@ -356,18 +352,12 @@ find_matched(Merge *merge)
 static Node *
 has_no_match(const Merge *merge, Query *waiting)
 {
-	SubLink *exists = makeNode(SubLink);
 	Query *match = read_step(merge->matched);
 	Var *number = query_column(1, waiting, merge->number);
 
 	number->varlevelsup = 1;
-	match->jointree->quals = (Node *) make_opclause(
-		lookup_type_cache(INT8OID, TYPECACHE_EQ_OPR)->eq_opr, BOOLOID, false,
-		(Expr *) query_column(1, match, 1), (Expr *) number, InvalidOid, InvalidOid);
-	exists->subLinkType = EXISTS_SUBLINK;
-	exists->subselect = (Node *) match;
-	exists->location = -1;
-	return (Node *) makeBoolExpr(NOT_EXPR, list_make1(exists), -1);
+	return none_of(match, list_make1(same_value((Node *) query_column(1, match, 1),
+												(Node *) number)));
 }
 
 static void

@@ -105,6 +105,8 @@ row_identity(const DistTable *table, Index varno)
 {
 	List *exprs = NIL;
 
+	if (rows_have_no_name(table))
+		return list_make1(row_place_call(varno));
 	if (!table_has_copies(table))
 	{
 		exprs = list_make1(row_ctid_call(varno, 0));

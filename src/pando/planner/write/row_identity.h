@@ -29,8 +29,8 @@ extern bool rows_have_no_name(const DistTable *table);
 /* The text of the row's columns, over the relation at that number of a range table. */
 extern Node *row_line(Index varno, Oid relid);
 
-/* Expressions over the table, which is at that number of a range table; NIL: its rows
- * have no identity. */
+/* Expressions over the table, which is at that number of a range table. Rows without a
+ * name have their place, which is that of the copy that they are read from. */
 extern List *row_identity(const DistTable *table, Index varno);
 
 /* a = b, by the type's own equality. */

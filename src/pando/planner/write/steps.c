@@ -37,6 +37,7 @@
 #include "pando/planner/fragment/fragment_plan.h"
 #include "pando/planner/query/each_level.h"
 #include "pando/planner/query/cte_use.h"
+#include "pando/planner/query/exists.h"
 #include "pando/planner/query/flatten.h"
 #include "pando/planner/query/from_item.h"
 #include "pando/planner/fragment/planning.h"
@@ -367,19 +368,6 @@ rows_can_be_found_first(const Steps *steps, const Part *part, const DistTable *t
 			return false;
 	}
 	return true;
-}
-
-/* NOT EXISTS (SELECT FROM rows WHERE quals) */
-static Node *
-none_of(Query *rows, List *quals)
-{
-	SubLink *exists = makeNode(SubLink);
-
-	rows->jointree->quals = quals_as_node(quals);
-	exists->subLinkType = EXISTS_SUBLINK;
-	exists->subselect = (Node *) rows;
-	exists->location = -1;
-	return (Node *) makeBoolExpr(NOT_EXPR, list_make1(exists), -1);
 }
 
 /* Those of the rows that the other part doesn't change. */
