@@ -288,6 +288,8 @@ def predicate(scope, depth):
         return f'({predicate(scope, depth - 1)} OR {predicate(scope, 0)})'
     if kind == 1:
         return f'NOT ({predicate(scope, depth - 1)} AND {predicate(scope, 0)})'
+    if kind == 2 and chance(0.3):
+        return f'({pick(["1 = 2", "0 < 1", "NULL"])} {pick(["AND", "OR"])} {predicate(scope, depth - 1)})'
     if kind == 2:
         return f"{scope.column(TEXT)} {pick(['=', '<', '>=', 'LIKE', 'IS DISTINCT FROM'])} 'y{number % 5}'"
     return pick([f'{column} = {number}', f'{column} = {number}', f'{column} > {number % 6}', f'{column} IN ({number}, {random.randint(0, 9)})',
@@ -316,7 +318,8 @@ def relation(depth, outer, with_queries):
         text, columns = select(depth - 1, ())
         return f'({text}) {name}', Scope((f'{name}.{c}', t) for c, t in columns)
     if chance(0.03):
-        return f"(VALUES (1, 'y1'), (2, NULL), (NULL, 'y3'), (4, 'y0')) {name}(k, t)", Scope([(f'{name}.k', INT), (f'{name}.t', TEXT)])
+        rows = pick(["(1, 'y1'), (2, NULL), (NULL, 'y3'), (4, 'y0')", f"({random.randint(1, 5)}, 'y1')"])
+        return f'(VALUES {rows}) {name}(k, t)', Scope([(f'{name}.k', INT), (f'{name}.t', TEXT)])
     if chance(0.03):
         return f'generate_series(0, {random.randint(1, 5)}) {name}(k)', Scope([(f'{name}.k', INT)])
     table = pick(['a', 'a', 'b', 'b', 'c'] + list(TABLES))

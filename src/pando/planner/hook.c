@@ -21,6 +21,7 @@
 #include "pando/planner/fragment/plan_relations.h"
 #include "pando/planner/fragment/fragment_plan.h"
 #include "pando/planner/local/local_start.h"
+#include "pando/planner/query/idle_sublink.h"
 #include "pando/planner/query/inline_functions.h"
 #include "pando/planner/query/query_facts.h"
 #include "pando/planner/write/view_check.h"
@@ -355,6 +356,8 @@ plan_hook(Query *query, const char *source, int cursor_options, ParamListInfo pa
 		query_form_enter(query);
 		found = query_dist_relations(query);
 	}
+	if (found.any && found.sublinks && query_drop_idle_sublinks(query, &inlined))
+		found = query_dist_relations(query);
 	stmt = plan_statement(query, source, cursor_options, params, found);
 	stmt->invalItems = list_concat(stmt->invalItems, inlined.invalItems);
 	stmt->dependsOnRole |= inlined.dependsOnRole;

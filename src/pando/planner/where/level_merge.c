@@ -11,78 +11,19 @@
  */
 #include "pando/compat/compat.h"
 
-#include "catalog/pg_type.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
-#include "parser/parsetree.h"
 #include "rewrite/rewriteManip.h"
-#include "utils/lsyscache.h"
-#include "utils/typcache.h"
 
 #include "pando/compat/query_text.h"
 #include "pando/catalog/partition.h"
 #include "pando/metadata/table.h"
-#include "pando/planner/query/query_shape.h"
 #include "pando/planner/query/join_tree.h"
+#include "pando/planner/query/source_value.h"
 #include "pando/planner/where/key_value.h"
 #include "pando/planner/where/level.h"
 #include "pando/planner/where/place.h"
-
-/* Not joined, so that no join makes NULLs of its columns. */
-static bool
-reads_one_item(const Query *query)
-{
-	return query->jointree->fromlist == NIL ||
-		   (list_length(query->jointree->fromlist) == 1 &&
-			IsA(linitial(query->jointree->fromlist), RangeTblRef));
-}
-
-/* The value of an item's column for its only row; NULL: it isn't known. */
-static Node *
-value_of_column(const RangeTblEntry *rte, AttrNumber column)
-{
-	Query *query = rte->subquery;
-	Node *value;
-
-	if (rte->rtekind == RTE_VALUES && list_length(rte->values_lists) == 1)
-		value = list_nth(linitial(rte->values_lists), column - 1);
-	else if (rte->rtekind != RTE_SUBQUERY || query->setOperations != NULL ||
-			 query->groupingSets != NIL || query->hasTargetSRFs ||
-			 !reads_one_item(query) || column > list_length(query->targetList))
-		return NULL;
-	else
-	{
-		value = (Node *) ((TargetEntry *) list_nth(query->targetList, column - 1))->expr;
-		if (IsA(value, Var) && ((Var *) value)->varlevelsup == 0 &&
-			((Var *) value)->varattno > 0)
-			value = value_of_column(rt_fetch(((Var *) value)->varno, query->rtable),
-									((Var *) value)->varattno);
-	}
-	if (value == NULL || contain_var_clause(value) || checkExprHasSubLink(value) ||
-		contain_aggs_of_level(value, 0) || contain_windowfuncs(value) ||
-		pull_vars_of_level(value, 1) != NIL || expression_varies(value))
-		return NULL;
-	return value;
-}
-
-/* The expression with such values in the place of columns. */
-static Node *
-values_mutator(Node *node, void *context)
-{
-	Query *query = context;
-	Var *var = (Var *) node;
-	Node *value = NULL;
-
-	if (node == NULL)
-		return NULL;
-	if (IsA(node, Var) && var->varlevelsup == 0 && var->varattno > 0 &&
-		var->varno != query->resultRelation && reads_one_item(query))
-		value = value_of_column(rt_fetch(var->varno, query->rtable), var->varattno);
-	if (value != NULL)
-		return copyObject(value);
-	return expression_tree_mutator(node, values_mutator, context);
-}
 
 /* What the condition says with and without them: both are true together. */
 static List *
@@ -93,7 +34,7 @@ quals_with_values(Query *query)
 	foreach_ptr (Node, qual, list_copy(quals))
 	{
 		if (IsA(qual, OpExpr) && !checkExprHasSubLink(qual))
-			quals = list_append_unique(quals, values_mutator(qual, query));
+			quals = list_append_unique(quals, expression_with_source_values(qual, query));
 	}
 	return quals;
 }
@@ -119,7 +60,7 @@ is_key_of_rows(Query *query, const DistTable *target, Place *place, Node *expr)
 
 	if (place_has_key(place, expr, false))
 		return true;
-	value = eval_const_expressions(NULL, values_mutator(expr, query));
+	value = eval_const_expressions(NULL, expression_with_source_values(expr, query));
 	value = key_value(value, target->key_type);
 	return value != NULL && list_member(place->bound, value);
 }

@@ -104,6 +104,7 @@ look_at_level(Query *level, void *context)
 	int rtindex = 0;
 
 	found->with_queries |= level->cteList != NIL;
+	found->sublinks |= level->hasSubLinks;
 	foreach_ptr (RangeTblEntry, rte, level->rtable)
 	{
 		rtindex++;

@@ -18,6 +18,7 @@ typedef struct DistRelations
 	bool modified;	   /* one of any kind is the target of a write */
 	bool fires_here;   /* so is one of those that fire triggers in the client's backend */
 	bool with_queries; /* WITH, at any level */
+	bool sublinks;	   /* at any level */
 	bool places;	   /* ctid or tableoid is used, where shards have one of their own */
 	bool samples;	   /* TABLESAMPLE of a distributed table, with arguments from rows */
 	bool sql_functions; /* calls a user's SQL function in FROM: may be inlined */
