@@ -356,8 +356,11 @@ plan_hook(Query *query, const char *source, int cursor_options, ParamListInfo pa
 		query_form_enter(query);
 		found = query_dist_relations(query);
 	}
-	if (found.any && found.sublinks && query_drop_idle_sublinks(query, &inlined))
+	if (found.any && found.sublinks)
+	{
+		query_drop_idle_sublinks(query, &inlined);
 		found = query_dist_relations(query);
+	}
 	stmt = plan_statement(query, source, cursor_options, params, found);
 	stmt->invalItems = list_concat(stmt->invalItems, inlined.invalItems);
 	stmt->dependsOnRole |= inlined.dependsOnRole;

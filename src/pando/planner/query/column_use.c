@@ -73,7 +73,7 @@ column_can_go(const TargetEntry *column)
 
 	return !column->resjunk && column->ressortgroupref == 0 && !IsA(expr, Const) &&
 		   !expression_returns_set(expr) && !contain_aggs_of_level(expr, 0) &&
-		   !expression_varies(expr);
+		   !query_varies(expr);
 }
 
 static void
@@ -104,6 +104,9 @@ level_drop_unread_columns(Query *level)
 {
 	Index varno = 0;
 
+	/* Its arms' columns are read by their numbers. */
+	if (level->setOperations != NULL)
+		return;
 	foreach_ptr (RangeTblEntry, rte, level->rtable)
 	{
 		varno++;

@@ -3,8 +3,10 @@
  *
  * PostgreSQL folds constants before it plans sublinks (preprocess_expression()): one that
  * stands beside a condition that is never true, or in a branch that is never taken, is
- * not planned, not executed, and no rights are asked for what it reads. So they go before
- * anything is asked of the query. The expression of one that stays is left as it is.
+ * not planned, not executed, and no rights are asked for what it reads. It is the same
+ * with one that is what EXISTS selects, or a subquery's column that nobody reads. So they
+ * go before anything is asked of the query. The expression of one that stays is left as
+ * it is.
  *
  * An EXISTS or IN that is a condition by itself becomes a join before that, in which
  * rights are asked; so it stays.
@@ -14,18 +16,22 @@
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
+#include "optimizer/prep.h"
 #include "rewrite/rewriteManip.h"
 
+#include "pando/planner/query/column_use.h"
 #include "pando/planner/query/each_level.h"
+#include "pando/planner/query/exists.h"
 #include "pando/planner/query/idle_sublink.h"
 #include "pando/planner/query/join_tree.h"
+#include "pando/planner/query/query_facts.h"
 #include "pando/planner/query/source_value.h"
 
 typedef struct Dropping
 {
 	PlannerInfo *root;
+	Query *whole;
 	Query *level;
-	bool dropped;
 } Dropping;
 
 /* What an expression has in it. */
@@ -80,7 +86,7 @@ contents_of(Node *expr)
 
 /* The expression without such sublinks, or itself. */
 static Node *
-without_idle(Node *expr, Dropping *dropping)
+without_idle(Node *expr, bool is_condition, Dropping *dropping)
 {
 	Contents before = contents_of(expr);
 	Contents after;
@@ -90,10 +96,11 @@ without_idle(Node *expr, Dropping *dropping)
 		return expr;
 	folded = eval_const_expressions(dropping->root,
 									expression_with_source_values(expr, dropping->level));
+	if (is_condition)
+		folded = (Node *) canonicalize_qual((Expr *) folded, false);
 	after = contents_of(folded);
 	if (after.sublinks == before.sublinks || after.shaping != before.shaping)
 		return expr;
-	dropping->dropped = true;
 	return folded;
 }
 
@@ -101,7 +108,7 @@ static void
 drop_in_targets(List *targets, Dropping *dropping)
 {
 	foreach_ptr (TargetEntry, entry, targets)
-		entry->expr = (Expr *) without_idle((Node *) entry->expr, dropping);
+		entry->expr = (Expr *) without_idle((Node *) entry->expr, false, dropping);
 }
 
 static bool
@@ -130,7 +137,7 @@ quals_without_idle(Node *quals, Dropping *dropping)
 			others = lappend(others, qual);
 	}
 	other = quals_as_node(others);
-	left = without_idle(other, dropping);
+	left = without_idle(other, true, dropping);
 	return left == other ? quals : quals_as_node(lappend(joins, left));
 }
 
@@ -150,20 +157,14 @@ drop_in_tree(Node *node, void *context)
 	return expression_tree_walker(node, drop_in_tree, context);
 }
 
-static bool
-drop_in_level(Query *level, void *context)
+static void
+drop_in_expressions(Query *level, Dropping *dropping)
 {
-	Dropping *dropping = context;
-
-	if (!level->hasSubLinks)
-		return false;
-	dropping->root->parse = level;
-	dropping->level = level;
 	/* What a level is grouped by is the same expression wherever it stands. */
 	if (level->groupClause == NIL && level->groupingSets == NIL)
 	{
 		drop_in_targets(level->targetList, dropping);
-		level->havingQual = without_idle(level->havingQual, dropping);
+		level->havingQual = without_idle(level->havingQual, true, dropping);
 	}
 	drop_in_targets(level->returningList, dropping);
 	(void) drop_in_tree((Node *) level->jointree, dropping);
@@ -171,11 +172,11 @@ drop_in_level(Query *level, void *context)
 	{
 		drop_in_targets(level->onConflict->onConflictSet, dropping);
 		level->onConflict->onConflictWhere =
-			without_idle(level->onConflict->onConflictWhere, dropping);
+			without_idle(level->onConflict->onConflictWhere, true, dropping);
 	}
 	foreach_ptr (MergeAction, action, level->mergeActionList)
 	{
-		action->qual = without_idle(action->qual, dropping);
+		action->qual = without_idle(action->qual, true, dropping);
 		drop_in_targets(action->targetList, dropping);
 	}
 	foreach_ptr (RangeTblEntry, rte, level->rtable)
@@ -185,20 +186,44 @@ drop_in_level(Query *level, void *context)
 			ListCell *cell;
 
 			foreach (cell, row)
-				lfirst(cell) = without_idle(lfirst(cell), dropping);
+				lfirst(cell) = without_idle(lfirst(cell), false, dropping);
 		}
 	}
 	level->hasSubLinks = checkExprHasSubLink((Node *) level);
+}
+
+/* Columns of joins don't say which subquery's they are. */
+static void
+drop_unread(Query *level, Query *whole)
+{
+	bool sublinks = false;
+
+	foreach_ptr (RangeTblEntry, rte, level->rtable)
+		sublinks |= rte->rtekind == RTE_SUBQUERY && rte->subquery->hasSubLinks;
+	if (sublinks && !query_facts(whole).join_columns)
+		level_drop_unread_columns(level);
+}
+
+static bool
+drop_in_level(Query *level, void *context)
+{
+	Dropping *dropping = context;
+
+	dropping->root->parse = level;
+	dropping->level = level;
+	if (level->hasSubLinks)
+		drop_in_expressions(level, dropping);
+	drop_unread(level, dropping->whole);
 	return false;
 }
 
-bool
+void
 query_drop_idle_sublinks(Query *query, PlannerGlobal *glob)
 {
-	Dropping dropping = {.root = makeNode(PlannerInfo)};
+	Dropping dropping = {.root = makeNode(PlannerInfo), .whole = query};
 
 	dropping.root->glob = glob;
 	dropping.root->query_level = 1;
+	query_simplify_exists(query);
 	(void) query_each_level(query, drop_in_level, &dropping);
-	return dropping.dropped;
 }

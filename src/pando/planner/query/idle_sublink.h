@@ -11,10 +11,10 @@
 #include "nodes/pathnodes.h"
 
 /*
- * Takes sublinks from the query, in place, that go when constants are folded; true if
- * there were any. What a plan depends on for functions that are inlined on the way is
- * added to glob.
+ * Takes sublinks from the query, in place, that go when constants are folded, and those
+ * in columns that nobody reads. What a plan depends on for functions that are inlined on
+ * the way is added to glob.
  */
-extern bool query_drop_idle_sublinks(Query *query, PlannerGlobal *glob);
+extern void query_drop_idle_sublinks(Query *query, PlannerGlobal *glob);
 
 #endif
