@@ -306,3 +306,10 @@ SELECT id FROM a WHERE EXISTS (SELECT 1 FROM (SELECT k, count(*) AS c FROM b GRO
 SELECT id FROM a WHERE (k, x) IN (SELECT x, x FROM b);
 SELECT id FROM a WHERE x = (SELECT max(id) FROM b WHERE b.x = a.k AND b.x = a.x);
 $$);
+-- A column that nobody reads is computed all the same when its subquery is volatile.
+CREATE SEQUENCE public.unread;
+SELECT count(k) FROM (SELECT k, (SELECT nextval('public.unread') FROM dist.r LIMIT 1) AS n FROM dist.a) s;
+SELECT nextval('public.unread');
+SELECT count(s.k) > 0 AS joined FROM (SELECT k, (SELECT nextval('public.unread') FROM dist.r LIMIT 1) AS n FROM dist.a) s JOIN dist.b ON b.x = s.k;
+SELECT nextval('public.unread');
+DROP SEQUENCE public.unread;
