@@ -25,6 +25,7 @@
 #include "pando/metadata/table.h"
 #include "pando/monitor/plan_key.h"
 #include "pando/plan/fragment.h"
+#include "pando/plan/plan_members.h"
 
 typedef struct Search
 {
@@ -227,20 +228,11 @@ search_plan(Search *search, const Plan *plan)
 			if (search_row(search, (const ModifyTable *) plan))
 				return true;
 			break;
-		case T_SubqueryScan:
-			return search_plan(search, ((const SubqueryScan *) plan)->subplan);
-		case T_Append:
-			return search_plans(search, ((const Append *) plan)->appendplans);
-		case T_MergeAppend:
-			return search_plans(search, ((const MergeAppend *) plan)->mergeplans);
-		case T_CustomScan:
-			if (search_plans(search, ((const CustomScan *) plan)->custom_plans))
-				return true;
-			break;
 		default:
 			break;
 	}
-	return search_plan(search, outerPlan(plan)) || search_plan(search, innerPlan(plan));
+	return search_plans(search, plan_members(plan)) ||
+		   search_plan(search, outerPlan(plan)) || search_plan(search, innerPlan(plan));
 }
 
 /* Notes a relation; false: there are several shard groups. */

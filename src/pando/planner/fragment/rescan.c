@@ -12,6 +12,7 @@
 #include "nodes/nodeFuncs.h"
 #include "nodes/plannodes.h"
 #include "pando/plan/fragment.h"
+#include "pando/plan/plan_members.h"
 #include "pando/planner/fragment/fragment_path.h"
 #include "pando/planner/fragment/rescan.h"
 
@@ -47,7 +48,6 @@ mark_plan(Plan *plan, bool repeated)
 			if (plan_is_kind(plan, PLAN_ROW_LOOKUP) &&
 				bms_is_empty(((Plan *) linitial(scan->custom_plans))->extParam))
 				repeated = false;
-			mark_list(scan->custom_plans, repeated);
 			break;
 		}
 		case T_Material:
@@ -56,18 +56,10 @@ mark_plan(Plan *plan, bool repeated)
 			if (bms_is_empty(plan->extParam))
 				repeated = false;
 			break;
-		case T_Append:
-			mark_list(((Append *) plan)->appendplans, repeated);
-			break;
-		case T_MergeAppend:
-			mark_list(((MergeAppend *) plan)->mergeplans, repeated);
-			break;
-		case T_SubqueryScan:
-			mark_plan(((SubqueryScan *) plan)->subplan, repeated);
-			break;
 		default:
 			break;
 	}
+	mark_list(plan_members(plan), repeated);
 	mark_plan(plan->lefttree, repeated || IsA(plan, RecursiveUnion));
 	mark_plan(plan->righttree, repeated || IsA(plan, NestLoop) || IsA(plan, MergeJoin) ||
 								   IsA(plan, RecursiveUnion));

@@ -30,6 +30,7 @@
 #include "pando/planner/residual/either_exists.h"
 #include "pando/planner/query/each_level.h"
 #include "pando/planner/local/all_here.h"
+#include "pando/planner/local/subplan_cost.h"
 #include "pando/planner/where/distribution.h"
 #include "pando/planner/query/from_item.h"
 #include "pando/planner/query/join_tree.h"
@@ -41,10 +42,6 @@
 
 /* More shards than that take the core too long to plan. */
 #define SHARDS_MAX 512
-
-/* PostgreSQL takes each lookup of a subplan for the first, of a join's inner side for one
- * of many. */
-#define LOOKUPS_OF_SUBPLAN 10
 
 typedef struct AllHere
 {
@@ -408,7 +405,7 @@ plan_joined_aggregates(Query *query, PlannedStmt *stmt, const char *source,
 	if (lookups != NULL && lookups->planTree->total_cost < stmt->planTree->total_cost)
 		stmt = lookups;
 	if (values != NULL &&
-		values->planTree->total_cost * LOOKUPS_OF_SUBPLAN < stmt->planTree->total_cost)
+		values->planTree->total_cost < cost_of_lookups_in_memory(stmt->planTree))
 		stmt = values;
 	return stmt;
 }
@@ -424,9 +421,8 @@ plan_hashed_exists(Query *query, PlannedStmt *stmt, const char *source,
 	if (!query_exists_by_values(hashed) || !query_use_all_here(hashed))
 		return stmt;
 	other = plan_locally(hashed, source, cursor_options, params);
-	return other->planTree->total_cost * LOOKUPS_OF_SUBPLAN < stmt->planTree->total_cost
-			   ? other
-			   : stmt;
+	return other->planTree->total_cost < cost_of_lookups_in_memory(stmt->planTree) ? other
+																				   : stmt;
 }
 
 PlannedStmt *
