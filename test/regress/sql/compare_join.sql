@@ -148,3 +148,13 @@ SELECT * FROM parted WHERE x IN (SELECT x FROM a WHERE id < 5) AND id > 30;
 $$);
 DROP VIEW dist.parted;
 DROP TABLE plain.parted;
+-- What is referred to sideways may become part of an item that stands further to the right.
+SELECT compare($$
+SELECT l.k FROM (VALUES (1), (3)) v (k), LATERAL (SELECT b.id AS k FROM b WHERE b.k < v.k UNION ALL SELECT x FROM e) l, a WHERE v.k < a.x;
+SELECT l.k, v.id FROM r v, LATERAL (SELECT b.id AS k FROM b WHERE b.x < v.x UNION ALL SELECT v.id FROM e WHERE e.x = v.x) l, a WHERE v.id < a.x AND l.k = a.k;
+SELECT l.k, v.id FROM r v, LATERAL (SELECT b.id AS k FROM b WHERE b.x < v.x ORDER BY b.id LIMIT 2) l, a WHERE v.id < a.x;
+SELECT count(*), sum(l.g), sum(m.k) FROM r v, generate_series(1, v.id) l (g), LATERAL (SELECT k FROM b WHERE b.id = g UNION ALL SELECT v.x) m, a WHERE v.id = a.x;
+SELECT count(*), sum(l.k) FROM (r v JOIN r w ON v.id = w.x) CROSS JOIN LATERAL (SELECT b.id AS k FROM b WHERE b.x < v.x UNION ALL SELECT w.id) l JOIN a ON a.x = w.id;
+SELECT count(*), sum(l.k) FROM r v CROSS JOIN a LEFT JOIN LATERAL (SELECT b.id AS k FROM b WHERE b.x < v.x UNION ALL SELECT k FROM e WHERE e.k = a.k) l ON l.k > 2 WHERE v.id = a.x;
+SELECT count(*), sum(l.c), sum(m.c) FROM r v, LATERAL (SELECT count(*) AS c FROM b WHERE b.x < v.x) l, LATERAL (SELECT l.c + v.id AS c UNION ALL SELECT k FROM e WHERE e.x = l.c) m, a WHERE v.id = a.x;
+$$);

@@ -205,6 +205,27 @@ cut_item(Cutting *cutting, CutGroup *group, List *quals)
 }
 
 /*
+ * What is referred to sideways comes before what refers to it: PostgreSQL counts on it,
+ * and a group stands where its last item stood. Nothing that several items went into
+ * refers to others.
+ */
+static List *
+lateral_last(List *groups)
+{
+	List *first = NIL;
+	List *last = NIL;
+
+	foreach_ptr (CutGroup, group, groups)
+	{
+		if (bms_is_subset(group->lateral, group->relids))
+			first = lappend(first, group);
+		else
+			last = lappend(last, group);
+	}
+	return list_concat(first, last);
+}
+
+/*
  * The new join tree of the inner join of items. `above` are qualifications that hold for
  * the rows and may be taken from where they stand.
  */
@@ -221,7 +242,7 @@ cut_from(Cutting *cutting, List *from, List *above)
 		join_tree_flatten(lfirst(cell), &items, &quals);
 	foreach (cell, items)
 		groups = lappend(groups, group_of_item(cutting->query, lfirst(cell), quals));
-	groups = groups_merge(cutting->query, groups, quals);
+	groups = lateral_last(groups_merge(cutting->query, groups, quals));
 	foreach (cell, groups)
 		result = lappend(result, cut_item(cutting, lfirst(cell), quals));
 	quals = cutting_not_consumed(cutting, list_copy_tail(quals, list_length(above)));
