@@ -249,6 +249,15 @@ INSERT INTO c SELECT e.k, b.id, a.id FROM e LEFT JOIN b ON b.k = e.k LEFT JOIN a
 MERGE INTO c USING (SELECT e.k, max(b.id) AS id FROM e LEFT JOIN b ON b.k = e.k GROUP BY e.k) s ON s.k = c.k WHEN MATCHED THEN UPDATE SET x = s.id WHEN NOT MATCHED THEN INSERT VALUES (s.k, s.id, 0);
 SELECT a.k, b.id FROM a LEFT JOIN b USING (k, id) FOR UPDATE OF a;
 SELECT a.k, a.ctid IS NULL AS gone, b.tableoid IS NULL AS none FROM e LEFT JOIN a ON a.k = e.k LEFT JOIN b ON b.k = e.k;
+SELECT r.id, a.k FROM r JOIN a ON r.tableoid::regclass::text = 'r' AND a.x = r.id AND (r.tableoid IS NOT NULL) = (a.k > 1);
+SELECT r.id, a.k FROM r, a WHERE a.x = r.id AND (r.tableoid = 'r'::regclass) = (a.k > 1) AND r.ctid IS NOT NULL FOR UPDATE OF r;
+SELECT r, r.tableoid::regclass::text, a.k FROM r JOIN a ON a.x = r.x AND r IS NOT NULL AND (r.tableoid IS NULL) < (a.k > 1);
+SELECT loc, loc.ctid IS NULL, a.k FROM loc JOIN a ON a.x = loc.id AND (loc.ctid IS NULL) < (a.k > 1) AND (loc.xmin IS NULL) < (a.k > 1);
+SELECT count(*) FROM loc LEFT JOIN a ON a.x = loc.x AND (loc.tableoid = 'loc'::regclass) = (a.k > 1);
+SELECT count(*), count(r.tableoid) FROM a LEFT JOIN r ON a.x = r.x AND (r.tableoid = 'r'::regclass) = (a.k > 1);
+SELECT count(*) FROM loc, r, a WHERE loc.id = r.id AND (loc.tableoid <> r.tableoid) = (a.k > 1) AND a.x = r.x;
+UPDATE e SET x = r.id FROM r WHERE r.id = e.x AND (r.tableoid = 'r'::regclass) = (e.k > 1) RETURNING e.k, e.x, r.tableoid = 'r'::regclass AS r;
+DELETE FROM e USING loc WHERE loc.id = e.x AND (loc.ctid IS NULL) < (e.k > 1) RETURNING e.k;
 $$);
 DO $$
 DECLARE side text; name text;

@@ -14,6 +14,7 @@
 #include "rewrite/rewriteManip.h"
 #include "utils/lsyscache.h"
 
+#include "pando/planner/query/column_use.h"
 #include "pando/planner/query/join_tree.h"
 #include "pando/planner/query/part.h"
 #include "pando/planner/query/query_shape.h"
@@ -251,12 +252,37 @@ cut_from(Cutting *cutting, List *from, List *above)
 	return (Node *) makeFromExpr(result, quals_as_node(quals));
 }
 
+/*
+ * Tables with policies that are read here, of which the level uses system columns: these
+ * become columns of subqueries, in conditions too, which must not have been taken apart.
+ */
+static void
+put_barriers_of_system_columns(Query *query)
+{
+	RangeTblRef ref = {.type = T_RangeTblRef};
+
+	foreach_ptr (RangeTblEntry, rte, query->rtable)
+	{
+		const DistTable *table =
+			rte->rtekind == RTE_RELATION ? dist_table(rte->relid) : NULL;
+
+		ref.rtindex++;
+		if (rte->rtekind != RTE_RELATION || rte->securityQuals == NIL ||
+			(table != NULL && dist_table_is_sharded(table)) ||
+			!column_use(query, ref.rtindex).system)
+			continue;
+		if (query_use_local_copies(part_make(query, list_make1(&ref), NIL)))
+			(void) level_put_barrier(query, ref.rtindex);
+	}
+}
+
 void
 level_cut_from(Query *query)
 {
 	Cutting cutting = {0};
 	Node *tree;
 
+	put_barriers_of_system_columns(query);
 	cutting_start(&cutting, query);
 	tree = cut_from(&cutting, list_make1(query->jointree), NIL);
 	if (cutting.cuts != NIL)

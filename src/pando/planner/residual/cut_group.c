@@ -205,8 +205,9 @@ group_of_item(Query *query, Node *item, List *quals)
 	group->lateral = lateral_of_item(query, item);
 	while ((varno = bms_next_member(group->relids, varno)) >= 0)
 	{
-		if (rt_fetch(varno, query->rtable)->securityQuals != NIL)
-			group->secured = true;
+		const RangeTblEntry *rte = rt_fetch(varno, query->rtable);
+
+		group->secured |= rte->securityQuals != NIL || rte->security_barrier;
 	}
 	group_judge(query, group, quals);
 	return group;
