@@ -378,16 +378,18 @@ move_row(PG_FUNCTION_ARGS)
 	PG_RETURN_NULL();
 }
 
+/* A copy, for the relation may be read anew while it is used. */
 static const Trigger *
 find_trigger(Relation rel)
 {
 	Oid function = LookupFuncName(list_make2(makeString("pando"), makeString("move_row")),
 								  0, NULL, true);
+	const TriggerDesc *triggers = CopyTriggerDesc(rel->trigdesc);
 
-	for (int i = 0; rel->trigdesc != NULL && i < rel->trigdesc->numtriggers; i++)
+	for (int i = 0; triggers != NULL && i < triggers->numtriggers; i++)
 	{
-		if (rel->trigdesc->triggers[i].tgfoid == function)
-			return &rel->trigdesc->triggers[i];
+		if (triggers->triggers[i].tgfoid == function)
+			return &triggers->triggers[i];
 	}
 	return NULL;
 }

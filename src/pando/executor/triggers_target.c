@@ -108,7 +108,8 @@ is_for_here(const TriggersScan *scan, const Trigger *trigger)
 static bool
 may_defer(const TriggersScan *scan, const Relation shell)
 {
-	const TriggerDesc *triggers = shell->trigdesc;
+	/* A copy: what is looked up may have the relation read anew. */
+	const TriggerDesc *triggers = CopyTriggerDesc(shell->trigdesc);
 
 	for (int i = 0; triggers != NULL && i < triggers->numtriggers; i++)
 	{

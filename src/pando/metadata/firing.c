@@ -86,22 +86,35 @@ changes_that_fire(const Trigger *trigger)
 	return changes;
 }
 
+/*
+ * The relation's triggers, NULL if there are none: a copy, for its own go when the
+ * relation is read anew, which whatever is looked up may bring about.
+ */
+static TriggerDesc *
+triggers_of(Oid relid)
+{
+	Relation relation = RelationIdGetRelation(relid);
+	TriggerDesc *triggers;
+
+	if (!RelationIsValid(relation))
+		return NULL;
+	triggers = CopyTriggerDesc(relation->trigdesc);
+	RelationClose(relation);
+	return triggers;
+}
+
 static int
 changes_that_fire_of(Oid relid, bool rows_only)
 {
-	Relation relation = RelationIdGetRelation(relid);
-	const TriggerDesc *triggers;
+	TriggerDesc *triggers = triggers_of(relid);
 	int changes = 0;
 
-	if (!RelationIsValid(relation))
-		return 0;
-	triggers = relation->trigdesc;
 	for (int i = 0; triggers != NULL && i < triggers->numtriggers; i++)
 	{
 		if (!rows_only || TRIGGER_FOR_ROW(triggers->triggers[i].tgtype))
 			changes |= changes_that_fire(&triggers->triggers[i]);
 	}
-	RelationClose(relation);
+	FreeTriggerDesc(triggers);
 	return changes;
 }
 
@@ -247,15 +260,12 @@ is_done_here(const Action *action, const ForeignKey *key, List **seen)
 static bool
 change_acts_here(Oid relid, CmdType change, List **seen)
 {
-	Relation relation = RelationIdGetRelation(relid);
+	TriggerDesc *triggers = triggers_of(relid);
 	bool acts = false;
 
-	if (!RelationIsValid(relation))
-		return false;
-	for (int i = 0;
-		 !acts && relation->trigdesc != NULL && i < relation->trigdesc->numtriggers; i++)
+	for (int i = 0; !acts && triggers != NULL && i < triggers->numtriggers; i++)
 	{
-		const Trigger *trigger = &relation->trigdesc->triggers[i];
+		const Trigger *trigger = &triggers->triggers[i];
 		const Action *action = action_of(trigger);
 		ForeignKey key;
 
@@ -266,7 +276,7 @@ change_acts_here(Oid relid, CmdType change, List **seen)
 		*seen = lappend_oid(*seen, trigger->tgconstraint);
 		acts = is_done_here(action, &key, seen);
 	}
-	RelationClose(relation);
+	FreeTriggerDesc(triggers);
 	return acts;
 }
 
@@ -324,13 +334,13 @@ add_referenced(Bitmapset *columns, Oid relid, const ForeignKey *key)
 }
 
 /* Keys to partitioned tables are left to the shards (ddl/attached.c). */
-static const TriggerDesc *
-triggers_unless_partitioned(const Relation relation)
+static TriggerDesc *
+triggers_unless_partitioned(Oid relid)
 {
-	return relation->rd_rel->relkind == RELKIND_PARTITIONED_TABLE ||
-				   relation->rd_rel->relispartition
-			   ? NULL
-			   : relation->trigdesc;
+	if (get_rel_relkind(relid) == RELKIND_PARTITIONED_TABLE ||
+		get_rel_relispartition(relid))
+		return NULL;
+	return triggers_of(relid);
 }
 
 bool
@@ -344,30 +354,22 @@ trigger_checks_itself(const Trigger *trigger, Oid relid)
 bool
 refers_to_itself(Oid relid)
 {
-	Relation relation = RelationIdGetRelation(relid);
-	const TriggerDesc *triggers;
+	TriggerDesc *triggers = triggers_unless_partitioned(relid);
 	bool found = false;
 
-	if (!RelationIsValid(relation))
-		return false;
-	triggers = triggers_unless_partitioned(relation);
 	for (int i = 0; triggers != NULL && i < triggers->numtriggers && !found; i++)
 		found = trigger_checks_itself(&triggers->triggers[i], relid);
-	RelationClose(relation);
+	FreeTriggerDesc(triggers);
 	return found;
 }
 
 int
 changes_that_act_here(Oid relid, Bitmapset **columns)
 {
-	Relation relation = RelationIdGetRelation(relid);
-	const TriggerDesc *triggers;
+	TriggerDesc *triggers = triggers_unless_partitioned(relid);
 	int changes = 0;
 
 	*columns = NULL;
-	if (!RelationIsValid(relation))
-		return 0;
-	triggers = triggers_unless_partitioned(relation);
 	for (int i = 0; triggers != NULL && i < triggers->numtriggers; i++)
 	{
 		const Trigger *trigger = &triggers->triggers[i];
@@ -382,6 +384,6 @@ changes_that_act_here(Oid relid, Bitmapset **columns)
 		if (action->change == CMD_UPDATE)
 			*columns = add_referenced(*columns, relid, &key);
 	}
-	RelationClose(relation);
+	FreeTriggerDesc(triggers);
 	return changes;
 }

@@ -123,7 +123,9 @@ copied_target(const NestingFrame *frame, char **names)
 		if (!OidIsValid(table))
 			continue;
 		relation = RelationIdGetRelation(relid);
-		*names = trigger_names(relation->trigdesc, dist_table(relid) != NULL);
+		/* A copy: what is looked up may have the relation read anew. */
+		*names =
+			trigger_names(CopyTriggerDesc(relation->trigdesc), dist_table(relid) != NULL);
 		RelationClose(relation);
 		if (*names != NULL)
 			return table;

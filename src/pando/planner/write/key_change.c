@@ -480,7 +480,8 @@ refuse_actions(const KeyChange *change, const Trigger *trigger)
 static void
 check(const KeyChange *change)
 {
-	TriggerDesc *triggers = change->relation->trigdesc;
+	/* A copy: what is looked up may have the relation read anew. */
+	const TriggerDesc *triggers = CopyTriggerDesc(change->relation->trigdesc);
 
 	for (int i = 0; triggers != NULL && i < triggers->numtriggers; i++)
 	{
