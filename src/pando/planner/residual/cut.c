@@ -263,13 +263,14 @@ put_barriers_of_system_columns(Query *query)
 
 	foreach_ptr (RangeTblEntry, rte, query->rtable)
 	{
-		const DistTable *table =
-			rte->rtekind == RTE_RELATION ? dist_table(rte->relid) : NULL;
+		const DistTable *table;
 
 		ref.rtindex++;
 		if (rte->rtekind != RTE_RELATION || rte->securityQuals == NIL ||
-			(table != NULL && dist_table_is_sharded(table)) ||
 			!column_use(query, ref.rtindex).system)
+			continue;
+		table = dist_table(rte->relid);
+		if (table != NULL && dist_table_is_sharded(table))
 			continue;
 		if (query_use_local_copies(part_make(query, list_make1(&ref), NIL)))
 			(void) level_put_barrier(query, ref.rtindex);
