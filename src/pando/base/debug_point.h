@@ -6,7 +6,7 @@
  * have it). Armed per server by SQL, seen by all of its backends (shared memory):
  *   SELECT pando.debug_point_arm('commit-after-prepare', 'wait' | 'error' | 'exit');
  *   SELECT pando.debug_point_clear();      -- all; waiting backends go on
- * A waiting backend shows the wait event PgSleep.
+ * A waiting backend shows the wait event PgSleep, as nothing else of Pando's does.
  *
  * DEBUG_STEPS(n), absent as well, counts work that must not grow faster than what a
  * statement touches; pando.debug_steps() says how much this backend did since it was
