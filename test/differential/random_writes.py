@@ -120,26 +120,35 @@ FROM unnest('{pk_0,pk_1,pk_20,pk_21,pk_rest,pm_y0,pm_y1,pm_rest,ph_0,ph_1,ph_2,p
 	unnest(public.rows_of('SELECT * FROM ' || name, path)) line $$;
 """
 # What rows were changed how, in a table that is distributed as well; values that a trigger changes, and rows that it gives up.
+# While they are changed their relations are read anew, as after somebody's change of the schema.
 TRIGGERS = """CREATE TABLE audit (n int, line text);
+CREATE FUNCTION read_anew(relid oid) RETURNS void LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog AS $$
+	UPDATE pg_class SET relname = relname
+	WHERE oid = $1 OR oid IN (SELECT relid FROM pg_partition_tree(coalesce(pg_partition_root($1), $1))) $$;
 CREATE FUNCTION audit() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE line text := concat_ws(' ', TG_NAME, TG_OP, TG_LEVEL, TG_TABLE_NAME, OLD::text, '>', NEW::text);
 BEGIN
 	EXECUTE format('INSERT INTO %I.audit VALUES ($1, $2)', TG_TABLE_SCHEMA) USING length(line), line;
+	EXECUTE format('SELECT %I.read_anew($1)', TG_TABLE_SCHEMA) USING TG_RELID;
 	RETURN NULL;
 END $$;
 CREATE FUNCTION before() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE line text := concat_ws(' ', TG_NAME, TG_OP, TG_TABLE_NAME, OLD::text, '>', NEW::text);
 BEGIN
 	EXECUTE format('INSERT INTO %I.audit VALUES ($1, $2)', TG_TABLE_SCHEMA) USING length(line), line;
+	EXECUTE format('SELECT %I.read_anew($1)', TG_TABLE_SCHEMA) USING TG_RELID;
 	RETURN CASE WHEN TG_OP = 'DELETE' THEN OLD ELSE NEW END;
 END $$;
 CREATE FUNCTION other_values() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
+	EXECUTE format('SELECT %I.read_anew($1)', TG_TABLE_SCHEMA) USING TG_RELID;
 	IF NEW.x = 8 THEN RETURN NULL; END IF;
 	IF NEW.x % 3 = 1 THEN NEW.x := NEW.x + 1; END IF;
 	RETURN NEW;
 END $$;
-CREATE FUNCTION kept() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN CASE WHEN OLD.x = 2 THEN NULL ELSE OLD END; END $$;
+CREATE FUNCTION kept() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+	EXECUTE format('SELECT %I.read_anew($1)', TG_TABLE_SCHEMA) USING TG_RELID;
+	RETURN CASE WHEN OLD.x = 2 THEN NULL ELSE OLD END; END $$;
 CREATE TRIGGER audit AFTER INSERT OR UPDATE OR DELETE ON c FOR EACH ROW EXECUTE FUNCTION audit();
 CREATE TRIGGER audit AFTER INSERT OR UPDATE OR DELETE ON pm FOR EACH ROW EXECUTE FUNCTION audit();
 CREATE TRIGGER audit AFTER INSERT OR UPDATE OR DELETE ON s1 FOR EACH ROW EXECUTE FUNCTION audit();
@@ -150,7 +159,7 @@ CREATE TRIGGER audit_all AFTER INSERT OR UPDATE OR DELETE ON e EXECUTE FUNCTION 
 CREATE TRIGGER audit_all AFTER INSERT OR UPDATE OR DELETE ON pm EXECUTE FUNCTION audit();
 CREATE CONSTRAINT TRIGGER audit_x AFTER UPDATE OF x ON ph DEFERRABLE FOR EACH ROW WHEN (OLD.x IS DISTINCT FROM NEW.x) EXECUTE FUNCTION audit();
 CREATE TRIGGER other_values BEFORE INSERT OR UPDATE ON e FOR EACH ROW EXECUTE FUNCTION other_values();
-CREATE TRIGGER other_values BEFORE UPDATE ON ph FOR EACH ROW EXECUTE FUNCTION other_values();
+CREATE TRIGGER other_values BEFORE INSERT OR UPDATE ON ph FOR EACH ROW EXECUTE FUNCTION other_values();
 CREATE TRIGGER other_values BEFORE INSERT ON ps_1 FOR EACH ROW EXECUTE FUNCTION other_values();
 CREATE TRIGGER kept BEFORE DELETE ON ph FOR EACH ROW EXECUTE FUNCTION kept();
 """

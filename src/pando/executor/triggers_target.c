@@ -146,15 +146,16 @@ triggers_that_fire_here(const TriggersScan *scan, const Relation shell, bool has
 	return triggers;
 }
 
+/* What the descriptor has in memory of its own, and ModifyTable reads, is copied: it is
+ * freed when the relation is read anew. */
 static Relation
 copy_of(Relation shell)
 {
 	Relation copy = palloc(sizeof(RelationData));
+	List *bounds = shell->rd_rel->relispartition ? RelationGetPartitionQual(shell) : NIL;
 
-	/* Kept in the descriptor once it is known. */
-	if (shell->rd_rel->relispartition)
-		(void) RelationGetPartitionQual(shell);
 	*copy = *shell;
+	copy->rd_partcheck = bounds;
 	copy->rd_rel = palloc(CLASS_TUPLE_SIZE);
 	memcpy(copy->rd_rel, shell->rd_rel, CLASS_TUPLE_SIZE);
 	copy->rd_rel->relhasindex = false;

@@ -236,3 +236,21 @@ INSERT INTO q VALUES (1, 1, 1, 'a'), (52, 14, 1, 'a') ON CONFLICT (k, d) DO UPDA
 SELECT * FROM q ORDER BY k;
 CREATE FUNCTION plus(x int) RETURNS int LANGUAGE plpgsql VOLATILE AS $$BEGIN RETURN x + 1; END$$;
 INSERT INTO q VALUES (101, 1, 1, 'a'), (4, 13, 1, 'a'), (8, 8, 8, 'new') ON CONFLICT (k, d) DO UPDATE SET v = plus(q.v) WHERE plus(excluded.v) = 2 RETURNING *;
+-- A trigger after which PostgreSQL reads its tables anew.
+CREATE TABLE anew (k int, d int, w text) PARTITION BY LIST (d);
+CREATE TABLE anew1 PARTITION OF anew FOR VALUES IN (1);
+CREATE TABLE anew_rest PARTITION OF anew DEFAULT;
+SELECT distribute('anew', 'k');
+CREATE FUNCTION read_anew() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+	UPDATE pg_class SET relname = relname WHERE relname LIKE 'anew%';
+	RETURN NEW;
+END $$;
+CREATE TRIGGER before BEFORE INSERT OR UPDATE ON anew FOR EACH ROW EXECUTE FUNCTION read_anew();
+CREATE TRIGGER after AFTER INSERT OR UPDATE ON anew FOR EACH ROW EXECUTE FUNCTION read_anew();
+INSERT INTO anew SELECT i, i % 3 FROM generate_series(1, 9) i;
+UPDATE anew SET k = k + 10 WHERE d = 1;
+UPDATE anew SET d = d + 1;
+INSERT INTO anew1 VALUES (1, 1), (2, 1);
+UPDATE anew1 SET k = k + 10, w = 'moved';
+INSERT INTO anew1 VALUES (3, 2);
+SELECT tableoid::regclass, * FROM anew ORDER BY k, d;
