@@ -575,7 +575,7 @@ UNSAID = re.compile(rf'^differs: (?:DO [^\n]*|WITH \w+ AS \()?(?:(?:INSERT INTO 
                     r'|[^\n]*kept [^\n]*\n  only plain: error: (?:42501|44000)\n  only dist: error: (?:42501|44000)'
                     r'|COPY [^\n]*\n  only plain: plain\n  only dist: dist'
                     r'|MERGE INTO p[^\n]*\(SELECT [^\n]*\n  only plain: error: XX000\n  only dist: [^\n]*'
-                    r'|(?:UPDATE p[^\n]* FROM \(SELECT [^\n]*IS NULL|DELETE FROM e [^\n]* USING \(SELECT )[^\n]*\n  only plain: (?:0 rows[^\n]*)?\n  only dist: error: 42501)$', re.M)
+                    r'|(?:UPDATE p[^\n]* FROM \(SELECT [^\n]*IS NULL|DELETE FROM p[^\n]* USING \(SELECT [^\n]*IS NULL|DELETE FROM e [^\n]* USING \(SELECT )[^\n]*\n  only plain: (?:0 rows[^\n]*)?\n  only dist: error: 42501)$', re.M)
 
 
 def main():
