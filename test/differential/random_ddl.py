@@ -48,11 +48,13 @@ class Session:
 
     def __init__(self, port, name):
         self.name = name
+        options = os.environ.get('PGOPTIONS', '') + ' -c statement_timeout=100s'
         self.process = subprocess.Popen(['psql', '-X', '-q', '-At', '-F', '|', '-d', DATABASE, '-p', port, '-v', 'VERBOSITY=verbose'],
-                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, bufsize=1)
+                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, bufsize=1,
+                                        env={**os.environ, 'PGOPTIONS': options})
         self.lines = queue.Queue()
         threading.Thread(target=self.read, daemon=True).start()
-        self.run("SET client_min_messages = error; SET statement_timeout = '100s'; SET search_path = public, s1, pando")
+        self.run('SET client_min_messages = error; SET search_path = public, s1, pando')
 
     def read(self):
         for line in self.process.stdout:
@@ -238,13 +240,18 @@ GONE = re.compile(r'could not open relation with OID|tuple concurrently (deleted
 STATEMENTS_PER_DEADLOCK = 5000
 
 
-def is_failure(line):
+# Of a statement that is cancelled wherever it happens to be: what it changed is nowhere then.
+IMPATIENT = 'SET statement_timeout = '
+
+
+def is_failure(line, sql):
     """Is this answer one that PostgreSQL alone would not have given?"""
     found = re.match(r'(?:ERROR|FATAL|PANIC|WARNING):  (\w{5}): ', line)
     if not found:
         return line.startswith('server closed') or 'connection to server was lost' in line
     state = found.group(1)
-    return state[:2] in ('XX', '08', '58') and not (state == 'XX000' and GONE.search(line)) or state in ('57P01', '57P02', '57P03', '57014', '53200')
+    return state[:2] in ('XX', '08', '58') and not (state == 'XX000' and GONE.search(line)) \
+        or state in ('57P01', '57P02', '57P03', '53200') or state == '57014' and not sql.startswith(IMPATIENT)
 
 
 def is_deadlock(line, sql):
@@ -264,7 +271,7 @@ class Run:
             if os.environ.get('VERBOSE'):
                 print(f'{time.time():.2f} {session.name}: {sql}  -- {state} {next((l for l in lines if l.startswith("ERROR")), "")}', flush=True)
             said = f'{session.name}: {sql}\n    ' + '\n    '.join(lines[:8])
-            if any(is_failure(line) for line in lines):
+            if any(is_failure(line, sql) for line in lines):
                 self.failures.append(said)
             if any(is_deadlock(line, sql) for line in lines):
                 self.deadlocks.append(said)
@@ -286,6 +293,8 @@ class Run:
                 sql = next_statement(session)
                 if sql is not None:
                     self.note(session, sql, session.run(sql))
+                    if sql.startswith(IMPATIENT):
+                        session.run('RESET statement_timeout')
             session.close()
         except Lost as lost:
             with self.lock:
@@ -299,7 +308,8 @@ class Run:
         def following(session):
             if not changes:
                 changes.append(Changes(rng, session))
-            return changes[0].next()
+            sql = changes[0].next()
+            return f'{IMPATIENT}{rng.randint(1, 150)}; {sql}' if rng.random() < 0.2 else sql
         self.client(port, name, following)
 
     def writer(self, port, name):
