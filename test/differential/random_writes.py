@@ -123,8 +123,8 @@ FROM unnest('{pk_0,pk_1,pk_20,pk_21,pk_rest,pm_y0,pm_y1,pm_rest,ph_0,ph_1,ph_2,p
 # While they are changed their relations are read anew, as after somebody's change of the schema.
 TRIGGERS = """CREATE TABLE audit (n int, line text);
 CREATE FUNCTION read_anew(relid oid) RETURNS void LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog AS $$
-	UPDATE pg_class SET relname = relname
-	WHERE oid = $1 OR oid IN (SELECT relid FROM pg_partition_tree(coalesce(pg_partition_root($1), $1))) $$;
+	UPDATE pg_attribute SET attname = attname
+	WHERE attnum = 1 AND (attrelid = $1 OR attrelid IN (SELECT relid FROM pg_partition_tree(coalesce(pg_partition_root($1), $1)))) $$;
 CREATE FUNCTION audit() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE line text := concat_ws(' ', TG_NAME, TG_OP, TG_LEVEL, TG_TABLE_NAME, OLD::text, '>', NEW::text);
 BEGIN

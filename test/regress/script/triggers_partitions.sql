@@ -242,7 +242,7 @@ CREATE TABLE anew1 PARTITION OF anew FOR VALUES IN (1);
 CREATE TABLE anew_rest PARTITION OF anew DEFAULT;
 SELECT distribute('anew', 'k');
 CREATE FUNCTION read_anew() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
-	UPDATE pg_class SET relname = relname WHERE relname LIKE 'anew%';
+	UPDATE pg_attribute SET attname = attname WHERE attnum = 1 AND attrelid::regclass::text LIKE 'anew%';
 	RETURN NEW;
 END $$;
 CREATE TRIGGER before BEFORE INSERT OR UPDATE ON anew FOR EACH ROW EXECUTE FUNCTION read_anew();
