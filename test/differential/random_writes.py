@@ -578,12 +578,14 @@ UNSAID = re.compile(rf'^differs: (?:DO [^\n]*|WITH \w+ AS \()?(?:(?:INSERT INTO 
 MORE_RIGHTS = re.compile(r'^differs: ([^\n]*)\n  only plain: (?:0 rows[^\n]*)?\n  only dist: error: 42501[^\n]*$', re.M)
 
 
-def changes_nothing(database, writer, statement):
-    """Is there no row that PostgreSQL's plan for the plain tables would change? Of a block: of one of its changes."""
+def asks_more(database, writer, statement):
+    """Does PostgreSQL's plan for the plain tables change no row, and is the same refused for the others? Of a block: is one of its changes so?"""
     if statement.startswith('DO '):
-        return any(changes_nothing(database, writer, part) for part in re.findall(r'(?:UPDATE|DELETE FROM|INSERT INTO|MERGE INTO) [^;]*', statement))
-    plan = cluster.psql(database, f'SET search_path = plain; SET ROLE {writer}; EXPLAIN (COSTS OFF) {statement}', '-At')
-    return re.match(r'(?:Update|Delete|Merge|Insert) on .*\n(?: +(?:Update|Delete|Merge|Insert) on .*\n)*  ->  Result\n +One-Time Filter: false\n', plan)
+        return any(asks_more(database, writer, part) for part in re.findall(r'(?:UPDATE|DELETE FROM|INSERT INTO|MERGE INTO) [^;]*', statement))
+    plain, dist = (cluster.psql(database, f'SET search_path = {schema}; SET ROLE {writer}; EXPLAIN (COSTS OFF) {statement}', '-At') for schema in ('plain', 'dist'))
+    return re.match(r'(?:Update|Delete|Merge|Insert) on .*\n(?: +(?:Update|Delete|Merge|Insert) on .*\n)*  ->  Result\n +One-Time Filter: false\n', plain) \
+        and dist.startswith('ERROR:  permission denied for ')
+
 
 
 def main():
@@ -603,7 +605,7 @@ def main():
     for at in range(0, count, 100):
         some = texts[at:at + 100]
         out = cluster.psql(database, 'SELECT public.compare_writes($compare$\n' + ';\n'.join(some) + ';\n$compare$);', '-At')
-        unsaid = len(UNSAID.findall(out)) + sum(1 for statement in MORE_RIGHTS.findall(out) if changes_nothing(database, writer, statement))
+        unsaid = len(UNSAID.findall(out)) + sum(1 for statement in MORE_RIGHTS.findall(out) if asks_more(database, writer, statement))
         if re.search(rf'^{len(some)} statements, {unsaid} differ$', out, re.M):
             good += len(some)
         else:
