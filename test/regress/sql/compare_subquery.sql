@@ -298,6 +298,11 @@ SELECT r.id, l.* FROM r, LATERAL (SELECT a.x, count(*) AS c, r.id AS own FROM a 
 SELECT id FROM a WHERE EXISTS (SELECT * FROM b WHERE b.x = a.x AND b.f > a.v);
 SELECT id FROM r WHERE EXISTS (SELECT *, b.x + 1 FROM b WHERE b.x = r.x AND b.id <> r.id ORDER BY b.id);
 SELECT id FROM r WHERE EXISTS (SELECT DISTINCT b.y FROM b WHERE b.x = r.x AND b.id <> r.id);
+SELECT id FROM r WHERE EXISTS (SELECT b.y FROM b WHERE b.x = r.x AND b.id <> r.id ORDER BY 1 LIMIT 1);
+SELECT id FROM a WHERE NOT EXISTS (SELECT FROM b WHERE b.x = a.x AND b.id > 100 LIMIT 3 - 2);
+SELECT id FROM r WHERE EXISTS (SELECT FROM b WHERE b.x = r.x LIMIT 0);
+SELECT id FROM r WHERE NOT EXISTS (SELECT FROM b WHERE b.x = r.x LIMIT 2 OFFSET 30);
+SELECT a.id, (SELECT count(*) FROM r2 WHERE EXISTS (SELECT FROM (SELECT r2.rid AS c FROM s2 LIMIT 1) q WHERE c > 2 OR ((SELECT max(id) FROM b) > 0 AND false))) FROM a;
 SELECT id FROM r WHERE NOT EXISTS (SELECT max(b.id) FROM b WHERE b.x = r.x);
 SELECT id FROM r WHERE EXISTS (SELECT b.y FROM b WHERE b.x = r.x AND b.id < r.id GROUP BY b.y HAVING count(*) > 1);
 SELECT id FROM a WHERE EXISTS (SELECT 1 FROM b WHERE b.x = a.k AND b.x = a.x);

@@ -9,11 +9,22 @@
 #include "catalog/pg_type.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
+#include "optimizer/optimizer.h"
 
 #include "pando/planner/query/each_level.h"
 #include "pando/planner/query/exists.h"
 #include "pando/planner/query/join_tree.h"
 #include "pando/planner/query/level_fields.h"
+
+/* LIMIT ALL, NULL or a constant that is above zero. */
+static bool
+limit_leaves_a_row(Node *limit)
+{
+	const Const *value = (Const *) eval_const_expressions(NULL, limit);
+
+	return value == NULL || (IsA(value, Const) && (value->constisnull ||
+												   DatumGetInt64(value->constvalue) > 0));
+}
 
 /* Is there a row if and only if FROM and WHERE leave one? */
 static bool
@@ -22,7 +33,7 @@ only_rows_matter(const Query *query)
 	return query->commandType == CMD_SELECT && query->setOperations == NULL &&
 		   !query->hasAggs && query->groupingSets == NIL && !query->hasWindowFuncs &&
 		   !query->hasTargetSRFs && query->havingQual == NULL &&
-		   query->limitOffset == NULL && query->limitCount == NULL &&
+		   query->limitOffset == NULL && limit_leaves_a_row(query->limitCount) &&
 		   query->rowMarks == NIL;
 }
 

@@ -40,9 +40,9 @@ value_of_column(const RangeTblEntry *rte, AttrNumber column)
 			value = value_of_column(rt_fetch(((Var *) value)->varno, query->rtable),
 									((Var *) value)->varattno);
 	}
-	if (value == NULL || contain_var_clause(value) || checkExprHasSubLink(value) ||
-		contain_aggs_of_level(value, 0) || contain_windowfuncs(value) ||
-		pull_vars_of_level(value, 1) != NIL || expression_varies(value))
+	if (value == NULL || contain_var_clause(value) || expression_refers_outside(value) ||
+		checkExprHasSubLink(value) || contain_aggs_of_level(value, 0) ||
+		contain_windowfuncs(value) || expression_varies(value))
 		return NULL;
 	return value;
 }
