@@ -126,6 +126,7 @@ typedef struct Sending
 	SessionHolder holder; /* first; holder.session is NULL when it is over */
 	MemoryContext context;
 	Session *session;
+	List **sessions; /* of all nodes that still do */
 	int32 group;
 	const SplitSpec *spec;
 	SubRun *ran;
@@ -184,13 +185,16 @@ sending_finish(SessionHolder *holder)
 		PGresult *result = session_result(session);
 
 		if (result == NULL && session->state == SESSION_IDLE)
+		{
+			*sending->sessions = list_delete_ptr(*sending->sessions, session);
 			session_unhold(holder);
+		}
 		else if (result == NULL && session->state == SESSION_DEAD)
 			session_raise_lost(session, ERROR);
 		else if (result == NULL)
 			(void) session_wait_any(sessions, -1);
 		else if (PQresultStatus(result) == PGRES_FATAL_ERROR)
-			session_raise(session, result, ERROR);
+			session_raise_reason(session, result, *sending->sessions);
 		else
 		{
 			if (PQntuples(result) == 1)
@@ -203,7 +207,8 @@ sending_finish(SessionHolder *holder)
 }
 
 static Sending *
-start_sending(FragmentRun *source, List *tasks, SubRun *ran, const SplitSpec *spec)
+start_sending(FragmentRun *source, List *tasks, SubRun *ran, const SplitSpec *spec,
+			  List **sessions)
 {
 	const DistNode *node = ((Task *) linitial(tasks))->node;
 	Sending *sending = palloc0(sizeof(Sending));
@@ -215,6 +220,8 @@ start_sending(FragmentRun *source, List *tasks, SubRun *ran, const SplitSpec *sp
 	sending->holder.drain = sending_finish;
 	sending->context = CurrentMemoryContext;
 	sending->session = xact_session_of(node, XACT_SNAPSHOT, source->estate);
+	sending->sessions = sessions;
+	*sessions = lappend(*sessions, sending->session);
 	sending->group = node->group;
 	sending->spec = spec;
 	sending->ran = ran;
@@ -244,6 +251,7 @@ send_tasks(FragmentRun *source, SubRun *ran, const SplitSpec *spec)
 {
 	List *here = NIL;
 	List *volatile sendings = NIL;
+	List **sessions = palloc0(sizeof(List *));
 	List *elsewhere = NIL;
 
 	tasks_avoid_lost_nodes(source, source->tasks);
@@ -257,7 +265,8 @@ send_tasks(FragmentRun *source, SubRun *ran, const SplitSpec *spec)
 	PG_TRY();
 	{
 		foreach_ptr (List, tasks, tasks_by_node(elsewhere))
-			sendings = lappend(sendings, start_sending(source, tasks, ran, spec));
+			sendings =
+				lappend(sendings, start_sending(source, tasks, ran, spec, sessions));
 		if (here != NIL)
 			send_here(source, here, ran, spec);
 		foreach_ptr (Sending, sending, sendings)

@@ -495,26 +495,14 @@ next_result(Flight *flight)
 	return result;
 }
 
-/*
- * A session that fails takes the intermediate results with it that its transaction holds,
- * here and on other nodes, and others may still want to read. It says so before: where
- * something is missing, an error about anything else that has come as well is the reason.
- */
 static void
 pg_attribute_noreturn() flight_raise(Flight *flight, const PGresult *error)
 {
-	if (session_error_is(error, ERRCODE_UNDEFINED_OBJECT))
-	{
-		foreach_ptr (Flight, other, flight->run->flights)
-		{
-			PGresult *reason = other != flight ? session_error(other->session) : NULL;
+	List *sessions = NIL;
 
-			if (reason != NULL && !session_error_is(reason, ERRCODE_UNDEFINED_OBJECT))
-				session_raise(other->session, reason, ERROR);
-		}
-	}
-	session_raise(flight->session, error, ERROR);
-	pg_unreachable();
+	foreach_ptr (Flight, other, flight->run->flights)
+		sessions = lappend(sessions, other->session);
+	session_raise_reason(flight->session, error, sessions);
 }
 
 /*

@@ -103,6 +103,23 @@ session_error(Session *session)
 	return error;
 }
 
+void
+session_raise_reason(Session *session, const PGresult *error, List *sessions)
+{
+	if (session_error_is(error, ERRCODE_UNDEFINED_OBJECT))
+	{
+		foreach_ptr (Session, other, sessions)
+		{
+			PGresult *reason = other != session ? session_error(other) : NULL;
+
+			if (reason != NULL && !session_error_is(reason, ERRCODE_UNDEFINED_OBJECT))
+				session_raise(other, reason, ERROR);
+		}
+	}
+	session_raise(session, error, ERROR);
+	pg_unreachable();
+}
+
 PGresult *
 session_finish(Session *session)
 {

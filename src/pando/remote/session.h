@@ -240,6 +240,16 @@ extern void session_copy_end(Session *session, const char *error);
  * away but that; NULL: none. Does not wait. */
 extern PGresult *session_error(Session *session);
 
+/*
+ * Raises the error of one of the sessions that work on the same: of those that have failed
+ * the one that says why. A session that fails takes the intermediate results with it that
+ * its transaction holds, here and on other nodes, and others may still want to read. It
+ * says so before: where something is missing, an error about anything else that has come
+ * as well is the reason.
+ */
+extern void session_raise_reason(Session *session, const PGresult *error,
+								 List *sessions) pg_attribute_noreturn();
+
 /* Waits for the request's end, raises its first error, returns its last result (may be
  * NULL). */
 extern PGresult *session_finish(Session *session);
