@@ -11,6 +11,9 @@ WITH x AS (INSERT INTO c VALUES (1001, 1, 1), (1002, 2, 2) RETURNING *) SELECT *
 WITH x AS (DELETE FROM a WHERE x = 2 RETURNING *) SELECT y, count(*), (SELECT count(*) FROM x) FROM a WHERE EXISTS (SELECT FROM x WHERE x.y = a.y) GROUP BY y;
 WITH x AS (DELETE FROM a WHERE x = 2 RETURNING *) SELECT (SELECT array_agg(z ORDER BY z) FROM a z WHERE z.x = x.x AND z.k = x.k) FROM x;
 WITH x AS (DELETE FROM a WHERE x = 2 RETURNING *) SELECT z, x.id FROM a z JOIN x USING (k, id);
+WITH x AS (DELETE FROM b WHERE x = 2 RETURNING id) SELECT a.id, b.id AS bid, b.y, r.name, (SELECT count(*) FROM x) FROM a LEFT JOIN b ON a.k = b.k AND b.x > 2 JOIN r ON r.id = a.x;
+WITH x AS (UPDATE b SET x = x + 1 RETURNING id) SELECT k, a.id, o.id AS oid, o.y, (SELECT count(*) FROM x) FROM a FULL JOIN b o USING (k) WHERE o.x = 3;
+DELETE FROM b WHERE x = 2 RETURNING id, (SELECT count(*) FROM a JOIN b o USING (k) JOIN r ON r.id = o.x WHERE o.x > b.x);
 WITH x AS (DELETE FROM r WHERE id = 3 RETURNING *) SELECT * FROM r JOIN x USING (id);
 WITH x AS (INSERT INTO r VALUES (100, 1, 'x') RETURNING *) INSERT INTO c SELECT id, 1, x FROM x UNION ALL SELECT id, 2, x FROM r;
 WITH x AS (DELETE FROM loc WHERE x = 1 RETURNING *) SELECT count(*), (SELECT count(*) FROM loc), (SELECT count(*) FROM a) FROM x;

@@ -574,6 +574,7 @@ read_before(Reads *reads, Query *level, Index varno)
 						"its columns alone",
 						get_rel_name(rte->relid)));
 	step_read_instead(rte, 0, read_first(reads->steps, get_rel_name(rte->relid), rows));
+	level_join_columns_refresh(level);
 }
 
 static bool
