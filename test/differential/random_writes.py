@@ -523,7 +523,14 @@ def in_with(text):
     name = alias()
     if ' RETURNING ' not in text:
         return text
-    return f'WITH {name} AS ({text}) SELECT count(*) FROM {name}'
+    return f'WITH {name} AS ({text}) SELECT count(*){read_beside() if random.random() < 0.4 else ""} FROM {name}'
+
+
+def read_beside():
+    """Of rows as they were before, maybe of the table that changes."""
+    one, two = random.choice(list(SOURCES)), random.choice(list(SOURCES))
+    join = random.choice(['JOIN', 'LEFT JOIN', 'RIGHT JOIN', 'FULL JOIN'])
+    return f', (SELECT count(one.{SOURCES[one][-1]}) FROM {one} one {join} {two} two ON one.{SOURCES[one][0]} = two.{SOURCES[two][0]})'
 
 
 LATER = ('CREATE OR REPLACE FUNCTION public.later(i bigint) RETURNS bigint LANGUAGE plpgsql VOLATILE '

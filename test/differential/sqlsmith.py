@@ -46,6 +46,7 @@ EVALUATED = re.compile(r'22\w{3}: |21000: |57014: |55000: |42602: |42601: .* of 
                        # Values that have no form in which they could be sent.
                        r'42P16: column .* has pseudo-type')
 
+
 def written(seed, count):
     """sqlsmith's statements, with one right answer each."""
     random.seed(seed)
