@@ -523,12 +523,13 @@ def in_with(text):
     name = alias()
     if ' RETURNING ' not in text:
         return text
-    return f'WITH {name} AS ({text}) SELECT count(*){read_beside() if random.random() < 0.4 else ""} FROM {name}'
+    return f'WITH {name} AS ({text}) SELECT count(*){read_beside(text) if random.random() < 0.4 else ""} FROM {name}'
 
 
-def read_beside():
-    """Of rows as they were before, maybe of the table that changes."""
-    one, two = random.choice(list(SOURCES)), random.choice(list(SOURCES))
+def read_beside(text):
+    """Of rows as they were before, often of the table that changes."""
+    changed = [table for table in re.findall(r'(?:UPDATE|DELETE FROM|INSERT INTO|MERGE INTO) (\w+)', text) if table in SOURCES]
+    one, two = (random.choice(changed if changed and random.random() < 0.6 else list(SOURCES)) for _ in range(2))
     join = random.choice(['JOIN', 'LEFT JOIN', 'RIGHT JOIN', 'FULL JOIN'])
     return f', (SELECT count(one.{SOURCES[one][-1]}) FROM {one} one {join} {two} two ON one.{SOURCES[one][0]} = two.{SOURCES[two][0]})'
 

@@ -84,7 +84,9 @@ collect(Session *session, PGresult **error, long timeout_ms)
 	return last;
 }
 
-PGresult *
+/* The first error among what has arrived of the request, all of which is taken and thrown
+ * away but that; NULL: none. Does not wait. */
+static PGresult *
 session_error(Session *session)
 {
 	PGresult *error = NULL;

@@ -236,10 +236,6 @@ extern int session_copy_get(Session *session, const char **data);
 extern void session_copy_put(Session *session, const char *data, int length);
 extern void session_copy_end(Session *session, const char *error);
 
-/* The first error among what has arrived of the request, all of which is taken and thrown
- * away but that; NULL: none. Does not wait. */
-extern PGresult *session_error(Session *session);
-
 /*
  * Raises the error of one of the sessions that work on the same: of those that have failed
  * the one that says why. A session that fails takes the intermediate results with it that
