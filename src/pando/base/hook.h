@@ -49,6 +49,7 @@ typedef enum EndPlace
 {
 	END_COUNT,	 /* time of tenants */
 	END_EXPLAIN, /* takes the plan for another node's EXPLAIN */
+	END_HELD,	 /* rows that wait for triggers are found */
 	END_KEPT,	 /* puts an execution to rest instead */
 	END_PLACES
 } EndPlace;
@@ -67,6 +68,7 @@ typedef enum UtilityPlace
 	UTILITY_RECEIVE,	/* COPY of rows to a shard that is to be */
 	UTILITY_EXPLAIN,	/* notes EXPLAIN's options */
 	UTILITY_CALL,		/* procedures that run where their rows are */
+	UTILITY_HELD,		/* rows that wait for triggers are found */
 	UTILITY_NESTING,	/* depth of statements */
 	UTILITY_PLACES
 } UtilityPlace;
@@ -75,7 +77,8 @@ typedef enum UtilityPlace
 static inline bool
 utility_place_takes_transactions(UtilityPlace place)
 {
-	return place == UTILITY_SWITCH || place == UTILITY_CALL || place == UTILITY_NESTING;
+	return place == UTILITY_SWITCH || place == UTILITY_CALL || place == UTILITY_HELD ||
+		   place == UTILITY_NESTING;
 }
 
 /* set_rel_pathlist_hook */

@@ -11,8 +11,11 @@
  * *held* while the transaction may have triggers of it to fire: its access method is
  * replaced by a copy that differs in how a row is fetched by its place, which nobody else
  * does with a shell. A reference keeps the descriptor where it is; when the cache loads
- * it anew after an invalidation, the access method is replaced again. The reference
- * belongs to the subtransaction that first needed it, as the triggers in the queue do.
+ * it anew after an invalidation, the access method is replaced again. What a
+ * subtransaction that rolls back has invalidated is loaded anew by whoever opens it next,
+ * and nobody is told: it is done with each statement, before it fires triggers and when
+ * it ends. The reference belongs to the subtransaction that first needed it, as the
+ * triggers in the queue do.
  *
  * Rows of a subtransaction that rolls back stay until the transaction ends; nobody asks
  * for them.
@@ -32,6 +35,7 @@
 #include "utils/resowner.h"
 #include "utils/tuplestore.h"
 
+#include "pando/base/hook.h"
 #include "pando/executor/kept_rows.h"
 
 /* A place has a block and a number in it, from 1 on. */
@@ -158,6 +162,28 @@ refer(Relation shell, ResourceOwner owner, void (*change)(Relation shell))
 	CurrentResourceOwner = current;
 }
 
+/* The descriptor is where it was; opened, it is what the catalogs say. */
+static void
+renew(Held *one)
+{
+	Relation shell = RelationIdGetRelation(RelationGetRelid(one->shell));
+
+	if (shell == NULL)
+		return;
+	Assert(shell == one->shell);
+	RelationClose(shell);
+	shell->rd_tableam = &one->routine;
+}
+
+static void
+renew_all(void)
+{
+	if (!IsTransactionState())
+		return;
+	foreach_ptr (Held, one, held)
+		renew(one);
+}
+
 void
 kept_rows_hold(Oid relid)
 {
@@ -167,7 +193,10 @@ kept_rows_hold(Oid relid)
 	foreach_ptr (Held, before, held)
 	{
 		if (RelationGetRelid(before->shell) == relid)
+		{
+			renew(before);
 			return;
+		}
 	}
 	old = MemoryContextSwitchTo(TopTransactionContext);
 	one = palloc(sizeof(Held));
@@ -230,6 +259,24 @@ hold_again(Datum argument, Oid relid)
  */
 
 static void
+statement_ends(QueryDesc *query)
+{
+	renew_all();
+	hook_end_next(END_HELD, query);
+}
+
+static void
+utility_runs(PlannedStmt *pstmt, const char *text, bool read_only_tree,
+			 ProcessUtilityContext context, ParamListInfo params,
+			 QueryEnvironment *environment, DestReceiver *dest, QueryCompletion *qc)
+{
+	renew_all();
+	hook_utility_next(UTILITY_HELD, pstmt, text, read_only_tree, context, params,
+					  environment, dest, qc);
+	renew_all();
+}
+
+static void
 transaction_ends(XactEvent event, void *argument)
 {
 	bool commits = event == XACT_EVENT_PRE_COMMIT || event == XACT_EVENT_PRE_PREPARE;
@@ -282,6 +329,8 @@ subtransaction_ends(SubXactEvent event, SubTransactionId subid, SubTransactionId
 void
 kept_rows_init(void)
 {
+	hook_end(END_HELD, statement_ends);
+	hook_utility(UTILITY_HELD, utility_runs);
 	CacheRegisterRelcacheCallback(hold_again, (Datum) 0);
 	RegisterXactCallback(transaction_ends, NULL);
 	RegisterSubXactCallback(subtransaction_ends, NULL);

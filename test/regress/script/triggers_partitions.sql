@@ -254,3 +254,31 @@ INSERT INTO anew1 VALUES (1, 1), (2, 1);
 UPDATE anew1 SET k = k + 10, w = 'moved';
 INSERT INTO anew1 VALUES (3, 2);
 SELECT tableoid::regclass, * FROM anew ORDER BY k, d;
+-- And what it reads anew since a subtransaction has rolled back, while rows wait for triggers of the table.
+CREATE TABLE seen (d int, k int);
+CREATE FUNCTION see() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN INSERT INTO seen VALUES (NEW.d, NEW.k); RETURN NULL; END $$;
+CREATE CONSTRAINT TRIGGER see AFTER INSERT OR UPDATE ON anew DEFERRABLE FOR EACH ROW EXECUTE FUNCTION see();
+BEGIN;
+UPDATE anew SET k = k + 100 WHERE d = 1;
+SAVEPOINT s;
+INSERT INTO anew VALUES (50, 1), (51, 2);
+ROLLBACK TO s;
+INSERT INTO anew VALUES (60, 1), (61, 2);
+COMMIT;
+BEGIN;
+SET CONSTRAINTS see DEFERRED;
+UPDATE anew SET k = k + 1000 WHERE d = 1;
+SAVEPOINT s;
+INSERT INTO anew VALUES (50, 1), (51, 2);
+ROLLBACK TO s;
+COMMIT;
+DO $$ BEGIN
+	SET CONSTRAINTS see DEFERRED;
+	UPDATE anew SET k = k + 5000 WHERE d = 2;
+	BEGIN
+		INSERT INTO anew VALUES (50, 1), (51, 2);
+		RAISE 'undo this';
+	EXCEPTION WHEN raise_exception THEN NULL;
+	END;
+END $$;
+SELECT * FROM seen ORDER BY d, k;
