@@ -40,7 +40,7 @@ UNORDERED = re.compile(r'\b(array_agg|string_agg|jsonb?_agg|jsonb?_object_agg|xm
 OWN_WAYS = re.compile(r'\b(pg_\w+|txid_\w+|inet_\w+|current_database|version)\b')
 # Errors of one of the two alone that say what was evaluated: of values, of functions that the role may not call or that have nothing to say.
 EVALUATED = re.compile(r'22\w{3}: |21000: |57014: |55000: |42602: |42601: .* of jsonpath|42704: (unrecognized|type|role|collation|language)|42P01: relation "y\d|'
-                       r'0A000: (cannot (display|accept) a value|PL/pgSQL functions)|42501: (permission denied for function|must be)|'
+                       r'0A000: (cannot (display|accept) a value|PL/pgSQL functions|encoding conversion)|42601: invalid range bound flags|XX000: unrecognized interval typmod|42501: (permission denied for function|must be)|'
                        # Rows of ap have no value to be stored by, and those of rg only some; a row that moves is no duplicate of what was there.
                        r'\w{5}: .*table "(rg|ap)"|23505: |'
                        # Values that have no form in which they could be sent.

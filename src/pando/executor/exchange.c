@@ -120,16 +120,23 @@ note_splitter(SubRun *ran, const SplitSpec *spec, DestReceiver *splitter)
 	ran->bytes += splitter_bytes(splitter);
 }
 
-/* A node that splits its rows; its session may be wanted for rows from here meanwhile. */
+/* The nodes that split a fragment's rows. */
+typedef struct Senders
+{
+	FragmentRun *source;
+	const SplitSpec *spec;
+	SubRun *ran;
+	MemoryContext context;
+	List *sessions; /* of those that still do */
+} Senders;
+
+/* One of them; its session may be wanted for rows from here meanwhile. */
 typedef struct Sending
 {
 	SessionHolder holder; /* first; holder.session is NULL when it is over */
-	MemoryContext context;
+	Senders *senders;
 	Session *session;
-	List **sessions; /* of all nodes that still do */
 	int32 group;
-	const SplitSpec *spec;
-	SubRun *ran;
 } Sending;
 
 static void
@@ -159,16 +166,17 @@ next_number(const Sending *sending, const char **p, const char *answer)
 static void
 note_answer(const Sending *sending, const char *answer)
 {
+	SubRun *ran = sending->senders->ran;
 	const char *p = answer;
 
-	sending->ran->bytes += next_number(sending, &p, answer);
+	ran->bytes += next_number(sending, &p, answer);
 	while (*p == ',')
 	{
 		int64 part = next_number(sending, &p, answer);
 
-		if (part < 0 || part >= sending->spec->nparts || *p != ',')
+		if (part < 0 || part >= sending->senders->spec->nparts || *p != ',')
 			malformed(sending, answer);
-		note_part(sending->ran, sending->group, part, next_number(sending, &p, answer));
+		note_part(ran, sending->group, part, next_number(sending, &p, answer));
 	}
 }
 
@@ -176,9 +184,10 @@ static void
 sending_finish(SessionHolder *holder)
 {
 	Sending *sending = (Sending *) holder;
+	Senders *senders = sending->senders;
 	Session *session = sending->session;
-	MemoryContext old = MemoryContextSwitchTo(sending->context);
-	List *sessions = list_make1(session);
+	MemoryContext old = MemoryContextSwitchTo(senders->context);
+	List *wanted = list_make1(session);
 
 	while (holder->session != NULL)
 	{
@@ -186,15 +195,15 @@ sending_finish(SessionHolder *holder)
 
 		if (result == NULL && session->state == SESSION_IDLE)
 		{
-			*sending->sessions = list_delete_ptr(*sending->sessions, session);
+			senders->sessions = list_delete_ptr(senders->sessions, session);
 			session_unhold(holder);
 		}
 		else if (result == NULL && session->state == SESSION_DEAD)
 			session_raise_lost(session, ERROR);
 		else if (result == NULL)
-			(void) session_wait_any(sessions, -1);
+			(void) session_wait_any(wanted, -1);
 		else if (PQresultStatus(result) == PGRES_FATAL_ERROR)
-			session_raise_reason(session, result, *sending->sessions);
+			session_raise_reason(session, result, senders->sessions);
 		else
 		{
 			if (PQntuples(result) == 1)
@@ -202,29 +211,25 @@ sending_finish(SessionHolder *holder)
 			session_result_free(result);
 		}
 	}
-	list_free(sessions);
+	list_free(wanted);
 	MemoryContextSwitchTo(old);
 }
 
 static Sending *
-start_sending(FragmentRun *source, List *tasks, SubRun *ran, const SplitSpec *spec,
-			  List **sessions)
+start_sending(Senders *senders, List *tasks)
 {
 	const DistNode *node = ((Task *) linitial(tasks))->node;
 	Sending *sending = palloc0(sizeof(Sending));
 	StringInfoData sql;
 
 	initStringInfo(&sql);
-	foreach_ptr (char, text, tasks_as_unions(source, tasks, true))
-		appendStringInfo(&sql, "%s;", split_command(spec, text));
+	foreach_ptr (char, text, tasks_as_unions(senders->source, tasks, true))
+		appendStringInfo(&sql, "%s;", split_command(senders->spec, text));
 	sending->holder.drain = sending_finish;
-	sending->context = CurrentMemoryContext;
-	sending->session = xact_session_of(node, XACT_SNAPSHOT, source->estate);
-	sending->sessions = sessions;
-	*sessions = lappend(*sessions, sending->session);
+	sending->senders = senders;
+	sending->session = xact_session_of(node, XACT_SNAPSHOT, senders->source->estate);
 	sending->group = node->group;
-	sending->spec = spec;
-	sending->ran = ran;
+	senders->sessions = lappend(senders->sessions, sending->session);
 	session_send_simple(sending->session, sql.data);
 	session_hold(sending->session, &sending->holder);
 	pfree(sql.data);
@@ -249,9 +254,9 @@ send_here(FragmentRun *source, List *tasks, SubRun *ran, const SplitSpec *spec)
 static void
 send_tasks(FragmentRun *source, SubRun *ran, const SplitSpec *spec)
 {
+	Senders senders = {source, spec, ran, CurrentMemoryContext, NIL};
 	List *here = NIL;
 	List *volatile sendings = NIL;
-	List **sessions = palloc0(sizeof(List *));
 	List *elsewhere = NIL;
 
 	tasks_avoid_lost_nodes(source, source->tasks);
@@ -265,8 +270,7 @@ send_tasks(FragmentRun *source, SubRun *ran, const SplitSpec *spec)
 	PG_TRY();
 	{
 		foreach_ptr (List, tasks, tasks_by_node(elsewhere))
-			sendings =
-				lappend(sendings, start_sending(source, tasks, ran, spec, sessions));
+			sendings = lappend(sendings, start_sending(&senders, tasks));
 		if (here != NIL)
 			send_here(source, here, ran, spec);
 		foreach_ptr (Sending, sending, sendings)

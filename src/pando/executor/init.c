@@ -9,6 +9,7 @@
 #include "utils/plancache.h"
 
 #include "pando/executor/arrived.h"
+#include "pando/executor/batched_lookup.h"
 #include "pando/executor/call.h"
 #include "pando/executor/explain.h"
 #include "pando/executor/explain_worker.h"
@@ -162,6 +163,7 @@ executor_init(void)
 	found_rows_init();
 	written_init();
 	shard_choice_register();
+	batched_lookup_register();
 	row_lookup_register();
 	call_init();
 	result_init();

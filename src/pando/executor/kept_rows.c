@@ -13,9 +13,9 @@
  * does with a shell. A reference keeps the descriptor where it is; when the cache loads
  * it anew after an invalidation, the access method is replaced again. What a
  * subtransaction that rolls back has invalidated is loaded anew by whoever opens it next,
- * and nobody is told: it is done with each statement, before it fires triggers and when
- * it ends. The reference belongs to the subtransaction that first needed it, as the
- * triggers in the queue do.
+ * and nobody is told: the first statement after that does it, before it fires triggers
+ * and when it ends. The reference belongs to the subtransaction that first needed it, as
+ * the triggers in the queue do.
  *
  * Rows of a subtransaction that rolls back stay until the transaction ends; nobody asks
  * for them.
@@ -53,6 +53,7 @@ static Tuplestorestate *rows = NULL;
 static int64 nrows = 0;
 static int64 next = 0; /* number of the row that would be read next */
 static List *held = NIL;
+static bool stale = false; /* what is held may be invalid: a subtransaction rolled back */
 
 /* ------------------------------------------------------------------------------------
  * The rows.
@@ -178,10 +179,11 @@ renew(Held *one)
 static void
 renew_all(void)
 {
-	if (!IsTransactionState())
+	if (!stale || !IsTransactionState())
 		return;
 	foreach_ptr (Held, one, held)
 		renew(one);
+	stale = false;
 }
 
 void
@@ -190,13 +192,11 @@ kept_rows_hold(Oid relid)
 	MemoryContext old;
 	Held *one;
 
-	foreach_ptr (Held, before, held)
+	renew_all();
+	foreach_ptr (const Held, before, held)
 	{
 		if (RelationGetRelid(before->shell) == relid)
-		{
-			renew(before);
 			return;
-		}
 	}
 	old = MemoryContextSwitchTo(TopTransactionContext);
 	one = palloc(sizeof(Held));
@@ -286,6 +286,7 @@ transaction_ends(XactEvent event, void *argument)
 		return;
 	before = held;
 	held = NIL;
+	stale = false;
 	foreach_ptr (Held, one, before)
 	{
 		one->shell->rd_tableam = one->own;
@@ -308,6 +309,7 @@ subtransaction_ends(SubXactEvent event, SubTransactionId subid, SubTransactionId
 	if (held == NIL ||
 		(event != SUBXACT_EVENT_PRE_COMMIT_SUB && event != SUBXACT_EVENT_ABORT_SUB))
 		return;
+	stale = stale || event == SUBXACT_EVENT_ABORT_SUB;
 	before = list_copy(held);
 	foreach_ptr (Held, one, before)
 	{

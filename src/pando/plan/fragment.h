@@ -190,10 +190,12 @@ typedef enum PlanKind
 					 * count as the statement's, PlannedStmt); the rows of one with a name are
 					 * kept, and read as an ephemeral named relation by those after it and by
 					 * lefttree */
-	PLAN_SHARD_CHOICE, /* "Citus Shard Choice": runs the one of custom_plans, shards of
-						* one table, that holds the value of custom_exprs' only
-						* expression; custom_private: Oid list with the table alone, int
-						* list of the plans' shards */
+	PLAN_SHARD_CHOICE,	 /* "Citus Shard Choice": runs the one of custom_plans, shards of
+						  * one table, that holds the value of custom_exprs' only
+						  * expression; custom_private: Oid list with the table alone, int
+						  * list of the plans' shards */
+	PLAN_BATCHED_LOOKUP, /* "Citus Batched Lookups": runs custom_plans' only member, a
+						  * nested loop over an Append of shards, many rows at a time */
 	PLAN_ROW_LOOKUP, /* "Citus Row Lookup": the rows of custom_plans' only member of which
 					  * columns equal the values of custom_exprs; custom_private: int
 					  * list of the columns, and an Oid list that has for each the hash

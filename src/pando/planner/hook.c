@@ -41,6 +41,7 @@
 #include "pando/metadata/sequence_value.h"
 #include "pando/planner/local/kept_execution.h"
 #include "pando/planner/where/copies_here.h"
+#include "pando/planner/local/batched_lookup.h"
 #include "pando/planner/local/call_plan.h"
 #include "pando/planner/local/local_plan.h"
 #include "pando/planner/where/lock_query.h"
@@ -381,6 +382,7 @@ planner_init(void)
 	fragment_path_init();
 	column_stats_init();
 	shard_choice_init();
+	batched_lookup_init();
 	union_size_init();
 	local_start_init();
 	kept_execution_init();
