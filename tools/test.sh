@@ -225,7 +225,7 @@ pg_regress_run() {
 differential_lane() {
 	local runs=() run
 	for run in "postgresql_regress" "postgresql_scripts" "postgresql_isolation" "postgresql_objects worker" "tpch" "tpcds" "retail" "random_queries 1" "random_queries 2" "random_queries 3" \
-		"random_queries 4 worker" "random_queries 6 alone" "random_writes 1" "random_writes 2 worker" \
+		"random_queries 4 worker" "random_queries 15 alone" "random_writes 1" "random_writes 2 worker" \
 		"random_writes 4 alone" "random_writes 3 never" "random_writes 3 always" "random_ddl 1" "fuzz_readers" "hostile_calls" "forged_node" \
 		"correlated_matrix"; do
 		if matches "differential/$run" "$1"; then runs+=("$run"); fi
