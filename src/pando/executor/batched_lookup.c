@@ -64,6 +64,7 @@ typedef struct BatchedLookup
 	int64 seen; /* rows of the outer plan */
 	int max;	/* rows of a batch */
 	int share;	/* of the rows seen that the next batch has: one of so many */
+	int room;	/* for so many, so far */
 	OuterRow *rows;
 	OuterRow **order; /* in which they are looked up, from `at` to `end` */
 	int count;		  /* of the batch */
@@ -129,13 +130,12 @@ matches(BatchedLookup *batch, OuterRow *row, TupleTableSlot *slot)
 	return true;
 }
 
-/* The shard's rows for a row of the batch. Returns how many there were. */
-static int
-look_up_row(BatchedLookup *batch, PlanState *shard, OuterRow *row)
+/* The shard's rows for a row of the batch; false: what was found takes too much memory.
+ */
+static bool
+look_up_row(BatchedLookup *batch, PlanState *shard, OuterRow *row, int64 *count)
 {
 	bool anti = batch->loop->js.jointype == JOIN_ANTI;
-	TupleTableSlot *slot;
-	int count = 0;
 
 	CHECK_FOR_INTERRUPTS();
 	set_params(batch, row);
@@ -144,30 +144,32 @@ look_up_row(BatchedLookup *batch, PlanState *shard, OuterRow *row)
 		ExecReScan(shard);
 	while (!row->settled)
 	{
-		slot = ExecProcNode(shard);
+		TupleTableSlot *slot = ExecProcNode(shard);
+
 		if (TupIsNull(slot))
 			break;
-		count++;
+		++*count;
 		if (!matches(batch, row, slot))
 			continue;
 		row->settled = anti || batch->loop->js.single_match;
-		if (!anti)
-			keep(batch, row, slot);
+		if (anti)
+			break;
+		keep(batch, row, slot);
+		if (MemoryContextMemAllocated(batch->memory, false) > (Size) work_mem * 1024)
+			return false;
 	}
-	return count;
+	return true;
 }
 
-/* False: what was found takes too much memory. */
 static bool
 look_up_in_shard(BatchedLookup *batch, PlanState *shard, int64 *count)
 {
 	UpdateChangedParamSet(shard, batch->shards->ps.chgParam);
 	for (int i = batch->at; i < batch->end; i++)
 	{
-		if (batch->order[i]->settled)
-			continue;
-		*count += look_up_row(batch, shard, batch->order[i]);
-		if (MemoryContextMemAllocated(batch->memory, false) > (Size) work_mem * 1024)
+		OuterRow *row = batch->order[i];
+
+		if (!row->settled && !look_up_row(batch, shard, row, count))
 			return false;
 	}
 	return true;
@@ -283,10 +285,22 @@ slot_of_row(BatchedLookup *batch, int number)
 }
 
 static void
+make_room(BatchedLookup *batch, int size)
+{
+	if (size <= batch->room)
+		return;
+	batch->rows = repalloc(batch->rows, sizeof(OuterRow) * size);
+	batch->order = repalloc(batch->order, sizeof(OuterRow *) * size);
+	memset(batch->rows + batch->room, 0, sizeof(OuterRow) * (size - batch->room));
+	batch->room = size;
+}
+
+static void
 fill(BatchedLookup *batch)
 {
 	int size = Min(Max(batch->seen / batch->share, 1), batch->max);
 
+	make_room(batch, size);
 	batch->count = 0;
 	while (batch->count < size && !batch->ended)
 	{
@@ -409,15 +423,15 @@ begin_order(BatchedLookup *batch)
 {
 	NestLoop *plan = (NestLoop *) batch->loop->js.ps.plan;
 	const Var *value = linitial_node(NestLoopParam, plan->nestParams)->paramval;
-	Oid operator= lookup_type_cache(value->vartype, TYPECACHE_LT_OPR)->lt_opr;
+	Oid less = lookup_type_cache(value->vartype, TYPECACHE_LT_OPR)->lt_opr;
 
 	batch->column = value->varattno;
-	if (!OidIsValid(operator))
+	if (!OidIsValid(less))
 		return;
 	batch->sort = palloc0(sizeof(SortSupportData));
 	batch->sort->ssup_cxt = CurrentMemoryContext;
 	batch->sort->ssup_collation = value->varcollid;
-	PrepareSortSupportFromOrderingOp(operator, batch->sort);
+	PrepareSortSupportFromOrderingOp(less, batch->sort);
 }
 
 static void
@@ -430,11 +444,13 @@ begin(CustomScanState *node, EState *estate, int eflags)
 
 	node->custom_ps = list_make1(child);
 	/*
-	 * A condition without columns may stand above it, columns above the Append. Either
-	 * child gives rows that it has computed, as this node is expected to.
+	 * A condition without columns may stand above it, columns above the Append, and of
+	 * partitions it may read those alone that a row's values choose. The child gives rows
+	 * that it has computed, as this node is expected to, in any case.
 	 */
 	if (!IsA(child, NestLoopState) || ((NestLoop *) child->plan)->nestParams == NIL ||
-		!IsA(innerPlanState(child), AppendState))
+		!IsA(innerPlanState(child), AppendState) ||
+		((AppendState *) innerPlanState(child))->as_prune_state != NULL)
 		return;
 	batch->loop = (NestLoopState *) child;
 	batch->shards = (AppendState *) innerPlanState(child);
@@ -446,8 +462,9 @@ begin(CustomScanState *node, EState *estate, int eflags)
 	batch->max = Max(batch->max, 1);
 	batch->share =
 		IsParallelWorker() || estate->es_plannedstmt->parallelModeNeeded ? 4 : 1;
-	batch->rows = palloc0(sizeof(OuterRow) * batch->max);
-	batch->order = palloc(sizeof(OuterRow *) * batch->max);
+	batch->room = 1;
+	batch->rows = palloc0(sizeof(OuterRow));
+	batch->order = palloc(sizeof(OuterRow *));
 	batch->memory = AllocSetContextCreate(
 		CurrentMemoryContext, "rows of a batch of lookups", ALLOCSET_DEFAULT_SIZES);
 	batch->found_slot = slot_like(batch, &batch->shards->ps, &TTSOpsMinimalTuple);
