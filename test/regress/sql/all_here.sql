@@ -139,6 +139,18 @@ RESET enable_indexonlyscan;
 RESET enable_memoize;
 DROP FUNCTION compare_lookups();
 DROP INDEX b_x, plain.b_x;
+-- So are partitions, but of a table that is changed.
+CREATE TABLE months (k int, month int, n int) PARTITION BY LIST (month);
+CREATE TABLE months_1 PARTITION OF months FOR VALUES IN (1);
+CREATE TABLE months_2 PARTITION OF months FOR VALUES IN (2, 3);
+CREATE INDEX ON months (n);
+SELECT create_distributed_table('months', 'k', colocate_with => 'a');
+INSERT INTO months SELECT i, i % 3 + 1, i % 12 FROM generate_series(1, 60) i;
+SELECT count(*), sum(k), sum(month) FROM r JOIN months ON n = id WHERE month < 3;
+UPDATE months SET month = 4 - month, n = months.n + r.id FROM r WHERE n = r.id AND r.id > 3;
+DELETE FROM months USING r WHERE n = r.id AND month = 1;
+SELECT count(*), sum(k), sum(month), sum(n) FROM months;
+DROP TABLE months;
 RESET enable_seqscan;
 RESET enable_hashjoin;
 RESET enable_mergejoin;

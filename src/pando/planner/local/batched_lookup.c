@@ -115,6 +115,9 @@ batch_lookups(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outer,
 {
 	if (next_hook != NULL)
 		next_hook(root, joinrel, outer, inner, type, extra);
+	/* Columns that tell which partition a row is to be changed in are an Append's own. */
+	if (root->row_identity_vars != NIL)
+		return;
 	batch_paths(root, joinrel->pathlist);
 	batch_paths(root, joinrel->partial_pathlist);
 }
