@@ -25,6 +25,7 @@
 #include "utils/typcache.h"
 
 #include "pando/executor/batched_lookup.h"
+#include "pando/executor/spill.h"
 #include "pando/plan/fragment.h"
 
 #define MAX_BATCH 4096
@@ -475,19 +476,10 @@ static TupleTableSlot *
 exec(CustomScanState *node)
 {
 	BatchedLookup *batch = (BatchedLookup *) node;
-	ProjectionInfo *projection = node->ss.ps.ps_ProjInfo;
-	ExprContext *econtext = node->ss.ps.ps_ExprContext;
-	TupleTableSlot *slot;
-
-	ResetExprContext(econtext);
-	if (batch->loop != NULL)
-		slot = next_counted(batch);
-	else
-		slot = ExecProcNode(linitial(node->custom_ps));
-	if (TupIsNull(slot) || projection == NULL)
-		return slot;
-	econtext->ecxt_scantuple = slot;
-	return ExecProject(projection);
+	ResetExprContext(node->ss.ps.ps_ExprContext);
+	return row_projected(node, batch->loop != NULL
+								   ? next_counted(batch)
+								   : ExecProcNode(linitial(node->custom_ps)));
 }
 
 static void

@@ -81,16 +81,8 @@ next_row(ShardChoiceScan *choice)
 static TupleTableSlot *
 exec(CustomScanState *node)
 {
-	ProjectionInfo *projection = node->ss.ps.ps_ProjInfo;
-	ExprContext *econtext = node->ss.ps.ps_ExprContext;
-	TupleTableSlot *slot;
-
-	ResetExprContext(econtext);
-	slot = next_row((ShardChoiceScan *) node);
-	if (TupIsNull(slot) || projection == NULL)
-		return slot;
-	econtext->ecxt_scantuple = slot;
-	return ExecProject(projection);
+	ResetExprContext(node->ss.ps.ps_ExprContext);
+	return row_projected(node, next_row((ShardChoiceScan *) node));
 }
 
 static void

@@ -53,6 +53,17 @@ row_as_virtual(TupleTableSlot *row, TupleTableSlot *slot)
 }
 
 TupleTableSlot *
+row_projected(CustomScanState *node, TupleTableSlot *row)
+{
+	ProjectionInfo *projection = node->ss.ps.ps_ProjInfo;
+
+	if (TupIsNull(row) || projection == NULL)
+		return row;
+	node->ss.ps.ps_ExprContext->ecxt_scantuple = row;
+	return ExecProject(projection);
+}
+
+TupleTableSlot *
 spill_slot(FragmentRun *run, Spill *spill)
 {
 	if (spill->slot == NULL)

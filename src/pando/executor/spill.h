@@ -6,6 +6,7 @@
 
 #include "pando/compat/compat.h"
 #include "executor/tuptable.h"
+#include "nodes/execnodes.h"
 #include "utils/tuplestore.h"
 
 typedef struct FragmentRun FragmentRun;
@@ -27,5 +28,8 @@ extern void slot_values(TupleTableSlot *slot, int ncolumns, Datum *values, bool 
 
 /* The row as one of a virtual slot; good until the row's own slot is used again. */
 extern TupleTableSlot *row_as_virtual(TupleTableSlot *row, TupleTableSlot *slot);
+
+/* The row with the columns that the node gives, good until its expressions are reset. */
+extern TupleTableSlot *row_projected(CustomScanState *node, TupleTableSlot *row);
 
 #endif

@@ -11,7 +11,6 @@
  */
 #include "pando/compat/compat.h"
 
-#include "nodes/makefuncs.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/pathnode.h"
 #include "optimizer/paths.h"
