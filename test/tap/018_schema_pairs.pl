@@ -58,6 +58,7 @@ my @pairs = (
 	[ 'two shards move', 'MOVE', 'MOVE OTHER', 'done done' ],
 	[ 'a row, and its shard moves', 'INSERT INTO a VALUES (7, 7)', 'MOVE', 'done done' ],
 	[ 'a shard moves, and a row', 'MOVE', 'INSERT INTO a VALUES (7, 7)', 'done done' ],
+	[ 'a table joins, and a shard of the group moves', "CREATE TABLE c (k int); SELECT 1 FROM create_distributed_table('c', 'k', colocate_with := 'a')", 'MOVE', 'done done' ],
 	[ 'two properties of nodes', "SELECT citus_set_node_property($third, 'shouldhaveshards', true)", "SELECT citus_set_node_property($third, 'shouldhaveshards', true)", 'done done' ],
 	[ 'a property of a node, and distributed', "SELECT citus_set_node_property($third, 'shouldhaveshards', true)", "CREATE TABLE c (k int); SELECT 1 FROM create_distributed_table('c', 'k')", 'done done' ],
 	[ 'the same view', 'CREATE OR REPLACE VIEW u AS SELECT k, v FROM a WHERE k > 1', 'CREATE OR REPLACE VIEW u AS SELECT k, v FROM a WHERE k > 2', 'done done' ]);
@@ -86,6 +87,10 @@ SELECT string_agg(line, E'\n' ORDER BY line COLLATE "C") FROM (
 	UNION ALL SELECT prosrc FROM pg_proc WHERE pronamespace IN ('public'::regnamespace, to_regnamespace('s'))
 	UNION ALL SELECT enumtypid::regtype || enumlabel FROM pg_enum JOIN pg_type t ON t.oid = enumtypid WHERE typnamespace = 'public'::regnamespace) x
 END
+
+# Shards that belong together and are on several nodes.
+my $apart = q{SELECT count(*) FROM (SELECT FROM pg_dist_partition JOIN pg_dist_shard USING (logicalrelid) JOIN pg_dist_placement USING (shardid)
+	WHERE partmethod = 'h' GROUP BY colocationid, shardminvalue, shardmaxvalue HAVING count(DISTINCT groupid) > 1) x};
 
 # The first shard of a table, or the last, to another worker, blocking.
 sub move
@@ -170,6 +175,7 @@ foreach my $pair (@pairs)
 		my @there = map { $_->value($there) } @asking;
 		is($there[$_], $there[0], "$on: node $_ has the same") foreach 1 .. 3;
 		is($there[0], $plain_there, "$on: and plain tables") if !defined $expected;
+		is($asking[0]->value($apart), '0', "$on: shards of a group are together");
 		undef $_ foreach $one, $two;
 	}
 }

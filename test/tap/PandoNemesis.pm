@@ -27,7 +27,7 @@ sub clients
 		{
 			srand $i + time;
 			my $ok = eval { $work->($i); 1 };
-			print STDERR "client $i: $@" unless $ok;
+			diag("client $i: $@") unless $ok;
 			POSIX::_exit($ok ? 0 : 1);
 		}
 		push @pids, $pid;

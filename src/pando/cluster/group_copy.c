@@ -175,9 +175,13 @@ transfer_mode(Oid mode)
 static bool
 has_places(Oid relid)
 {
-	Relation rel = table_open(relid, AccessShareLock);
-	bool is_heap = rel->rd_tableam == GetHeapamTableAmRoutine();
+	Relation rel = try_table_open(relid, AccessShareLock);
+	bool is_heap;
 
+	/* Dropped meanwhile. */
+	if (rel == NULL)
+		return true;
+	is_heap = rel->rd_tableam == GetHeapamTableAmRoutine();
 	/* Whoever waits for another move of the group must hold nothing that its switch would
 	 * have to wait for. */
 	table_close(rel, AccessShareLock);
@@ -246,7 +250,7 @@ group_copy_online(const GroupCopy *copy, TransferMode mode, const char *obstacle
 	if (obstacle == NULL)
 		obstacle = group_copy_obstacle(copy->members);
 	/* Whoever has a node join looks before he writes. */
-	if (obstacle == NULL && !copy->joins)
+	if (obstacle == NULL && !copy->joins && !copy->locked)
 		obstacle = group_copy_hidden();
 	if (obstacle != NULL && mode == TRANSFER_ONLINE)
 		ereport(ERROR,
@@ -256,6 +260,27 @@ group_copy_online(const GroupCopy *copy, TransferMode mode, const char *obstacle
 				 errdetail("%s", obstacle),
 				 errhint("Use shard_transfer_mode block_writes.")));
 	return obstacle == NULL;
+}
+
+bool
+group_copy_lock(GroupCopy *copy, bool online)
+{
+	const DistTable *table;
+	List *tables;
+
+	group_lock(copy->tables, online ? ShareUpdateExclusiveLock : ExclusiveLock);
+	copy->locked = true;
+	/* Who let go of a lock on his node has committed there, and here may only soon. */
+	xact_await_prepared();
+	(void) group_shard_require(copy->shard_id, &table);
+	/* Reference tables share a group, but not their nodes. */
+	if (table->kind == TABLE_REFERENCE)
+		return true;
+	tables = shard_group_tables(table);
+	if (equal(tables, copy->tables))
+		return true;
+	copy->tables = tables;
+	return false;
 }
 
 void

@@ -56,6 +56,7 @@ typedef struct GroupCopy
 					* the shells have the rows, and no metadata know of them. Online only */
 	bool joins;	   /* the target's node joins the cluster in this transaction: nobody else
 					* sees it, and all that is made there is the transaction's own */
+	bool locked;   /* its tables: what the transaction has done since is the copy's own */
 } GroupCopy;
 
 /* The nodes of the targets, each once (List of const DistNode *). */
@@ -104,6 +105,14 @@ extern const char *group_copy_hidden(void);
  */
 extern bool group_copy_online(const GroupCopy *copy, TransferMode mode,
 							  const char *obstacle);
+
+/*
+ * Locks the copy's tables as group_lock() does: SHARE UPDATE EXCLUSIVE if it is `online`,
+ * else EXCLUSIVE. False: the group has other tables by now, which are the copy's then:
+ * one has joined it, or was dropped, while locks were waited for. They are to be looked
+ * up and locked, too; nobody joins a group all of whose tables are locked.
+ */
+extern bool group_copy_lock(GroupCopy *copy, bool online);
 
 /* Waits until nothing is left of earlier operations on the shards. */
 extern void group_copy_await(const GroupCopy *copy);

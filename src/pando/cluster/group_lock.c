@@ -17,6 +17,7 @@
 #include "utils/builtins.h"
 #include "utils/guc.h"
 #include "utils/inval.h"
+#include "utils/lsyscache.h"
 #include "utils/timestamp.h"
 #include "utils/wait_event.h"
 
@@ -99,17 +100,29 @@ group_lock_here(List *tables, LOCKMODE mode)
 	AtEOXact_GUC(true, guc_level);
 }
 
+/* But for tables that were dropped while locks were waited for. */
+static void
+lock_on(List *nodes, List *tables, LOCKMODE mode)
+{
+	List *names = NIL;
+
+	foreach_oid(relid, tables)
+	{
+		if (get_rel_name(relid) != NULL)
+			names = lappend(names, name_qualified(relid));
+	}
+	limit_wait();
+	if (names != NIL)
+		xact_run_on_nodes(nodes, lock_command(names, mode_name(mode)));
+}
+
 void
 group_lock(List *tables, LOCKMODE mode)
 {
 	int guc_level = NewGUCNestLevel();
 	List *coordinator = NIL;
 	List *others = NIL;
-	List *names = NIL;
-	char *command;
 
-	foreach_oid(relid, tables) names = lappend(names, name_qualified(relid));
-	command = lock_command(names, mode_name(mode));
 	foreach_ptr (DistNode, node, node_list(NODES_OTHER))
 	{
 		if (node->group == COORDINATOR_GROUP)
@@ -117,11 +130,9 @@ group_lock(List *tables, LOCKMODE mode)
 		else
 			others = lappend(others, node);
 	}
-	limit_wait();
-	xact_run_on_nodes(coordinator, command);
+	lock_on(coordinator, tables, mode);
 	group_lock_here(tables, mode);
-	limit_wait();
-	xact_run_on_nodes(others, command);
+	lock_on(others, tables, mode);
 	AtEOXact_GUC(true, guc_level);
 }
 

@@ -6,8 +6,8 @@
  *
  *   1. A lock on the shell tables of the colocation group, on the coordinator first, then
  * on the node that leads, then on all others: EXCLUSIVE, so that writers wait from here
- * on; in an online move SHARE UPDATE EXCLUSIVE, which keeps out schema changes and other
- * moves only.
+ * on; in an online move SHARE UPDATE EXCLUSIVE, which keeps out schema changes, tables
+ * that would join the group, and other moves only.
  *   2. Bare tables on the target, rows, then indexes and constraints, then foreign keys.
  * An online move does this outside of the transaction (online_move.c) and takes EXCLUSIVE
  * when little is left to copy.
@@ -133,11 +133,11 @@ forget_lost_copies(List *members, const DistNode *target)
  */
 
 static const DistTable *
-check_shard(int64 shard_id, MoveKind kind, int *index)
+check_shard(int64 shard_id, MoveKind kind)
 {
 	const DistTable *table;
-	const Shard *shard = group_shard_require(shard_id, &table);
 
+	(void) group_shard_require(shard_id, &table);
 	if (table->kind == TABLE_REFERENCE)
 		ereport(
 			ERROR,
@@ -159,7 +159,6 @@ check_shard(int64 shard_id, MoveKind kind, int *index)
 					name_qualified(table->relid)),
 			 errhint("Set citus.shard_replication_factor before the table is "
 					 "distributed, or use citus_move_shard_placement().")));
-	*index = shard->index;
 	return table;
 }
 
@@ -210,13 +209,15 @@ switch_placements(List *members, const DistNode *target, MoveKind kind)
 	xact_tell_nodes(node_list(NODES_ALL), sql.data);
 }
 
-/* The group's shards with that index as they are now, and their copies to be. */
+/* The shard and those colocated with it as they are now, and their copies to be. */
 static void
-look_up(GroupCopy *copy, int index, List *targets)
+look_up(GroupCopy *copy, List *targets)
 {
+	const DistTable *table;
+	const Shard *shard = group_shard_require(copy->shard_id, &table);
 	List *shards = NIL;
 
-	copy->members = group_members(copy->tables, index, copy->source, targets);
+	copy->members = group_members(copy->tables, shard->index, copy->source, targets);
 	copy->targets = NIL;
 	foreach_ptr (GroupMember, member, copy->members)
 		shards = lappend(shards, &member->shard_id);
@@ -241,29 +242,33 @@ switch_move(const GroupCopy *copy, int kind)
 		group_drop_source(copy);
 }
 
-/* Steps 1 to 4 for the shards with that index of the copy's tables; the switch of an
- * online move may wait for others. */
+/* Steps 1 to 4 for the shards of the copy's tables; the switch of an online move may wait
+ * for others. */
 static void
-move_shards(GroupCopy *copy, int index, List *targets, MoveKind kind, TransferMode mode)
+move_shards(GroupCopy *copy, List *targets, MoveKind kind, TransferMode mode)
 {
-	List *tables = copy->tables;
 	int64 shard_id = copy->shard_id;
 	const DistNode *source = copy->source;
 	bool online;
 
-	group_check_owner(tables);
+	group_check_owner(copy->tables);
 	group_check_node(source, "source");
 	foreach_ptr (const DistNode, target, targets)
 		group_check_node(target, "target");
 	if (mode == TRANSFER_BLOCKING || group_switch_waits_for(shard_id))
 		group_switch_all();
-	look_up(copy, index, targets);
+	look_up(copy, targets);
 	online = group_copy_online(copy, mode, lost_copies(copy));
 	move_progress_add(shard_id, source, linitial(targets), kind);
 
 	node_rows_lead(RowShareLock);
-	group_lock(tables, online ? ShareUpdateExclusiveLock : ExclusiveLock);
-	look_up(copy, index, targets);
+	while (!group_copy_lock(copy, online))
+	{
+		group_check_owner(copy->tables);
+		look_up(copy, targets);
+		online = group_copy_online(copy, mode, lost_copies(copy));
+	}
+	look_up(copy, targets);
 	group_copy_await(copy);
 	if (online)
 	{
@@ -281,8 +286,8 @@ move_shards(GroupCopy *copy, int index, List *targets, MoveKind kind, TransferMo
 }
 
 static void
-move_tables(List *tables, int index, int64 shard_id, const DistNode *source,
-			List *targets, MoveKind kind, TransferMode mode, bool joins)
+move_tables(List *tables, int64 shard_id, const DistNode *source, List *targets,
+			MoveKind kind, TransferMode mode, bool joins)
 {
 	MemoryContext old = MemoryContextSwitchTo(TopTransactionContext);
 	GroupCopy *copy = palloc0(sizeof(GroupCopy));
@@ -294,7 +299,7 @@ move_tables(List *tables, int index, int64 shard_id, const DistNode *source,
 	group_switch_enter();
 	PG_TRY();
 	{
-		move_shards(copy, index, list_copy(targets), kind, mode);
+		move_shards(copy, list_copy(targets), kind, mode);
 	}
 	PG_FINALLY();
 	{
@@ -308,11 +313,9 @@ static void
 move_group(int64 shard_id, const DistNode *source, List *targets, MoveKind kind,
 		   TransferMode mode)
 {
-	int index;
-	const DistTable *table = check_shard(shard_id, kind, &index);
+	const DistTable *table = check_shard(shard_id, kind);
 
-	move_tables(shard_group_tables(table), index, shard_id, source, targets, kind, mode,
-				false);
+	move_tables(shard_group_tables(table), shard_id, source, targets, kind, mode, false);
 }
 
 void
@@ -354,7 +357,7 @@ replicate_to(const DistNode *target, TransferMode mode, bool joins)
 	if (missing == NIL)
 		return;
 	list_sort(missing, table_depth_cmp);
-	move_tables(missing, 0, first->shards[0].id,
+	move_tables(missing, first->shards[0].id,
 				node_by_group(first->shards[0].placements[0].group),
 				list_make1((void *) target), COPY_PLACEMENT, mode, joins);
 }

@@ -296,7 +296,11 @@ split(int64 shard_id, List *pieces, TransferMode mode)
 					  SPLIT_PLACEMENT);
 
 	node_rows_lead(RowShareLock);
-	group_lock(copy->tables, online ? ShareUpdateExclusiveLock : ExclusiveLock);
+	while (!group_copy_lock(copy, online))
+	{
+		look_up(copy, check_shard(shard_id, &table), NIL);
+		online = group_copy_online(copy, mode, NULL);
+	}
 	/* Another split or move may have come first. */
 	look_up(copy, check_shard(shard_id, &table), pieces);
 	group_copy_await(copy);
