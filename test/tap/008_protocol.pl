@@ -5,6 +5,7 @@ use warnings;
 use Test::More;
 use lib '.';
 use PandoCluster;
+use PandoWire;
 
 my $cluster = PandoCluster->new('protocol', workers => 2);
 my $coordinator = $cluster->coordinator;
@@ -67,6 +68,41 @@ foreach my $mode ('simple', 'extended', 'prepared')
 		't', "$mode: the sums agree");
 }
 is($cluster->prepared_count, 0, 'no prepared transaction is left');
+
+# What a node has prepared on another has its plan for all values from the second time on where it is for one row, or costs little;
+# other statements are planned for their values, as ever.
+$cluster->sql("CREATE TABLE many (k int PRIMARY KEY, n int); SELECT create_distributed_table('many', 'k', shard_count := 1);
+	INSERT INTO many SELECT i, i % 10 FROM generate_series(1, 20000) i; CREATE TABLE few (k int, n int);
+	SELECT create_distributed_table('few', 'k', shard_count := 1); INSERT INTO few VALUES (1, 1)");
+$cluster->sql('VACUUM ANALYZE many, few');
+my ($many, $few) = map { $cluster->sql("SELECT shard_name FROM citus_shards WHERE table_name = '$_'::regclass") } 'many', 'few';
+my %port = map { $_ => $cluster->sql("SELECT nodeport FROM citus_shards WHERE shard_name = '$_'") } $many, $few;
+my %settles = (
+	pando_1 => [ $many, "SELECT n FROM $many WHERE k = \$1", 1 ],
+	pando_2 => [ $many, "UPDATE $many SET n = n + 1 WHERE \$1 = k AND n >= 0", 1 ],
+	pando_3 => [ $many, "INSERT INTO $many (k, n) VALUES (\$1, 0) ON CONFLICT DO NOTHING", 1 ],
+	pando_4 => [ $many, "SELECT n FROM $many WHERE k = \$1 FOR UPDATE", 1 ],
+	pando_5 => [ $many, "SELECT n FROM $many WHERE k > \$1", 0 ],
+	pando_6 => [ $many, "DELETE FROM $many WHERE n = \$1 - 2", 0 ],
+	pando_7 => [ $few, "SELECT n FROM $few WHERE k > \$1", 1 ],
+	other => [ $many, "SELECT k FROM $many WHERE k = \$1", 0 ]);
+
+sub message { my ($type, $body) = @_; return $type . pack('N', 4 + length $body) . $body; }
+
+foreach my $name (sort keys %settles)
+{
+	my ($shard, $sql, $settles) = @{ $settles{$name} };
+	my $node = PandoWire->connect($port{$shard});
+	my $bytes = message('P', "$name\0$sql\0" . pack 'n', 0);
+	foreach (1 .. 3)
+	{
+		$bytes .= message('B', "\0$name\0" . pack('n n N a n', 0, 1, 1, '1', 0)) . message('E', "\0" . pack 'N', 0);
+	}
+	$node->put($bytes . message('S', ''));
+	is($node->answer->{error}, undef, "$name runs");
+	is($node->value("SELECT generic_plans || ' ' || custom_plans FROM pg_prepared_statements WHERE name = '$name'"), $settles ? '2 5' : '0 3',
+		"$name: " . ($settles ? 'one plan for all values' : 'a plan for each value'));
+}
 
 $cluster->stop;
 done_testing();

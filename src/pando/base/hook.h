@@ -36,6 +36,7 @@ typedef enum StartPlace
 	START_NOTE,	   /* tables that functions change while a statement reads them */
 	START_STEPS,   /* names of what steps keep */
 	START_INSTEAD, /* a kept plan takes the place of the statement's */
+	START_SETTLED, /* a plan that no value changes counts for all */
 	START_COUNT,   /* statements and tenants */
 	START_PLACE,   /* shards that a call must keep to */
 	START_NESTING, /* depth of statements; snapshots; transactions in doubt */

@@ -56,6 +56,7 @@
 #include "pando/planner/write/returning.h"
 #include "pando/planner/where/row_ctid.h"
 #include "pando/planner/residual/sample.h"
+#include "pando/planner/local/settled_plan.h"
 #include "pando/planner/local/shard_choice.h"
 #include "pando/planner/fragment/spread.h"
 #include "pando/planner/write/steps.h"
@@ -386,5 +387,6 @@ planner_init(void)
 	union_size_init();
 	local_start_init();
 	kept_execution_init();
+	settled_plan_init();
 	triggered_init();
 }
