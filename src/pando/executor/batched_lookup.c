@@ -476,6 +476,7 @@ static TupleTableSlot *
 exec(CustomScanState *node)
 {
 	BatchedLookup *batch = (BatchedLookup *) node;
+
 	ResetExprContext(node->ss.ps.ps_ExprContext);
 	return row_projected(node, batch->loop != NULL
 								   ? next_counted(batch)

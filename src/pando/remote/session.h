@@ -143,6 +143,14 @@ extern void session_send_simple(Session *session, const char *sql);
 /* Names of statements that a session has prepared on its node begin with it. */
 #define SESSION_STATEMENT_PREFIX "pando_"
 
+/* Is a prepared statement of that name (or NULL: none) another node's? */
+static inline bool
+session_names_statement(const char *name)
+{
+	return name != NULL &&
+		   strncmp(name, SESSION_STATEMENT_PREFIX, strlen(SESSION_STATEMENT_PREFIX)) == 0;
+}
+
 /* What a node keeps of a parameterised statement: nothing, or, from its first use on, a
  * named prepared statement (a bounded LRU per session). */
 typedef enum SessionReuse

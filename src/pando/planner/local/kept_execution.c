@@ -211,9 +211,7 @@ is_prepared(const PlannedStmt *stmt)
 		   portal->cplan->refcount > 1 && /* a plan for these values is the portal's */
 		   linitial(portal->cplan->stmt_list) == stmt &&
 		   (IsA(stmt->planTree, CustomScan) ||
-			(portal->prepStmtName != NULL &&
-			 strncmp(portal->prepStmtName, SESSION_STATEMENT_PREFIX,
-					 strlen(SESSION_STATEMENT_PREFIX)) == 0));
+			session_names_statement(portal->prepStmtName));
 }
 
 static bool

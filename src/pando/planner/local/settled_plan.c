@@ -34,7 +34,7 @@ costs_less_than_planning(const PlannedStmt *stmt)
 		   PLANNING_OPERATORS * cpu_operator_cost * (list_length(stmt->rtable) + 1);
 }
 
-/* The plan is the first of the portal's statement. */
+/* Makes the plan, if it is the first of the portal's statement, count for all. */
 static void
 settle(const PlannedStmt *stmt)
 {
@@ -42,10 +42,10 @@ settle(const PlannedStmt *stmt)
 	PreparedStatement *prepared;
 	CachedPlanSource *plans;
 
-	if (portal == NULL || portal->prepStmtName == NULL || portal->cplan == NULL ||
+	if (portal == NULL || portal->cplan == NULL ||
+		portal->cplan->refcount > 1 || /* the plan for all values */
 		linitial(portal->cplan->stmt_list) != stmt ||
-		strncmp(portal->prepStmtName, SESSION_STATEMENT_PREFIX,
-				strlen(SESSION_STATEMENT_PREFIX)) != 0)
+		!session_names_statement(portal->prepStmtName))
 		return;
 	prepared = FetchPreparedStatement(portal->prepStmtName, false);
 	if (prepared == NULL)
