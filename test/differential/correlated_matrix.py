@@ -28,6 +28,8 @@ PLACES = {
     'select list': 'SELECT %(o)s, (SELECT count(n) FROM (%(q)s) i) FROM %(f)s',
     'array': 'SELECT %(o)s, ARRAY(SELECT n FROM (%(q)s) i ORDER BY n) FROM %(f)s',
     'exists': 'SELECT %(o)s FROM %(f)s WHERE EXISTS (%(q)s)', 'not exists': 'SELECT %(o)s FROM %(f)s WHERE NOT EXISTS (%(q)s)',
+    'distinct exists': 'SELECT DISTINCT %(o)s FROM %(f)s WHERE EXISTS (%(q)s)',
+    'not exists for some': 'SELECT %(o)s FROM %(f)s WHERE %(o)s < 5 AND NOT EXISTS (%(q)s)',
     'in': 'SELECT %(o)s FROM %(f)s WHERE %(o)s IN (%(q)s)', 'not in': 'SELECT %(o)s FROM %(f)s WHERE %(o)s NOT IN (%(q)s)',
     'scalar': 'SELECT %(o)s FROM %(f)s WHERE %(o)s < (SELECT max(n) FROM (%(q)s) i)',
     'any': 'SELECT %(o)s FROM %(f)s WHERE %(o)s < ANY (%(q)s)', 'all': 'SELECT %(o)s FROM %(f)s WHERE %(o)s >= ALL (%(q)s)',

@@ -260,22 +260,28 @@ def scalar_sublink(scope, kind, depth):
                  f'(SELECT count(DISTINCT {expression}) FROM {text})'])
 
 
-def sublink(scope, depth):
-    """A condition with a subquery, usually correlated."""
+def exists(scope, depth):
     text, inner = joins(depth, scope, few=True)
     column, outer = inner.column(key=0.6), scope.column(key=0.6)
+    condition = pick([f' WHERE {column} = {outer}', f' WHERE {column} {pick(["<", ">", "<>"])} {outer}'])
+    if chance(0.4):
+        condition += f' AND {predicate(inner, depth)}'
+    if chance(0.3):
+        condition += f' AND {pick([column, inner.column()])} = {scope.column()}'
+    return f'{pick(["", "NOT "])}EXISTS (SELECT {pick(["1", "1", "*"])} FROM {text}{condition})'
+
+
+def sublink(scope, depth):
+    """A condition with a subquery, usually correlated."""
     kind = random.randrange(9)
+    if kind < 2:
+        return exists(scope, depth)
+    text, inner = joins(depth, scope, few=True)
+    column, outer = inner.column(key=0.6), scope.column(key=0.6)
     if kind == 8:
         other, second = joins(depth, scope, few=True)
         return (f'(EXISTS (SELECT 1 FROM {text} WHERE {column} = {outer}) OR '
                 f'EXISTS (SELECT 1 FROM {other} WHERE {second.column(key=0.6)} = {pick([outer, outer, scope.column()])}))')
-    if kind < 2:
-        condition = pick([f' WHERE {column} = {outer}', f' WHERE {column} {pick(["<", ">", "<>"])} {outer}'])
-        if chance(0.4):
-            condition += f' AND {predicate(inner, depth)}'
-        if chance(0.3):
-            condition += f' AND {pick([column, inner.column()])} = {scope.column()}'
-        return f'{pick(["", "NOT "])}EXISTS (SELECT {pick(["1", "1", "*"])} FROM {text}{condition})'
     rest = where(inner, scope, depth)
     if kind < 5:
         return f'{outer} {pick(["", "", "NOT "])}IN (SELECT {column} FROM {text}{rest})'
@@ -499,9 +505,24 @@ def row_locks(text, rows):
     return f' FOR {pick(["UPDATE", "NO KEY UPDATE", "SHARE", "KEY SHARE"])}{of}{pick(["", "", " NOWAIT", " SKIP LOCKED"])}'
 
 
+def found(depth, outer):
+    """Rows that every node has, each once, for which there are others."""
+    items = [(table, new_name()) for table in random.sample(['r', 'r2', 'pr'], pick([1, 1, 2]))]
+    scope = Scope((column_of(name, column), kind) for table, name in items for column, kind in TABLES[table].items())
+    text = ' CROSS JOIN '.join(f'{table} {name}' for table, name in items)
+    tests = [exists(scope, depth - 1) for _ in range(pick([1, 1, 2]))] + [predicate(scope, 0)] * pick([0, 1])
+    expression = value(scope, INT, depth - 1)
+    body = f'SELECT DISTINCT {scope.column(key=0.7)} AS k, {expression} AS x FROM {text} WHERE {" AND ".join(tests)}'
+    if outer and chance(0.4):
+        body += f' AND {scope.column()} = {Scope(outer).column()}'
+    return body + pick(['', '', f' ORDER BY 1, 2 LIMIT {random.randint(1, 9)}']), [('k', INT), ('x', INT)]
+
+
 def select(depth, outer, simple=False, with_queries=()):
     """A SELECT, and the names and types of its columns."""
     prefix = ''
+    if depth > 0 and chance(0.03):
+        return found(depth, outer)
     if depth > 0 and chance(0.06):
         return recursive()
     if depth > 0 and chance(0.1):

@@ -238,8 +238,93 @@ SELECT a.id FROM a WHERE a.k = 3 AND a.x < (SELECT sum(j.p) FROM price j WHERE j
 SELECT a.id FROM a JOIN LATERAL (SELECT i.id FROM price i WHERE i.cat = a.x AND i.p > (SELECT avg(j.p) FROM price j WHERE j.cat = i.cat) ORDER BY 1 LIMIT 1) s ON s.id < a.id;
 WITH w AS (SELECT i.id FROM a JOIN price i ON a.id = i.id WHERE i.p > (SELECT avg(j.p) FROM price j WHERE j.cat = i.cat)) SELECT count(*) FROM w x JOIN w y ON x.id = y.id;
 $$);
-DROP TABLE plain.price, dist.price;
 DROP FUNCTION subplans;
+
+-- EXISTS for few rows that every node has, over shards of which an index finds the rows: each node tells for which of them it has one. Each value
+-- comes once; a row that has none anywhere is nobody's.
+CREATE TABLE plain.sale (k int, price int, big bigint, word text, v int);
+CREATE TABLE dist.sale (k int, price int, big bigint, word text, v int);
+SELECT create_distributed_table('dist.sale', 'k');
+INSERT INTO plain.sale SELECT i, nullif(i * 7 % 2500, 5), i * 7 % 2600, 'w' || i % 1500, i % 10 FROM generate_series(1, 12000) i;
+INSERT INTO dist.sale TABLE plain.sale;
+CREATE INDEX ON dist.sale (price);
+CREATE INDEX ON dist.sale (big);
+CREATE INDEX ON dist.sale (word);
+ANALYZE dist.sale;
+CREATE FUNCTION semi_joins(statement text) RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE
+	line text;
+	found bigint := 0;
+BEGIN
+	FOR line IN EXECUTE 'EXPLAIN (COSTS OFF) ' || statement LOOP
+		found := found + (line ~ 'Semi Join')::int;
+	END LOOP;
+	RETURN found;
+END $$;
+SET search_path = dist, public;
+SELECT semi_joins('SELECT count(*) FROM price i WHERE p < 2 AND NOT EXISTS (SELECT FROM sale s WHERE s.price = i.id)'),
+	semi_joins('SELECT count(*) FROM price i WHERE p < 2 AND EXISTS (SELECT FROM sale s WHERE s.price = i.id AND s.v > 4)'),
+	semi_joins('SELECT DISTINCT cat FROM price i WHERE EXISTS (SELECT FROM sale s WHERE s.price = i.id)'),
+	-- without an index, for most of the rows
+	semi_joins('SELECT count(*) FROM price i WHERE p < 2 AND NOT EXISTS (SELECT FROM sale s WHERE s.v = i.id)'),
+	semi_joins('SELECT count(*) FROM price i WHERE p < 70 AND NOT EXISTS (SELECT FROM sale s WHERE s.price = i.id)');
+RESET search_path;
+SELECT public.compare($$
+SELECT count(*), sum(id), sum(p) FROM price i WHERE p < 2 AND NOT EXISTS (SELECT FROM sale s WHERE s.price = i.id);
+SELECT count(*), sum(id), sum(p) FROM price i WHERE p < 2 AND EXISTS (SELECT FROM sale s WHERE s.price = i.id);
+SELECT id FROM price i WHERE p < 2 AND EXISTS (SELECT FROM sale s WHERE s.price = i.id AND s.v > 4) ORDER BY 1 LIMIT 5;
+SELECT id FROM price i WHERE p < 2 AND EXISTS (SELECT FROM sale s WHERE s.price = i.id AND s.big = i.id + 3);
+SELECT id FROM price i WHERE p < 2 AND NOT EXISTS (SELECT FROM sale s WHERE s.price = i.id AND s.big = i.id AND i.id = s.price);
+SELECT id FROM price i WHERE p < 2 AND NOT EXISTS (SELECT FROM sale s WHERE s.big = i.id);
+SELECT id FROM price i WHERE p < 2 AND NOT EXISTS (SELECT FROM sale s WHERE i.id = s.big);
+SELECT id FROM price i WHERE p < 2 AND EXISTS (SELECT FROM sale s WHERE s.big = i.id) AND NOT EXISTS (SELECT FROM sale s WHERE s.price = i.id);
+SELECT id FROM price i WHERE p < 2 AND EXISTS (SELECT FROM sale s WHERE s.word = 'w' || i.id);
+SELECT id FROM price i WHERE p < 2 AND NOT EXISTS (SELECT FROM sale s WHERE s.word = 'w' || i.id);
+SELECT id FROM price i WHERE p < 2 AND p > (SELECT avg(p) / 40 FROM price) AND NOT EXISTS (SELECT FROM sale s WHERE s.price = i.id);
+SELECT id, cat FROM price i WHERE cat = 2 AND NOT EXISTS (SELECT FROM sale s WHERE s.price = i.cat) OR p < 1;
+SELECT cat, count(*) FROM price i WHERE p < 2 AND NOT EXISTS (SELECT FROM sale s WHERE s.v = i.cat AND s.price = i.id) GROUP BY 1;
+SELECT i.id, a.id FROM price i LEFT JOIN a ON a.id = i.id WHERE i.p < 2 AND NOT EXISTS (SELECT FROM sale s WHERE s.price = i.id);
+SELECT i.id, a.id FROM price i JOIN a ON a.x = i.cat WHERE i.p < 2 AND EXISTS (SELECT FROM sale s JOIN sale t USING (k) WHERE s.price = i.id AND t.v > 2);
+SELECT i.id FROM price i WHERE i.p < 2 AND EXISTS (SELECT FROM sale s JOIN sale t ON s.price = t.v WHERE s.price = i.id);
+SELECT i.id FROM price i WHERE i.p < 2 AND EXISTS (SELECT FROM sale s WHERE s.price = i.id AND random() >= 0);
+WITH w AS (SELECT v FROM sale WHERE k < 5) SELECT i.id FROM price i WHERE i.p < 2 AND NOT EXISTS (SELECT FROM sale s WHERE s.price = i.id AND s.v IN (SELECT v FROM w)) AND cat IN (SELECT v FROM w);
+SELECT DISTINCT cat FROM price i WHERE EXISTS (SELECT FROM sale s WHERE s.price = i.id AND s.v < 3);
+SELECT DISTINCT cat, p FROM price i WHERE p < 5 AND EXISTS (SELECT FROM sale s WHERE s.price = i.id) ORDER BY 2 DESC NULLS LAST, 1 NULLS FIRST LIMIT 7 OFFSET 2;
+SELECT DISTINCT cat FROM price i WHERE EXISTS (SELECT FROM sale s WHERE s.k = i.id AND s.v < 3) AND EXISTS (SELECT FROM sale s WHERE s.k = i.id AND s.price > 9);
+SELECT DISTINCT cat FROM price i WHERE EXISTS (SELECT FROM sale s WHERE s.price = i.id AND s.v < 3) AND EXISTS (SELECT FROM sale s WHERE s.big = i.id AND s.price > 9);
+SELECT DISTINCT cat FROM price i WHERE EXISTS (SELECT FROM sale s WHERE s.price = i.id) AND NOT EXISTS (SELECT FROM sale s WHERE s.big = i.id);
+SELECT DISTINCT cat, count(*) OVER () FROM price i WHERE EXISTS (SELECT FROM sale s WHERE s.price = i.id);
+SELECT DISTINCT cat, sum(id) FROM price i WHERE EXISTS (SELECT FROM sale s WHERE s.price = i.id) GROUP BY cat;
+SELECT DISTINCT ON (cat) cat, id FROM price i WHERE EXISTS (SELECT FROM sale s WHERE s.price = i.id) ORDER BY 1, 2;
+SELECT count(*) FROM (SELECT DISTINCT cat, random() FROM price i WHERE EXISTS (SELECT FROM sale s WHERE s.price = i.id)) s;
+SELECT DISTINCT cat, generate_series(1, 2) FROM price i WHERE EXISTS (SELECT FROM sale s WHERE s.price = i.id);
+SELECT DISTINCT i.cat, a.x FROM price i LEFT JOIN a ON a.id = i.id WHERE EXISTS (SELECT FROM sale s WHERE s.price = i.id);
+SELECT DISTINCT i.cat FROM price i, price j WHERE i.p < 3 AND j.id = i.id + 1 AND EXISTS (SELECT FROM sale s WHERE s.price = i.id AND s.big = j.cat + i.id);
+SELECT DISTINCT cat FROM price i WHERE EXISTS (SELECT count(*) FROM sale s WHERE s.price = i.id);
+SELECT DISTINCT cat FROM price i WHERE EXISTS (SELECT FROM sale s WHERE s.price = i.id LIMIT 0);
+SELECT a.id FROM a WHERE a.id IN (SELECT i.id FROM price i WHERE i.p < 9 AND EXISTS (SELECT FROM sale s WHERE s.price = i.id));
+$$);
+BEGIN;
+DELETE FROM plain.price WHERE id = 77;
+DELETE FROM dist.price WHERE id = 77;
+DELETE FROM plain.sale WHERE price IN (1, 154) OR k = 9;
+DELETE FROM dist.sale WHERE price IN (1, 154) OR k = 9;
+INSERT INTO plain.sale VALUES (1, 2541), (2, 2542);
+INSERT INTO dist.sale VALUES (1, 2541), (2, 2542);
+SELECT public.compare($$
+SELECT id FROM price i WHERE p < 2 AND EXISTS (SELECT FROM sale s WHERE s.price = i.id);
+SELECT id FROM price i WHERE p < 2 AND NOT EXISTS (SELECT FROM sale s WHERE s.price = i.id);
+$$);
+ROLLBACK;
+PREPARE without_sale(int, int) AS SELECT id FROM dist.price i WHERE p < $1 AND NOT EXISTS (SELECT FROM dist.sale s WHERE s.price = i.id AND s.v > $2) AND id < 400 ORDER BY 1;
+EXECUTE without_sale(2, 6);
+EXECUTE without_sale(1, 11);
+SET plan_cache_mode = force_generic_plan;
+EXECUTE without_sale(2, 6);
+RESET plan_cache_mode;
+DEALLOCATE without_sale;
+DROP FUNCTION semi_joins;
+DROP TABLE plain.price, dist.price, plain.sale, dist.sale;
 
 -- Values that a collation calls equal and that a test tells apart. (Where there is no ICU, all are different.)
 DO $$ BEGIN

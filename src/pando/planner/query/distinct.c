@@ -27,6 +27,17 @@ query_is_deterministic(const Query *query)
 	return true;
 }
 
+bool
+query_is_set(const Query *query)
+{
+	Query rows = *query;
+
+	level_clear(&rows, LEVEL_ORDER);
+	return query->distinctClause != NIL && !query->hasDistinctOn &&
+		   !query->hasWindowFuncs && query_is_plain(&rows) &&
+		   !query_varies((Node *) query);
+}
+
 void
 query_make_distinct(Query *query)
 {

@@ -15,6 +15,12 @@
  */
 extern void query_make_distinct(Query *query);
 
+/*
+ * DISTINCT over rows of FROM that pass WHERE: does it do without what they are more often
+ * than once?
+ */
+extern bool query_is_set(const Query *query);
+
 /* Are values of its columns that their collations call equal the same to any other test?
  */
 extern bool query_is_deterministic(const Query *query);

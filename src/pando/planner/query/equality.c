@@ -225,8 +225,7 @@ is_written(List *quals, Node *a, Node *b, Oid family)
 	return false;
 }
 
-/* a = b by their type's own operator; NULL: that is none of the family. */
-static Node *
+Node *
 equality_of(Node *a, Node *b, Oid family)
 {
 	Oid type = exprType(a);

@@ -50,6 +50,9 @@ extern List *equalities_by_first(const Equalities *equalities, List *quals,
  */
 extern Oid equality_family(Oid opno, Node *left, Oid collation);
 
+/* a = b by the operator of their type; NULL: that is none of the family. */
+extern Node *equality_of(Node *a, Node *b, Oid family);
+
 /* The hash operator family by whose functions values of the type are hashed. */
 extern Oid hash_family_of_type(Oid type);
 

@@ -13,6 +13,7 @@
 
 #include "pando/planner/query/each_level.h"
 #include "pando/planner/query/exists.h"
+#include "pando/planner/query/from_item.h"
 #include "pando/planner/query/join_tree.h"
 #include "pando/planner/query/level_fields.h"
 
@@ -76,6 +77,28 @@ void
 query_simplify_exists(Query *query)
 {
 	(void) query_each_level(query, simplify_level, NULL);
+}
+
+bool
+level_exists_as_items(Query *level)
+{
+	List *quals = NIL;
+	bool changed = false;
+
+	foreach_ptr (Node, qual, quals_flat(level->jointree->quals))
+	{
+		SubLink *sublink = (SubLink *) qual;
+
+		if (!IsA(sublink, SubLink) || sublink->subLinkType != EXISTS_SUBLINK)
+		{
+			quals = lappend(quals, qual);
+			continue;
+		}
+		level_add_query(level, "found", (Query *) sublink->subselect)->lateral = true;
+		changed = true;
+	}
+	level->jointree->quals = quals_as_node(quals);
+	return changed;
 }
 
 Node *

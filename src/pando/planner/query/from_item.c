@@ -74,6 +74,19 @@ rte_of_query(const char *name, Query *query)
 	return rte;
 }
 
+RangeTblEntry *
+level_add_query(Query *level, const char *name, Query *query)
+{
+	RangeTblEntry *rte = rte_of_query(name, query);
+	RangeTblRef *ref = makeNode(RangeTblRef);
+
+	rte->alias = makeAlias(name, NIL);
+	level->rtable = lappend(level->rtable, rte);
+	ref->rtindex = list_length(level->rtable);
+	level->jointree->fromlist = lappend(level->jointree->fromlist, ref);
+	return rte;
+}
+
 FromExpr *
 from_one(Index varno)
 {

@@ -44,6 +44,10 @@ extern RangeTblEntry *rte_of_query(const char *name, Query *query);
 /* FROM the one item with that number. */
 extern FromExpr *from_one(Index varno);
 
+/* The query as one more item of the level's FROM; returns its entry, the range table's
+ * last. */
+extern RangeTblEntry *level_add_query(Query *level, const char *name, Query *query);
+
 /* SELECT <nothing yet> FROM the entry. */
 extern Query *query_from_rte(RangeTblEntry *rte);
 

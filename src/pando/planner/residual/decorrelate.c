@@ -45,6 +45,7 @@
 #include "pando/planner/query/exists.h"
 #include "pando/planner/query/from_item.h"
 #include "pando/planner/query/level_fields.h"
+#include "pando/planner/where/distribution.h"
 #include "pando/planner/where/hazard.h"
 #include "pando/planner/query/join_tree.h"
 #include "pando/planner/where/level.h"
@@ -226,9 +227,10 @@ only_varno(List *ties)
 	return bms_num_members(relids) == 1 ? bms_singleton_member(relids) : 0;
 }
 
-/* The outer level's item that has all of the ties' columns, with its filters. */
+/* The outer level's item that has all of the ties' columns, with its filters, and one
+ * more unless it is NULL. */
 static Query *
-outer_values(Query *level, List *ties, Node *but)
+outer_values(Query *level, List *ties, Node *but, Node *more)
 {
 	int varno = only_varno(ties);
 	List *filters = NIL;
@@ -250,6 +252,8 @@ outer_values(Query *level, List *ties, Node *but)
 	}
 	if (item == NULL || filters == NIL)
 		return NULL;
+	if (more != NULL)
+		filters = lappend(filters, more);
 	values = part_make(level, list_make1(item), filters);
 	foreach_ptr (Tie, tie, ties)
 	{
@@ -269,7 +273,7 @@ outer_values(Query *level, List *ties, Node *but)
 static bool
 add_values(Query *query, Query *level, List *ties, Node *but)
 {
-	Query *values = outer_values(level, ties, but);
+	Query *values = outer_values(level, ties, but, NULL);
 	List *tests = NIL;
 	int number = 0;
 
@@ -409,19 +413,6 @@ add_group(Query *query, Node *expr)
 	return true;
 }
 
-static RangeTblEntry *
-add_subquery(Query *level, Query *query)
-{
-	RangeTblEntry *rte = rte_of_query("grouped", query);
-	RangeTblRef *ref = makeNode(RangeTblRef);
-
-	rte->alias = makeAlias("grouped", NIL);
-	level->rtable = lappend(level->rtable, rte);
-	ref->rtindex = list_length(level->rtable);
-	level->jointree->fromlist = lappend(level->jointree->fromlist, ref);
-	return rte;
-}
-
 typedef struct Replace
 {
 	Node *old;
@@ -531,7 +522,7 @@ join_aggregate(Query *level, Node *qual, SubLink *sublink, Joined joined)
 	}
 	if (joined == JOINED_VALUES)
 		restrict_to_values(query, level, ties, qual);
-	add_subquery(level, query)->lateral = lookup != NULL;
+	level_add_query(level, "grouped", query)->lateral = lookup != NULL;
 	return result;
 }
 
@@ -552,6 +543,66 @@ not_exists(Query *query, List *tests)
 	rte = rte_of_query("tied", query);
 	rte->alias = makeAlias("tied", NIL);
 	return none_of(query_from_rte(rte), tests);
+}
+
+/* The tie of the values themselves: value = outer; NULL: that isn't what it compares by.
+ */
+static Tie *
+tie_of_value(const Tie *tie)
+{
+	const OpExpr *equality = tie->equality;
+	Oid family =
+		equality_family(equality->opno, linitial(equality->args), equality->inputcollid);
+	Tie *result = palloc0(sizeof(Tie));
+
+	result->equality = (OpExpr *) equality_of(tie->outer, tie->outer, family);
+	result->inner = result->outer = tie->outer;
+	result->inner_first = true;
+	return result->equality != NULL ? result : NULL;
+}
+
+/* Are so many lookups, in each of so many shards, fewer than the rows to be read? */
+static bool
+lookups_are_less(Query *values, Query *rows, int shards)
+{
+	return estimate_query(values).rows * shards < estimate_query(rows).input;
+}
+
+/*
+ * The values for which the sublink has rows, with the ties to them: where every node has
+ * the item that they are of, and an index finds those rows, each node asks for its own
+ * ones up to the first. NULL: the rows' values are read, see below.
+ */
+static Query *
+values_that_exist(Query *level, Query *query, List **ties, SubLink *sublink, Node *but)
+{
+	int varno = only_varno(*ties);
+	Query *all = outer_values(level, *ties, but, NULL);
+	Distribution distribution;
+	List *own = NIL;
+	Query *values;
+
+	if (all == NULL || is_change(level) || tie_of_lookup(query, *ties) == NULL ||
+		place_table(rt_fetch(varno, level->rtable)->relid, varno)->kind != PLACE_ANYWHERE)
+		return NULL;
+	values = outer_values(level, *ties, but, copyObject((Node *) sublink));
+	query_make_distinct(values);
+	if (!query_is_set(values))
+		return NULL;
+	foreach_ptr (Tie, tie, *ties)
+	{
+		Tie *of_value = tie_of_value(tie);
+
+		if (of_value == NULL)
+			return NULL;
+		own = lappend(own, of_value);
+	}
+	distribution = distribution_of_set(values);
+	if (!distribution_has_shards(&distribution) ||
+		!lookups_are_less(all, query, estimate_tasks(&distribution)))
+		return NULL;
+	*ties = own;
+	return values;
 }
 
 /* Has it been made so before: are its rows distinct ones of the tied columns alone? */
@@ -576,8 +627,10 @@ static Node *
 exists_of_values(Query *level, Node *qual, SubLink *sublink, bool negated)
 {
 	Query *query = copyObject((Query *) sublink->subselect);
+	Query *values = NULL;
 	List *tests = NIL;
 	List *ties;
+	int column = 0;
 
 	if (query->hasAggs || !is_simple_query(query))
 		return NULL;
@@ -586,11 +639,18 @@ exists_of_values(Query *level, Node *qual, SubLink *sublink, bool negated)
 	ties = take_ties(query);
 	if (ties == NIL || is_of_distinct_rows(query))
 		return NULL;
+	if (qual != NULL)
+		values = values_that_exist(level, query, &ties, sublink, qual);
+	if (values == NULL)
+		restrict_to_values(query, level, ties, qual);
+	else
+		query = values;
 	foreach_ptr (Tie, tie, ties)
 	{
 		/* The text of IN has as many columns as values. */
-		int number = negated ? part_column(query, tie->inner, "value")
-							 : part_add_column(query, tie->inner, "value");
+		int number = values != NULL ? ++column
+					 : negated		? part_column(query, tie->inner, "value")
+									: part_add_column(query, tie->inner, "value");
 		Node *test;
 
 		if (negated)
@@ -606,7 +666,6 @@ exists_of_values(Query *level, Node *qual, SubLink *sublink, bool negated)
 			return NULL;
 		tests = lappend(tests, test);
 	}
-	restrict_to_values(query, level, ties, qual);
 	return negated ? not_exists(query, tests) : any_sublink(tests, query);
 }
 

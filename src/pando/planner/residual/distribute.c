@@ -27,6 +27,7 @@
 #include "pando/planner/where/object_names.h"
 #include "pando/planner/query/column_use.h"
 #include "pando/planner/query/cte_use.h"
+#include "pando/planner/query/distinct.h"
 #include "pando/planner/query/each_level.h"
 #include "pando/planner/query/exists.h"
 #include "pando/planner/query/flatten.h"
@@ -271,6 +272,8 @@ level_peel(Query *query, bool skips)
 	part = copyObject(query);
 	level_clear(part, LEVEL_ORDER);
 	distribution = distribution_of_query(part);
+	if (!distribution_has_shards(&distribution) && query_is_set(query))
+		distribution = distribution_of_set(query);
 	if (!distribution_has_shards(&distribution))
 		return false;
 

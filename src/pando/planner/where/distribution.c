@@ -6,7 +6,9 @@
  */
 #include "pando/compat/compat.h"
 
+#include "pando/planner/query/exists.h"
 #include "pando/planner/query/flatten.h"
+#include "pando/planner/query/level_fields.h"
 #include "pando/planner/query/query_shape.h"
 #include "pando/planner/where/distribution.h"
 #include "pando/planner/where/hazard.h"
@@ -82,6 +84,15 @@ distribution_of_query(Query *query)
 		distribution.reason = "columns of an outer query";
 	}
 	return distribution;
+}
+
+Distribution
+distribution_of_set(Query *query)
+{
+	query = copyObject(query);
+	level_clear(query, LEVEL_ORDER);
+	(void) level_exists_as_items(query);
+	return distribution_of_query(query);
 }
 
 bool

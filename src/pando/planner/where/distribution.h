@@ -42,6 +42,13 @@ typedef struct Distribution
 
 extern Distribution distribution_of_query(Query *query);
 
+/*
+ * The same for the rows of a query that matter once each (query_is_set()), before its
+ * DISTINCT, ORDER BY and LIMIT: those that EXISTS finds on one shard or the other are as
+ * those of a join.
+ */
+extern Distribution distribution_of_set(Query *query);
+
 /* Does the distribution name shards (not only reference tables)? */
 extern bool distribution_has_shards(const Distribution *distribution);
 
