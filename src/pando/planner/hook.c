@@ -43,6 +43,7 @@
 #include "pando/planner/where/copies_here.h"
 #include "pando/planner/local/batched_lookup.h"
 #include "pando/planner/local/call_plan.h"
+#include "pando/planner/local/host_share.h"
 #include "pando/planner/local/local_plan.h"
 #include "pando/planner/where/lock_query.h"
 #include "pando/planner/write/may_run_here.h"
@@ -267,7 +268,7 @@ plan_found(Query *query, const char *source, int cursor_options, ParamListInfo p
 		found = query_dist_relations(query);
 	}
 	if (!found.any)
-		return plan_locally(query, source, cursor_options, params);
+		return plan_within_share(query, source, cursor_options, params);
 	if (merge_is_instead(query))
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
@@ -385,6 +386,7 @@ planner_init(void)
 	shard_choice_init();
 	batched_lookup_init();
 	union_size_init();
+	host_share_init();
 	local_start_init();
 	kept_execution_init();
 	settled_plan_init();
