@@ -79,26 +79,21 @@ query_simplify_exists(Query *query)
 	(void) query_each_level(query, simplify_level, NULL);
 }
 
-bool
+void
 level_exists_as_items(Query *level)
 {
 	List *quals = NIL;
-	bool changed = false;
 
 	foreach_ptr (Node, qual, quals_flat(level->jointree->quals))
 	{
 		SubLink *sublink = (SubLink *) qual;
 
-		if (!IsA(sublink, SubLink) || sublink->subLinkType != EXISTS_SUBLINK)
-		{
+		if (IsA(sublink, SubLink) && sublink->subLinkType == EXISTS_SUBLINK)
+			level_add_query(level, "found", (Query *) sublink->subselect)->lateral = true;
+		else
 			quals = lappend(quals, qual);
-			continue;
-		}
-		level_add_query(level, "found", (Query *) sublink->subselect)->lateral = true;
-		changed = true;
 	}
 	level->jointree->quals = quals_as_node(quals);
-	return changed;
 }
 
 Node *

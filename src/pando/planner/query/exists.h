@@ -15,9 +15,9 @@ extern void query_simplify_exists(Query *query);
 
 /*
  * What the level's WHERE says with AND-ed EXISTS becomes items of FROM, in place. The
- * rows are the same ones, but come as often as it finds some. False: it says nothing so.
+ * rows are the same ones, but come as often as it finds some.
  */
-extern bool level_exists_as_items(Query *level);
+extern void level_exists_as_items(Query *level);
 
 /* NOT EXISTS (SELECT FROM rows WHERE quals): the query gets these, and becomes part of
  * it.

@@ -243,9 +243,8 @@ sort_as_they_came(Query *query)
 		makeTargetEntry((Expr *) row_number_over(query, NIL), number, NULL, true);
 
 	query->targetList = lappend(query->targetList, entry);
-	query->sortClause =
-		addTargetToSortList(NULL, entry, query->sortClause, query->targetList,
-							makeNode(SortBy));
+	query->sortClause = addTargetToSortList(NULL, entry, query->sortClause,
+											query->targetList, makeNode(SortBy));
 }
 
 /* skips: rows that are locked by others will be passed over, so more are wanted. */
@@ -272,7 +271,8 @@ level_peel(Query *query, bool skips)
 	part = copyObject(query);
 	level_clear(part, LEVEL_ORDER);
 	distribution = distribution_of_query(part);
-	if (!distribution_has_shards(&distribution) && query_is_set(query))
+	if (!distribution_has_shards(&distribution) && query->hasSubLinks &&
+		query_is_set(query))
 		distribution = distribution_of_set(query);
 	if (!distribution_has_shards(&distribution))
 		return false;

@@ -91,7 +91,7 @@ distribution_of_set(Query *query)
 {
 	query = copyObject(query);
 	level_clear(query, LEVEL_ORDER);
-	(void) level_exists_as_items(query);
+	level_exists_as_items(query);
 	return distribution_of_query(query);
 }
 
