@@ -208,21 +208,21 @@ INSERT INTO plain.price SELECT i, nullif(i % 10, 3), nullif(i % 77, 5) FROM gene
 INSERT INTO dist.price SELECT * FROM plain.price;
 ANALYZE dist.price;
 ANALYZE dist.a;
-CREATE FUNCTION subplans(statement text) RETURNS bigint LANGUAGE plpgsql AS $$
+CREATE FUNCTION plan_lines(pattern text, statement text) RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
 	line text;
 	found bigint := 0;
 BEGIN
 	FOR line IN EXECUTE 'EXPLAIN (COSTS OFF) ' || statement LOOP
-		found := found + (line ~ '  SubPlan ')::int;
+		found := found + (line ~ pattern)::int;
 	END LOOP;
 	RETURN found;
 END $$;
 SET search_path = dist, public;
-SELECT subplans('SELECT i.cat, count(*) FROM a JOIN price i ON a.id = i.id WHERE i.p > 1.2 * (SELECT avg(j.p) FROM price j WHERE j.cat = i.cat) GROUP BY 1'),
-	subplans('SELECT a.id FROM a JOIN price i ON a.id = i.id WHERE i.p > 1.2 * (SELECT avg(j.p) FROM price j WHERE j.cat = i.cat)'),
-	subplans('SELECT a.id FROM a JOIN price i ON a.id = i.id WHERE i.p > (SELECT j.p / 2 + count(*) FROM price j WHERE j.id = i.id GROUP BY j.p)'),
-	subplans('SELECT a.id FROM a JOIN price i ON a.id = i.id WHERE i.p > (SELECT count(*) FROM price j WHERE j.cat = i.cat)');
+SELECT plan_lines('  SubPlan ', 'SELECT i.cat, count(*) FROM a JOIN price i ON a.id = i.id WHERE i.p > 1.2 * (SELECT avg(j.p) FROM price j WHERE j.cat = i.cat) GROUP BY 1'),
+	plan_lines('  SubPlan ', 'SELECT a.id FROM a JOIN price i ON a.id = i.id WHERE i.p > 1.2 * (SELECT avg(j.p) FROM price j WHERE j.cat = i.cat)'),
+	plan_lines('  SubPlan ', 'SELECT a.id FROM a JOIN price i ON a.id = i.id WHERE i.p > (SELECT j.p / 2 + count(*) FROM price j WHERE j.id = i.id GROUP BY j.p)'),
+	plan_lines('  SubPlan ', 'SELECT a.id FROM a JOIN price i ON a.id = i.id WHERE i.p > (SELECT count(*) FROM price j WHERE j.cat = i.cat)');
 RESET search_path;
 SELECT public.compare($$
 SELECT i.cat, count(*), sum(a.id) FROM a JOIN price i ON a.id = i.id WHERE i.p > 1.2 * (SELECT avg(j.p) FROM price j WHERE j.cat = i.cat) GROUP BY 1;
@@ -238,7 +238,6 @@ SELECT a.id FROM a WHERE a.k = 3 AND a.x < (SELECT sum(j.p) FROM price j WHERE j
 SELECT a.id FROM a JOIN LATERAL (SELECT i.id FROM price i WHERE i.cat = a.x AND i.p > (SELECT avg(j.p) FROM price j WHERE j.cat = i.cat) ORDER BY 1 LIMIT 1) s ON s.id < a.id;
 WITH w AS (SELECT i.id FROM a JOIN price i ON a.id = i.id WHERE i.p > (SELECT avg(j.p) FROM price j WHERE j.cat = i.cat)) SELECT count(*) FROM w x JOIN w y ON x.id = y.id;
 $$);
-DROP FUNCTION subplans;
 
 -- EXISTS for few rows that every node has, over shards of which an index finds the rows: each node tells for which of them it has one. Each value
 -- comes once; a row that has none anywhere is nobody's.
@@ -251,23 +250,13 @@ CREATE INDEX ON dist.sale (price);
 CREATE INDEX ON dist.sale (big);
 CREATE INDEX ON dist.sale (word);
 ANALYZE dist.sale;
-CREATE FUNCTION semi_joins(statement text) RETURNS bigint LANGUAGE plpgsql AS $$
-DECLARE
-	line text;
-	found bigint := 0;
-BEGIN
-	FOR line IN EXECUTE 'EXPLAIN (COSTS OFF) ' || statement LOOP
-		found := found + (line ~ 'Semi Join')::int;
-	END LOOP;
-	RETURN found;
-END $$;
 SET search_path = dist, public;
-SELECT semi_joins('SELECT count(*) FROM price i WHERE p < 2 AND NOT EXISTS (SELECT FROM sale s WHERE s.price = i.id)'),
-	semi_joins('SELECT count(*) FROM price i WHERE p < 2 AND EXISTS (SELECT FROM sale s WHERE s.price = i.id AND s.v > 4)'),
-	semi_joins('SELECT DISTINCT cat FROM price i WHERE EXISTS (SELECT FROM sale s WHERE s.price = i.id)'),
+SELECT plan_lines('Semi Join', 'SELECT count(*) FROM price i WHERE p < 2 AND NOT EXISTS (SELECT FROM sale s WHERE s.price = i.id)'),
+	plan_lines('Semi Join', 'SELECT count(*) FROM price i WHERE p < 2 AND EXISTS (SELECT FROM sale s WHERE s.price = i.id AND s.v > 4)'),
+	plan_lines('Semi Join', 'SELECT DISTINCT cat FROM price i WHERE EXISTS (SELECT FROM sale s WHERE s.price = i.id)'),
 	-- without an index, for most of the rows
-	semi_joins('SELECT count(*) FROM price i WHERE p < 2 AND NOT EXISTS (SELECT FROM sale s WHERE s.v = i.id)'),
-	semi_joins('SELECT count(*) FROM price i WHERE p < 70 AND NOT EXISTS (SELECT FROM sale s WHERE s.price = i.id)');
+	plan_lines('Semi Join', 'SELECT count(*) FROM price i WHERE p < 2 AND NOT EXISTS (SELECT FROM sale s WHERE s.v = i.id)'),
+	plan_lines('Semi Join', 'SELECT count(*) FROM price i WHERE p < 70 AND NOT EXISTS (SELECT FROM sale s WHERE s.price = i.id)');
 RESET search_path;
 SELECT public.compare($$
 SELECT count(*), sum(id), sum(p) FROM price i WHERE p < 2 AND NOT EXISTS (SELECT FROM sale s WHERE s.price = i.id);
@@ -323,7 +312,7 @@ SET plan_cache_mode = force_generic_plan;
 EXECUTE without_sale(2, 6);
 RESET plan_cache_mode;
 DEALLOCATE without_sale;
-DROP FUNCTION semi_joins;
+DROP FUNCTION plan_lines;
 DROP TABLE plain.price, dist.price, plain.sale, dist.sale;
 
 -- Values that a collation calls equal and that a test tells apart. (Where there is no ICU, all are different.)

@@ -82,26 +82,16 @@ several_shards_walker(Node *node, void *context)
 	return expression_tree_walker(node, several_shards_walker, context);
 }
 
-/* Is the query this node's part of a statement that runs on others as well? */
-static bool
-is_part(Query *query)
-{
-	ShardsRead seen = {0};
-
-	/* Most are of one table. */
-	if (list_length(query->rtable) == 1 && query->cteList == NIL && !query->hasSubLinks &&
-		linitial_node(RangeTblEntry, query->rtable)->rtekind == RTE_RELATION)
-		return false;
-	return xact_is_for_node() && several_shards_walker((Node *) query, &seen);
-}
-
 PlannedStmt *
 plan_within_share(Query *query, const char *source, int cursor_options,
 				  ParamListInfo params)
 {
 	int given = max_parallel_workers_per_gather;
 	bool parallel = given > 0 && (cursor_options & CURSOR_OPT_PARALLEL_OK) != 0;
-	int nodes = parallel && is_part(query) ? nodes_of_host() : 1;
+	ShardsRead seen = {0};
+	bool is_part =
+		parallel && xact_is_for_node() && several_shards_walker((Node *) query, &seen);
+	int nodes = is_part ? nodes_of_host() : 1;
 	PlannedStmt *stmt;
 
 	if (nodes == 1)

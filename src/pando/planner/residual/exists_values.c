@@ -76,17 +76,11 @@ static Query *
 values_that_exist(Query *level, Query *query, List **ties, SubLink *sublink, Node *but)
 {
 	int varno = ties_varno(*ties);
-	Query *all = outer_values(level, *ties, but, NULL);
 	Distribution distribution;
 	List *own = NIL;
 	Query *values;
 
-	if (all == NULL || level_is_change(level) || tie_of_lookup(query, *ties) == NULL ||
-		place_table(rt_fetch(varno, level->rtable)->relid, varno)->kind != PLACE_ANYWHERE)
-		return NULL;
-	values = outer_values(level, *ties, but, copyObject((Node *) sublink));
-	query_make_distinct(values);
-	if (!query_is_set(values))
+	if (level_is_change(level) || tie_of_lookup(query, *ties) == NULL)
 		return NULL;
 	foreach_ptr (Tie, tie, *ties)
 	{
@@ -96,9 +90,17 @@ values_that_exist(Query *level, Query *query, List **ties, SubLink *sublink, Nod
 			return NULL;
 		own = lappend(own, of_value);
 	}
+	values = outer_values(level, *ties, but, copyObject((Node *) sublink));
+	if (values == NULL ||
+		place_table(rt_fetch(varno, level->rtable)->relid, varno)->kind != PLACE_ANYWHERE)
+		return NULL;
+	query_make_distinct(values);
+	if (!query_is_set(values))
+		return NULL;
 	distribution = distribution_of_set(values);
 	if (!distribution_has_shards(&distribution) ||
-		!lookups_are_less(all, query, estimate_tasks(&distribution)))
+		!lookups_are_less(outer_values(level, *ties, but, NULL), query,
+						  estimate_tasks(&distribution)))
 		return NULL;
 	*ties = own;
 	return values;
@@ -141,10 +143,8 @@ exists_of_values(Query *level, Node *qual, SubLink *sublink, bool negated)
 		query = values;
 	foreach_ptr (Tie, tie, ties)
 	{
-		/* The text of IN has as many columns as values. */
-		int number = values != NULL ? ++column
-					 : negated		? part_column(query, tie->inner, "value")
-									: part_add_column(query, tie->inner, "value");
+		int number =
+			values != NULL ? ++column : part_add_column(query, tie->inner, "value");
 		Node *test;
 
 		if (negated)

@@ -74,15 +74,7 @@ outer_values(Query *level, List *ties, Node *but, Node *more)
 		filters = lappend(filters, more);
 	values = part_make(level, list_make1(item), filters);
 	foreach_ptr (Tie, tie, ties)
-	{
-		char name[32];
-
-		snprintf(name, sizeof(name), "value%d", list_length(values->targetList) + 1);
-		values->targetList = lappend(values->targetList,
-									 makeTargetEntry(copyObject((Expr *) tie->outer),
-													 list_length(values->targetList) + 1,
-													 pstrdup(name), false));
-	}
+		(void) part_add_column(values, tie->outer, "value");
 	return values;
 }
 
