@@ -200,7 +200,7 @@ INSERT INTO stock SELECT i, i % 500, i % 10, i % 7 FROM generate_series(1, 1000)
 INSERT INTO sold SELECT i, i % 500, i % 10, i % 5 FROM generate_series(1, 10000) i;
 ANALYZE stock, sold;
 SELECT plan_text('SELECT count(*) FROM stock WHERE id < 50 AND n > (SELECT avg(n) FROM sold WHERE sold.part = stock.part AND sold.shop = stock.shop)')
-	~ 'Cond: \(sold.part = intermediate_result.value1\)' AS one_column;
+	~ 'Cond: \(sold.part = intermediate_result.value\)' AS one_column;
 SELECT count(*) FROM stock WHERE id < 50 AND n > (SELECT avg(n) FROM sold WHERE sold.part = stock.part AND sold.shop = stock.shop);
 DROP TABLE stock, sold;
 RESET search_path;
