@@ -243,6 +243,8 @@ END $$;
 """
 # Distribution columns: rows move to other shards, with triggers and without.
 MOVING = {'a': 'k', 'b': 'k', 'c': 'k', 'e': 'k', 'pm': 'k', 'pm_y': 'k', 'ph': 'k', 'pk': 'k', 'pk_1': 'k', 'wv_a': 'k', 'wv_b': 'k', 'wv_over': 'k', 'ru': 'k', 'fp': 'k', 'fc': 'k', 'fg': 'k', 'fr': 'id'}
+# A table and a partition of it.
+SAME_ROWS = {'pk': 'pk_1', 'pk_1': 'pk', 'pm': 'pm_y', 'pm_y': 'pm'}
 # Columns that tell at most one row.
 UNIQUE = {'r': 'id', 'r2': 'id', 'w': 'k'}
 SOURCES = dict({name: t[0] for name, t in TABLES.items()}, r2=['id', 'rid'], tree=['k', 'id', 'parent'])
@@ -502,13 +504,15 @@ def by_cursor():
 def of_one_table():
     """Two changes of one table in a statement, each of other rows, as it is open which of them has a row of both; the second may
     read what the first returns."""
-    table = random.choice(['a', 'b', 'pk', 'r'])
+    table = random.choice(['a', 'b', 'pk', 'pk_1', 'r'])
     column = 'id'
 
-    def change(odd):
+    def change(odd, table=table):
         rows = f'{column} % 2 = {odd} AND {random.choice(["x", column])} {random.choice(["<", ">", "<>"])} {random.randint(0, 12)}'
         values = random.choice(['x + 1', '0', f'{column} * 2', 'length(x::text)', 'public.later(x)', '(SELECT max(x) FROM a)'])
         return f'UPDATE {table} SET x = {values} WHERE {rows}' if random.random() < 0.6 else f'DELETE FROM {table} WHERE {rows}'
+    if table in SAME_ROWS and random.random() < 0.5:
+        return f'WITH w AS ({change(0)}) {change(1, SAME_ROWS[table])}'
     first, second = change(0), change(1)
     if random.random() < 0.4:
         first += f' RETURNING {column}, x'
@@ -529,6 +533,7 @@ def in_with(text):
 def read_beside(text):
     """Of rows as they were before, often of the table that changes."""
     changed = [table for table in re.findall(r'(?:UPDATE|DELETE FROM|INSERT INTO|MERGE INTO) (\w+)', text) if table in SOURCES]
+    changed += [SAME_ROWS[table] for table in changed if table in SAME_ROWS]
     one, two = (random.choice(changed if changed and random.random() < 0.6 else list(SOURCES)) for _ in range(2))
     join = random.choice(['JOIN', 'LEFT JOIN', 'RIGHT JOIN', 'FULL JOIN'])
     return f', (SELECT count(one.{SOURCES[one][-1]}) FROM {one} one {join} {two} two ON one.{SOURCES[one][0]} = two.{SOURCES[two][0]})'

@@ -200,6 +200,61 @@ WITH x AS (DELETE FROM parent WHERE id < 3 RETURNING *) SELECT count(*), (SELECT
 SELECT count(*) FROM child;
 DROP TABLE child, parent;
 
+-- A partition's rows are those of the tables above it: reads of either are as before, and changes of both are told apart.
+CREATE TABLE parts (k int, x int, v int) PARTITION BY LIST (x);
+CREATE TABLE parts_a (v int, gone int, x int, k int);
+ALTER TABLE parts_a DROP gone;
+ALTER TABLE parts ATTACH PARTITION parts_a FOR VALUES IN (1, 2);
+CREATE TABLE parts_b PARTITION OF parts FOR VALUES IN (3, 4) PARTITION BY RANGE (k);
+CREATE TABLE parts_b1 PARTITION OF parts_b FOR VALUES FROM (0) TO (50);
+CREATE TABLE parts_b2 PARTITION OF parts_b DEFAULT;
+SELECT create_distributed_table('parts', 'k');
+INSERT INTO parts SELECT i, i % 4 + 1, i FROM generate_series(1, 100) i;
+CREATE VIEW parts_now AS SELECT count(*), sum(v) FROM parts;
+BEGIN;
+WITH t AS (INSERT INTO parts_b1 VALUES (7, 3, 7), (8, 4, 8) RETURNING v) SELECT count(*), (SELECT count(*) FROM parts) AS p, (SELECT count(*) FROM parts_b) AS b, (SELECT count(*) FROM parts_a) AS a FROM t;
+WITH t AS (UPDATE parts_b SET v = v + 1000 WHERE x = 3), u AS (UPDATE parts_a SET v = v + 1 RETURNING v)
+SELECT (SELECT sum(v) FROM parts) AS p, (SELECT count(*) FROM parts_a WHERE v IN (SELECT v FROM u)) AS a, (SELECT sum(v) FROM parts_b) AS b;
+TABLE parts_now;
+WITH t AS (DELETE FROM parts_b RETURNING v) SELECT count(*) FROM parts WHERE v IN (SELECT v FROM t);
+TABLE parts_now;
+WITH t AS (DELETE FROM parts RETURNING v) INSERT INTO parts_a (k, x, v) SELECT k + 1000, x, v FROM parts_a;
+TABLE parts_now;
+ROLLBACK;
+BEGIN;
+WITH t AS (UPDATE parts SET v = v + 1000 WHERE x IN (1, 3) RETURNING v) UPDATE parts_b SET v = v + 10000 WHERE x = 4;
+WITH t AS (UPDATE parts SET v = v + 1000 WHERE x IN (1, 3)) UPDATE parts_b1 SET v = v + 10000 WHERE x = 4;
+WITH t AS (UPDATE parts_b2 SET v = v + 1000 WHERE x = 3 RETURNING v) UPDATE parts SET v = v + 10000 WHERE x = 4;
+TABLE parts_now;
+WITH t AS (INSERT INTO parts_a (k, x, v) SELECT k + 1000, 1, v + 500 FROM parts RETURNING v), u AS (DELETE FROM parts_b RETURNING v) UPDATE parts SET v = v + 1 WHERE x < 3;
+TABLE parts_now;
+WITH t AS (DELETE FROM parts_a WHERE v < 70 RETURNING v) DELETE FROM parts USING t WHERE parts.v = t.v + 100;
+TABLE parts_now;
+ROLLBACK;
+-- Each row is changed once, by which of them nobody says.
+BEGIN;
+WITH t AS (UPDATE parts_b SET v = v + 1000) UPDATE parts SET v = v + 1000;
+TABLE parts_now;
+WITH t AS (UPDATE parts_b1 SET v = v + 1 RETURNING v) UPDATE parts SET v = 0 FROM t WHERE parts.v = t.v;
+ROLLBACK;
+-- What a partition's key takes along.
+CREATE TABLE tops (k int, x int, PRIMARY KEY (k, x)) PARTITION BY LIST (x);
+CREATE TABLE tops_a PARTITION OF tops FOR VALUES IN (1);
+CREATE TABLE tops_b PARTITION OF tops FOR VALUES IN (2);
+CREATE TABLE below (k int, x int);
+SELECT create_distributed_table('tops', 'k'), create_distributed_table('below', 'k', colocate_with => 'tops');
+ALTER TABLE below ADD FOREIGN KEY (k, x) REFERENCES tops ON DELETE CASCADE;
+INSERT INTO tops SELECT i, i % 2 + 1 FROM generate_series(1, 20) i;
+INSERT INTO below TABLE tops;
+BEGIN;
+WITH t AS (DELETE FROM tops WHERE k < 10 RETURNING k) SELECT count(*), (SELECT count(*) FROM below) AS below, (SELECT count(*) FROM tops_a) AS a FROM t;
+WITH t AS (DELETE FROM tops_b RETURNING k) SELECT count(*), (SELECT count(*) FROM below) AS below, (SELECT count(*) FROM tops) AS tops FROM t;
+SELECT count(*) FROM below;
+ROLLBACK;
+DROP TABLE below, tops;
+DROP VIEW parts_now;
+DROP TABLE parts;
+
 -- How it is shown.
 CREATE FUNCTION public.shown(statement text) RETURNS SETOF text LANGUAGE plpgsql AS $$
 DECLARE

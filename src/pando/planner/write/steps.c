@@ -453,7 +453,8 @@ changed_rows_can_be_left_out(const Steps *steps, const Part *part,
 	{
 		if (change_of_table(other->query, target->relid) == CHANGE_NOTHING)
 			continue;
-		if (other->query->commandType == CMD_MERGE ||
+		if (write_target(other->query) != target->relid ||
+			other->query->commandType == CMD_MERGE ||
 			change_fires_here(other->query, target) ||
 			key_may_change(other->query, target) ||
 			policies_would_ask_more(other->query, other < part))
@@ -482,6 +483,17 @@ leave_changed_rows_out(Steps *steps, Part *part, const DistTable *target)
 			other->hidden++;
 		}
 	}
+}
+
+/* Can rows of two changes be told to be the same ones, or needn't they be? What foreign
+ * keys change is changed after all parts have run; copies go by their table's own key. */
+static bool
+changes_can_be_ordered(Oid a, Oid b)
+{
+	const DistTable *table = dist_table(a);
+
+	return a == b ||
+		   (tables_share_rows(a, b) && (table == NULL || !table_has_copies(table)));
 }
 
 /* The parts before it that change the table are found first as well. */
@@ -516,8 +528,7 @@ order_changes(Steps *steps)
 
 			if (before < after || (before == after && before != CHANGE_UPDATE))
 				continue;
-			/* What foreign keys change is changed after all parts have run. */
-			if (write_target(steps->parts[j].query) != target)
+			if (!changes_can_be_ordered(target, write_target(steps->parts[j].query)))
 				refuse_changes(target);
 			meets = true;
 		}

@@ -1,14 +1,18 @@
 /*
  * table_change.c: which tables a write changes, and how.
  *
- * Foreign keys with actions make a write change other tables than its own.
+ * Foreign keys with actions make a write change other tables than its own. What is a row
+ * of a partition is one of the tables above it, too.
  */
 #include "pando/compat/compat.h"
 
 #include "access/table.h"
+#include "catalog/partition.h"
+#include "catalog/pg_inherits.h"
 #include "commands/trigger.h"
 #include "parser/parsetree.h"
 #include "utils/fmgroids.h"
+#include "utils/lsyscache.h"
 #include "utils/rel.h"
 
 #include "pando/planner/write/table_change.h"
@@ -17,6 +21,19 @@ Oid
 write_target(const Query *query)
 {
 	return rt_fetch(query->resultRelation, query->rtable)->relid;
+}
+
+static bool
+is_partition_of(Oid relid, Oid table)
+{
+	return get_rel_relispartition(relid) &&
+		   list_member_oid(get_partition_ancestors(relid), table);
+}
+
+bool
+tables_share_rows(Oid a, Oid b)
+{
+	return a == b || is_partition_of(a, b) || is_partition_of(b, a);
 }
 
 static bool
@@ -37,30 +54,39 @@ refers_on(Oid function, bool update)
 	}
 }
 
+/* The tables with foreign keys by which a change of this one, or of a partition of it,
+ * changes them. */
+static List *
+changed_with(Oid relid, bool update)
+{
+	List *result = NIL;
+
+	foreach_oid(part, find_all_inheritors(relid, AccessShareLock, NULL))
+	{
+		Relation relation = table_open(part, NoLock);
+		const TriggerDesc *triggers = relation->trigdesc;
+
+		for (int i = 0; triggers != NULL && i < triggers->numtriggers; i++)
+		{
+			if (refers_on(triggers->triggers[i].tgfoid, update))
+				result =
+					list_append_unique_oid(result, triggers->triggers[i].tgconstrrelid);
+		}
+		table_close(relation, NoLock);
+	}
+	return result;
+}
+
 /* Does a change of the one table change the other, through foreign keys? */
 static bool
 change_reaches(Oid from, Oid to, bool update, List *seen)
 {
-	Relation relation;
-	TriggerDesc *triggers;
-	List *next = NIL;
-
-	if (from == to)
+	if (tables_share_rows(from, to))
 		return true;
 	if (list_member_oid(seen, from))
 		return false;
-	relation = table_open(from, AccessShareLock);
-	triggers = relation->trigdesc;
-	for (int i = 0; triggers != NULL && i < triggers->numtriggers; i++)
-	{
-		const Trigger *trigger = &triggers->triggers[i];
-
-		if (refers_on(trigger->tgfoid, update))
-			next = lappend_oid(next, trigger->tgconstrrelid);
-	}
-	table_close(relation, NoLock);
 	seen = lappend_oid(list_copy(seen), from);
-	foreach_oid(relid, next)
+	foreach_oid(relid, changed_with(from, update))
 	{
 		/* SET NULL is an update of that table, a cascade of deletions a deletion. */
 		if (change_reaches(relid, to, update, seen) ||
@@ -76,7 +102,7 @@ change_of_table(const Query *query, Oid relid)
 	switch (query->commandType)
 	{
 		case CMD_INSERT:
-			if (write_target(query) != relid)
+			if (!tables_share_rows(write_target(query), relid))
 				return CHANGE_NOTHING;
 			return query->onConflict && query->onConflict->action == ONCONFLICT_UPDATE
 					   ? CHANGE_UPDATE

@@ -21,6 +21,9 @@ typedef enum Change
 /* The table that an INSERT, UPDATE or DELETE names. */
 extern Oid write_target(const Query *query);
 
+/* Are they one table, or is one a partition of the other, at any depth? */
+extern bool tables_share_rows(Oid a, Oid b);
+
 /* What the query, at its own level, does with the table. */
 extern Change change_of_table(const Query *query, Oid relid);
 
