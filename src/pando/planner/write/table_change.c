@@ -63,7 +63,7 @@ changed_with(Oid relid, bool update)
 
 	foreach_oid(part, find_all_inheritors(relid, AccessShareLock, NULL))
 	{
-		Relation relation = table_open(part, NoLock);
+		Relation relation = table_open(part, AccessShareLock);
 		const TriggerDesc *triggers = relation->trigdesc;
 
 		for (int i = 0; triggers != NULL && i < triggers->numtriggers; i++)
