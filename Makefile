@@ -52,6 +52,7 @@ pando.hot: hot.map
 
 $(shlib): pando.exports pando.hot
 pando.so: pando.exports pando.hot
+$(OBJS): Makefile
 
 all: $(DECODERS)
 $(DECODERS): pando_decoders/%$(DLSUFFIX): src/decoders/decoder.c

@@ -146,7 +146,7 @@ install_if_new() {
 
 # Copies the sources to $1, keeping what was built there before.
 copy_sources() {
-	(cd "$ROOT" && tar cf - Makefile pando.control exports.map tools sql src) |
+	(cd "$ROOT" && tar cf - Makefile pando.control exports.map hot.map tools sql src) |
 		(cd "$1" && rm -rf sql src.new && mkdir src.new &&
 			tar xf - --exclude='*.o' --exclude='*.d' --transform='s;^src/;src.new/;' &&
 			sync_tree src.new src && rm -rf src.new)

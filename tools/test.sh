@@ -17,7 +17,7 @@ run_tests() {
 	at_exit tests_end
 	step "Building with debug points"
 	as_server mkdir "$TEST_DIR/build"
-	(cd "$ROOT" && tar cf - --exclude='*.o' --exclude='*.d' Makefile pando.control exports.map tools sql src test) |
+	(cd "$ROOT" && tar cf - --exclude='*.o' --exclude='*.d' Makefile pando.control exports.map hot.map tools sql src test) |
 		as_server tar xf - -C "$TEST_DIR/build"
 	as_server make -s -C "$TEST_DIR/build" -j"$(nproc)" PG_CONFIG="$PG_CONFIG" \
 		PANDO_CPPFLAGS=-DPANDO_DEBUG_POINTS >"$TEST_DIR/build.log" 2>&1 || {
