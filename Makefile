@@ -21,7 +21,7 @@ PG_CFLAGS   = -std=gnu11 -Wall -Wextra -Werror -Wno-unused-parameter -Wno-sign-c
 # variables of all files, of which each backend has its own, lie together, and calls of the server's functions go without stubs.
 # By callgrind's count, two updates of one key miss a first-level cache of 32 kB 5,870 times on the client's node instead of 6,230.
 # So do the functions that short transactions run through (hot.map, a tenth of the code), by turns of half a second and processor time:
-# SELECT of one row with two workers and 16 clients .94 of what it took (simple) and .97 (prepared), two updates of one key .93 to .97.
+# SELECT of one row with two workers and 16 clients .94 of what it took (simple) and .97 (prepared), two updates of one key .92 to .97.
 PG_CFLAGS  += -fdata-sections -ffunction-sections -fno-plt
 SHLIB_LINK  = -L$(shell $(PG_CONFIG) --libdir) -lpq -Wl,--version-script=pando.exports -Wl,--sort-section=alignment -Wl,-T,pando.hot
 # Output plugins that give the changes of shards as changes of their tables, by the names of those that they wrap.
