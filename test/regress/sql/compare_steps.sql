@@ -251,7 +251,36 @@ WITH t AS (DELETE FROM tops WHERE k < 10 RETURNING k) SELECT count(*), (SELECT c
 WITH t AS (DELETE FROM tops_b RETURNING k) SELECT count(*), (SELECT count(*) FROM below) AS below, (SELECT count(*) FROM tops) AS tops FROM t;
 SELECT count(*) FROM below;
 ROLLBACK;
+DROP TABLE below;
+-- A key that leads to one partition alone.
+CREATE TABLE below_a (k int, x int);
+SELECT create_distributed_table('below_a', 'k', colocate_with => 'tops');
+ALTER TABLE below_a ADD FOREIGN KEY (k, x) REFERENCES tops_a ON DELETE CASCADE;
+INSERT INTO below_a TABLE tops_a;
+WITH t AS (DELETE FROM tops WHERE k < 10 RETURNING k) SELECT count(*), (SELECT count(*) FROM below_a) AS below FROM t;
+WITH t AS (DELETE FROM tops_b RETURNING k) SELECT count(*), (SELECT count(*) FROM below_a) AS below FROM t;
+SELECT count(*) FROM below_a;
+DROP TABLE below_a, tops;
+-- What ON CONFLICT DO UPDATE takes along.
+CREATE TABLE tops (id int PRIMARY KEY, code int UNIQUE);
+CREATE TABLE below (code int REFERENCES tops (code) ON UPDATE CASCADE);
+SELECT create_reference_table('tops');
+SELECT create_reference_table('below');
+INSERT INTO tops SELECT i, i FROM generate_series(1, 5) i;
+INSERT INTO below SELECT i FROM generate_series(1, 5) i;
+WITH t AS (INSERT INTO tops VALUES (1, 10), (6, 6) ON CONFLICT (id) DO UPDATE SET code = excluded.code RETURNING id) SELECT count(*), (SELECT sum(code) FROM below) AS below, (SELECT count(*) FROM a) AS a FROM t;
+SELECT sum(code) FROM below;
 DROP TABLE below, tops;
+-- Local tables that inherit, also one from two.
+CREATE TABLE mother (m int);
+CREATE TABLE father (f int);
+CREATE TABLE child () INHERITS (mother, father);
+INSERT INTO child VALUES (1, 1), (2, 2);
+WITH t AS (INSERT INTO child VALUES (3, 3) RETURNING m) SELECT count(*), (SELECT count(*) FROM mother) AS m, (SELECT count(*) FROM a) AS a FROM t;
+WITH t AS (DELETE FROM mother WHERE m = 1 RETURNING m) SELECT count(*), (SELECT count(*) FROM father) AS f, (SELECT count(*) FROM a) AS a FROM t;
+WITH t AS (DELETE FROM father RETURNING f) INSERT INTO a (k) SELECT f FROM t WHERE f NOT IN (SELECT m FROM mother);
+SELECT count(*) FROM mother;
+DROP TABLE child, mother, father;
 DROP VIEW parts_now;
 DROP TABLE parts;
 

@@ -63,7 +63,8 @@ typedef struct Part
 {
 	CommonTableExpr *cte; /* NULL: the main query */
 	Query *query;
-	int home; /* number of the part that it belongs to */
+	List *changed; /* OIDs of the tables that it changes */
+	int home;	   /* number of the part that it belongs to */
 	Step *step;
 	Step *found;	 /* a change whose rows are found before all changes */
 	List *identity;	 /* of those: numbers of the columns that name a row */
@@ -282,53 +283,50 @@ query_of_cte(CommonTableExpr *cte)
 	return query;
 }
 
-/* Changes of one table in the order in which they don't meet, if nothing is against it.
- */
-static List *
-in_order_of_changes(List *ctes)
+static Change
+part_changes(const Part *part, Oid relid)
 {
-	List *result = NIL;
+	return change_of_table(part->query, part->changed, relid);
+}
 
-	foreach_ptr (CommonTableExpr, cte, ctes)
+/* Changes of one table get the order in which they don't meet, if nothing is against it.
+ */
+static void
+add_part(Steps *steps, CommonTableExpr *cte, Query *query)
+{
+	Part part = {.cte = cte, .query = query, .changed = changed_tables(query)};
+	int position = steps->nparts;
+	int wanted = position;
+
+	while (cte != NULL && part.changed != NIL && position > 0)
 	{
-		const Query *query = (Query *) cte->ctequery;
-		int position = list_length(result);
-		int wanted = position;
+		const Part *before = &steps->parts[position - 1];
+		Oid target = write_target(query);
 
-		while (query->commandType != CMD_SELECT && position > 0)
-		{
-			CommonTableExpr *before = list_nth(result, position - 1);
-			Oid target = write_target(query);
-
-			if (cte_each_use_in(cte->ctequery, before->ctename, NULL, NULL) > 0)
-				break;
-			position--;
-			if (change_of_table((Query *) before->ctequery, target) >
-				change_of_table(query, target))
-				wanted = position;
-		}
-		result = list_insert_nth(result, wanted, cte);
+		if (part_uses(&part, before->cte->ctename, NULL, NULL) > 0)
+			break;
+		position--;
+		if (part_changes(before, target) > part_changes(&part, target))
+			wanted = position;
 	}
-	return result;
+	memmove(&steps->parts[wanted + 1], &steps->parts[wanted],
+			sizeof(Part) * (steps->nparts - wanted));
+	steps->parts[wanted] = part;
+	steps->nparts++;
 }
 
 static void
 make_parts(Steps *steps, Query *main)
 {
-	int number = 0;
+	List *ctes = main->cteList;
 
 	steps->main = main;
-	main->cteList = in_order_of_changes(main->cteList);
-	steps->nparts = list_length(main->cteList) + 1;
-	steps->parts = palloc0(sizeof(Part) * steps->nparts);
-	foreach_ptr (CommonTableExpr, cte, main->cteList)
-	{
-		steps->parts[number].cte = cte;
-		steps->parts[number++].query = query_of_cte(cte);
-	}
-	steps->parts[number].query = main;
+	steps->parts = palloc0(sizeof(Part) * (list_length(ctes) + 1));
 	main->cteList = NIL;
 	main->hasModifyingCTE = false;
+	foreach_ptr (CommonTableExpr, cte, ctes)
+		add_part(steps, cte, query_of_cte(cte));
+	add_part(steps, NULL, main);
 	find_homes(steps);
 }
 
@@ -419,7 +417,7 @@ find_rows_first(Steps *steps, Part *part)
 	if (table_has_copies(target))
 		for (Part *other = steps->parts; other < part; other++)
 		{
-			if (change_of_table(other->query, relid) == CHANGE_UPDATE)
+			if (part_changes(other, relid) == CHANGE_UPDATE)
 				rows = rows_without(rows, part->identity, other);
 		}
 	part->found = read_first(steps, get_rel_name(relid), rows);
@@ -451,7 +449,7 @@ changed_rows_can_be_left_out(const Steps *steps, const Part *part,
 		return false;
 	for (const Part *other = steps->parts; other <= part; other++)
 	{
-		if (change_of_table(other->query, target->relid) == CHANGE_NOTHING)
+		if (part_changes(other, target->relid) == CHANGE_NOTHING)
 			continue;
 		if (write_target(other->query) != target->relid ||
 			other->query->commandType == CMD_MERGE ||
@@ -472,7 +470,7 @@ leave_changed_rows_out(Steps *steps, Part *part, const DistTable *target)
 	{
 		Query *query = other->query;
 
-		if (change_of_table(query, target->relid) < CHANGE_UPDATE || other->hidden > 0)
+		if (part_changes(other, target->relid) < CHANGE_UPDATE || other->hidden > 0)
 			continue;
 		foreach_ptr (Node, expr, row_identity(target, query->resultRelation))
 		{
@@ -504,7 +502,7 @@ find_others_first(Steps *steps, const Part *part)
 
 	for (Part *other = steps->parts; other < part; other++)
 	{
-		if (other->found == NULL && change_of_table(other->query, relid) == CHANGE_UPDATE)
+		if (other->found == NULL && part_changes(other, relid) == CHANGE_UPDATE)
 			find_rows_first(steps, other);
 	}
 }
@@ -521,14 +519,14 @@ order_changes(Steps *steps)
 		if (part->query->commandType == CMD_SELECT)
 			continue;
 		target = write_target(part->query);
-		for (int j = 0; j < i; j++)
+		for (const Part *other = steps->parts; other < part; other++)
 		{
-			Change before = change_of_table(steps->parts[j].query, target);
-			Change after = change_of_table(part->query, target);
+			Change before = part_changes(other, target);
+			Change after = part_changes(part, target);
 
 			if (before < after || (before == after && before != CHANGE_UPDATE))
 				continue;
-			if (!changes_can_be_ordered(target, write_target(steps->parts[j].query)))
+			if (!changes_can_be_ordered(target, write_target(other->query)))
 				refuse_changes(target);
 			meets = true;
 		}
@@ -564,7 +562,7 @@ is_changed_before(const Steps *steps, int part, Oid relid)
 {
 	for (int i = 0; i < part; i++)
 	{
-		if (change_of_table(steps->parts[i].query, relid) != CHANGE_NOTHING)
+		if (part_changes(&steps->parts[i], relid) != CHANGE_NOTHING)
 			return true;
 	}
 	return false;

@@ -2,12 +2,11 @@
  * table_change.c: which tables a write changes, and how.
  *
  * Foreign keys with actions make a write change other tables than its own. What is a row
- * of a partition is one of the tables above it, too.
+ * of a partition, or of a table that inherits, is one of the tables above it, too.
  */
 #include "pando/compat/compat.h"
 
 #include "access/table.h"
-#include "catalog/partition.h"
 #include "catalog/pg_inherits.h"
 #include "commands/trigger.h"
 #include "parser/parsetree.h"
@@ -23,32 +22,34 @@ write_target(const Query *query)
 	return rt_fetch(query->resultRelation, query->rtable)->relid;
 }
 
-static bool
-is_partition_of(Oid relid, Oid table)
-{
-	return get_rel_relispartition(relid) &&
-		   list_member_oid(get_partition_ancestors(relid), table);
-}
-
 bool
 tables_share_rows(Oid a, Oid b)
 {
-	return a == b || is_partition_of(a, b) || is_partition_of(b, a);
+	List *parts;
+	List *others;
+
+	if (a == b)
+		return true;
+	if (!has_subclass(a) && !has_subclass(b))
+		return false;
+	parts = find_all_inheritors(a, AccessShareLock, NULL);
+	others = find_all_inheritors(b, AccessShareLock, NULL);
+	return list_length(list_difference_oid(parts, others)) < list_length(parts);
 }
 
 static bool
-refers_on(Oid function, bool update)
+refers_on(Oid function, bool deletes, bool updates)
 {
 	switch (function)
 	{
 		case F_RI_FKEY_CASCADE_DEL:
 		case F_RI_FKEY_SETNULL_DEL:
 		case F_RI_FKEY_SETDEFAULT_DEL:
-			return !update;
+			return deletes;
 		case F_RI_FKEY_CASCADE_UPD:
 		case F_RI_FKEY_SETNULL_UPD:
 		case F_RI_FKEY_SETDEFAULT_UPD:
-			return update;
+			return updates;
 		default:
 			return false;
 	}
@@ -57,7 +58,7 @@ refers_on(Oid function, bool update)
 /* The tables with foreign keys by which a change of this one, or of a partition of it,
  * changes them. */
 static List *
-changed_with(Oid relid, bool update)
+changed_with(Oid relid, bool deletes, bool updates)
 {
 	List *result = NIL;
 
@@ -68,7 +69,7 @@ changed_with(Oid relid, bool update)
 
 		for (int i = 0; triggers != NULL && i < triggers->numtriggers; i++)
 		{
-			if (refers_on(triggers->triggers[i].tgfoid, update))
+			if (refers_on(triggers->triggers[i].tgfoid, deletes, updates))
 				result =
 					list_append_unique_oid(result, triggers->triggers[i].tgconstrrelid);
 		}
@@ -77,49 +78,48 @@ changed_with(Oid relid, bool update)
 	return result;
 }
 
-/* Does a change of the one table change the other, through foreign keys? */
 static bool
-change_reaches(Oid from, Oid to, bool update, List *seen)
+updates_on_conflict(const Query *query)
 {
-	if (tables_share_rows(from, to))
-		return true;
-	if (list_member_oid(seen, from))
-		return false;
-	seen = lappend_oid(list_copy(seen), from);
-	foreach_oid(relid, changed_with(from, update))
-	{
-		/* SET NULL is an update of that table, a cascade of deletions a deletion. */
-		if (change_reaches(relid, to, update, seen) ||
-			change_reaches(relid, to, true, seen))
-			return true;
-	}
-	return false;
+	return query->onConflict != NULL && query->onConflict->action == ONCONFLICT_UPDATE;
+}
+
+List *
+changed_tables(const Query *query)
+{
+	CmdType command = query->commandType;
+	Oid target;
+	List *tables;
+
+	if (command == CMD_SELECT)
+		return NIL;
+	target = write_target(query);
+	tables = changed_with(target, command == CMD_DELETE || command == CMD_MERGE,
+						  command == CMD_UPDATE || command == CMD_MERGE ||
+							  updates_on_conflict(query));
+	/* SET NULL is an update of that table, a cascade of deletions a deletion. */
+	for (int i = 0; i < list_length(tables); i++)
+		tables = list_concat_unique_oid(
+			tables, changed_with(list_nth_oid(tables, i), true, true));
+	return list_append_unique_oid(tables, target);
 }
 
 Change
-change_of_table(const Query *query, Oid relid)
+change_of_table(const Query *query, const List *changed, Oid relid)
 {
+	bool shares_rows = false;
+
+	foreach_oid(table, changed) shares_rows =
+		shares_rows || tables_share_rows(table, relid);
+	if (!shares_rows)
+		return CHANGE_NOTHING;
 	switch (query->commandType)
 	{
-		case CMD_INSERT:
-			if (!tables_share_rows(write_target(query), relid))
-				return CHANGE_NOTHING;
-			return query->onConflict && query->onConflict->action == ONCONFLICT_UPDATE
-					   ? CHANGE_UPDATE
-					   : CHANGE_INSERT;
-		case CMD_MERGE:
-			return change_reaches(write_target(query), relid, true, NIL) ||
-						   change_reaches(write_target(query), relid, false, NIL)
-					   ? CHANGE_UPDATE
-					   : CHANGE_NOTHING;
-		case CMD_UPDATE:
-			return change_reaches(write_target(query), relid, true, NIL) ? CHANGE_UPDATE
-																		 : CHANGE_NOTHING;
 		case CMD_DELETE:
-			return change_reaches(write_target(query), relid, false, NIL)
-					   ? CHANGE_DELETE
-					   : CHANGE_NOTHING;
+			return CHANGE_DELETE;
+		case CMD_INSERT:
+			return updates_on_conflict(query) ? CHANGE_UPDATE : CHANGE_INSERT;
 		default:
-			return CHANGE_NOTHING;
+			return CHANGE_UPDATE;
 	}
 }

@@ -21,10 +21,16 @@ typedef enum Change
 /* The table that an INSERT, UPDATE or DELETE names. */
 extern Oid write_target(const Query *query);
 
-/* Are they one table, or is one a partition of the other, at any depth? */
+/* Has a row of the one table a place in the other: are they one, is one a partition of
+ * the other or does it inherit from it, or does a third from both, at any depth? Both are
+ * locked, and what is below them gets locked. */
 extern bool tables_share_rows(Oid a, Oid b);
 
-/* What the query, at its own level, does with the table. */
-extern Change change_of_table(const Query *query, Oid relid);
+/* The tables (OIDs) that the query, at its own level, changes: the one that it names and
+ * those that foreign keys take along. */
+extern List *changed_tables(const Query *query);
+
+/* What the query does with the table; `changed` are its changed_tables(). */
+extern Change change_of_table(const Query *query, const List *changed, Oid relid);
 
 #endif
