@@ -32,6 +32,8 @@ PARTITIONED = {'pk': (['k', 'id', 'x'], ['x', 't'], ['k', 'id']), 'pk_1': (['k',
                'pm_y': (['k', 'x'], ['x', 't'], None), 'ph': (['id', 'k', 'x'], ['k', 'x'], None), 'ps': (['id', 'x'], ['id', 'x'], None),
                'pr': (['id', 'x'], ['x', 'name'], None), 'pl': (['id', 'x'], ['id', 'x'], None), 'wv_pm': (['k', 'x'], ['x', 't'], None)}
 TABLES.update(PARTITIONED)
+# A local table with one that inherits from it.
+TABLES.update(heir=TABLES['loc'])
 # With rules, which know neither RETURNING nor MERGE; copies whose rows have no key, with triggers and without.
 RULED = {'ru': (['k', 'id', 'x'], ['id', 'x'], None), 'wv_ruled': (['k', 'x'], ['x'], None)}
 TABLES.update(RULED, nk=(['id', 'x'], ['id', 'x', 'name'], None), nm=(['id', 'x'], ['id', 'x', 'name'], None))
@@ -73,6 +75,7 @@ CREATE TABLE pr_1 PARTITION OF pr DEFAULT;
 CREATE TABLE pl (id int, x int) PARTITION BY RANGE (x);
 CREATE TABLE pl_0 PARTITION OF pl FOR VALUES FROM (MINVALUE) TO (5);
 CREATE TABLE pl_1 PARTITION OF pl DEFAULT;
+CREATE TABLE heir () INHERITS (loc);
 CREATE VIEW wv_pm AS SELECT k, x, t FROM pm WHERE x < 8 OR x IS NULL;
 CREATE TABLE ru (k int, id int, x int);
 CREATE TABLE nk (id int, x int, name text);
@@ -104,6 +107,7 @@ INSERT INTO ph SELECT NULLIF(i % 10, 7), i % 12, NULLIF(i % 5, 0) FROM generate_
 INSERT INTO ps SELECT i, NULLIF(i % 4, 3) FROM generate_series(1, 11) i;
 INSERT INTO pr SELECT i, i % 8, NULLIF('y' || i % 4, 'y2') FROM generate_series(0, 9) i;
 INSERT INTO pl SELECT i % 5, NULLIF(i % 9, 3) FROM generate_series(1, 20) i;
+INSERT INTO heir SELECT i, i % 6, NULLIF('n' || i % 3, 'n1') FROM generate_series(5, 16) i;
 INSERT INTO ru SELECT NULLIF(i % 8, 6), i % 5, NULLIF(i % 7, 4) FROM generate_series(1, 30) i;
 INSERT INTO fp SELECT i % 8, i, NULLIF(i % 7, 4) FROM generate_series(1, 24) i;
 INSERT INTO fr SELECT i, i % 3, NULLIF('y' || i % 4, 'y1') FROM generate_series(0, 9) i;
@@ -243,8 +247,8 @@ END $$;
 """
 # Distribution columns: rows move to other shards, with triggers and without.
 MOVING = {'a': 'k', 'b': 'k', 'c': 'k', 'e': 'k', 'pm': 'k', 'pm_y': 'k', 'ph': 'k', 'pk': 'k', 'pk_1': 'k', 'wv_a': 'k', 'wv_b': 'k', 'wv_over': 'k', 'ru': 'k', 'fp': 'k', 'fc': 'k', 'fg': 'k', 'fr': 'id'}
-# A table and a partition of it.
-SAME_ROWS = {'pk': 'pk_1', 'pk_1': 'pk', 'pm': 'pm_y', 'pm_y': 'pm'}
+# A table and one of which it has the rows: a partition of it, or what inherits from it.
+SAME_ROWS = {'pk': 'pk_1', 'pk_1': 'pk', 'pm': 'pm_y', 'pm_y': 'pm', 'loc': 'heir', 'heir': 'loc'}
 # Columns that tell at most one row.
 UNIQUE = {'r': 'id', 'r2': 'id', 'w': 'k'}
 SOURCES = dict({name: t[0] for name, t in TABLES.items()}, r2=['id', 'rid'], tree=['k', 'id', 'parent'])
