@@ -514,10 +514,12 @@ def of_one_table():
     def change(odd, table=table):
         rows = f'{column} % 2 = {odd} AND {random.choice(["x", column])} {random.choice(["<", ">", "<>"])} {random.randint(0, 12)}'
         values = random.choice(['x + 1', '0', f'{column} * 2', 'length(x::text)', 'public.later(x)', '(SELECT max(x) FROM a)'])
-        return f'UPDATE {table} SET x = {values} WHERE {rows}' if random.random() < 0.6 else f'DELETE FROM {table} WHERE {rows}'
-    if table in SAME_ROWS and random.random() < 0.5:
-        return f'WITH w AS ({change(0)}) {change(1, SAME_ROWS[table])}'
-    first, second = change(0), change(1)
+        moved = 'id = id + 100, ' if table == 'pk' and random.random() < 0.4 else ''
+        return f'UPDATE {table} SET {moved}x = {values} WHERE {rows}' if random.random() < 0.6 else f'DELETE FROM {table} WHERE {rows}'
+    first = change(0)
+    if table in SAME_ROWS and random.random() < 0.6:
+        table = SAME_ROWS[table]
+    second = change(1, table)
     if random.random() < 0.4:
         first += f' RETURNING {column}, x'
         one, changed = f'(SELECT {column} AS q, max(x) AS m FROM w GROUP BY {column}) w', f'{table}.{column} % 2 = 1 AND {table}.{column} = w.q + 1'

@@ -235,7 +235,20 @@ ROLLBACK;
 BEGIN;
 WITH t AS (UPDATE parts_b SET v = v + 1000) UPDATE parts SET v = v + 1000;
 TABLE parts_now;
-WITH t AS (UPDATE parts_b1 SET v = v + 1 RETURNING v) UPDATE parts SET v = 0 FROM t WHERE parts.v = t.v;
+ROLLBACK;
+-- The later one reads what the earlier one returns.
+BEGIN;
+WITH t AS (UPDATE parts_b SET v = v + 1 WHERE v % 2 = 0 RETURNING v) UPDATE parts SET v = parts.v + 1000 FROM t WHERE parts.v = t.v;
+TABLE parts_now;
+ROLLBACK;
+BEGIN;
+WITH t AS (UPDATE parts SET v = v + 1, x = 5 - x WHERE v % 4 = 1 RETURNING v) DELETE FROM parts_b USING t WHERE parts_b.v = t.v;
+TABLE parts_now;
+ROLLBACK;
+BEGIN;
+WITH t AS (UPDATE parts_a SET v = v + 2 WHERE v % 4 = 1 RETURNING v), u AS (UPDATE parts SET v = parts.v + 2000 FROM t WHERE parts.v = t.v RETURNING parts.v)
+DELETE FROM parts_b1 WHERE v IN (SELECT v - 2001 FROM u);
+TABLE parts_now;
 ROLLBACK;
 -- What a partition's key takes along.
 CREATE TABLE tops (k int, x int, PRIMARY KEY (k, x)) PARTITION BY LIST (x);

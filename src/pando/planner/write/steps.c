@@ -25,6 +25,8 @@
  */
 #include "pando/compat/compat.h"
 
+#include "catalog/pg_class.h"
+#include "catalog/pg_type.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/prep.h"
@@ -33,6 +35,7 @@
 #include "utils/lsyscache.h"
 
 #include "pando/plan/fragment.h"
+#include "pando/plan/row_place.h"
 #include "pando/planner/fragment/plan_relations.h"
 #include "pando/planner/fragment/fragment_plan.h"
 #include "pando/planner/query/each_level.h"
@@ -437,6 +440,25 @@ policies_would_ask_more(const Query *change, bool returns)
 		   target_has_policies(rte);
 }
 
+/* Which row it is, in the same way for all tables whose row it is, also after a change.
+ */
+static List *
+identity_of_changed(const Query *change)
+{
+	const DistTable *target = dist_table(write_target(change));
+	Index varno = change->resultRelation;
+	bool partitioned = get_rel_relkind(target->relid) == RELKIND_PARTITIONED_TABLE;
+
+	if (table_has_copies(target) ||
+		(!partitioned && !get_rel_relispartition(target->relid)))
+		return row_identity(target, varno);
+	return list_make2(
+		row_ctid_call(varno, 0),
+		partitioned ? row_tableoid_call(varno, 0, target->relid)
+					: (Node *) makeConst(OIDOID, -1, InvalidOid, sizeof(Oid),
+										 ObjectIdGetDatum(target->relid), false, true));
+}
+
 /* May a change leave out the rows of its table that parts before it have changed? */
 static bool
 changed_rows_can_be_left_out(const Steps *steps, const Part *part,
@@ -449,12 +471,15 @@ changed_rows_can_be_left_out(const Steps *steps, const Part *part,
 		return false;
 	for (const Part *other = steps->parts; other <= part; other++)
 	{
+		const DistTable *others;
+
 		if (part_changes(other, target->relid) == CHANGE_NOTHING)
 			continue;
-		if (write_target(other->query) != target->relid ||
+		others = dist_table(write_target(other->query));
+		if (others == NULL || !tables_share_rows(others->relid, target->relid) ||
 			other->query->commandType == CMD_MERGE ||
-			change_fires_here(other->query, target) ||
-			key_may_change(other->query, target) ||
+			change_fires_here(other->query, others) ||
+			key_may_change(other->query, others) ||
 			policies_would_ask_more(other->query, other < part))
 			return false;
 	}
@@ -472,7 +497,7 @@ leave_changed_rows_out(Steps *steps, Part *part, const DistTable *target)
 
 		if (part_changes(other, target->relid) < CHANGE_UPDATE || other->hidden > 0)
 			continue;
-		foreach_ptr (Node, expr, row_identity(target, query->resultRelation))
+		foreach_ptr (Node, expr, identity_of_changed(query))
 		{
 			query->returningList = lappend(
 				query->returningList,
@@ -638,8 +663,7 @@ leave_out(Query *change, const Part *other)
 	int column = list_length(changed->targetList) - other->hidden;
 	List *quals = NIL;
 
-	foreach_ptr (Node, expr,
-				 row_identity(dist_table(write_target(change)), change->resultRelation))
+	foreach_ptr (Node, expr, identity_of_changed(change))
 	{
 		IncrementVarSublevelsUp(expr, 1, 0);
 		quals =
@@ -680,7 +704,7 @@ make_steps(Steps *steps)
 		for (const Part *other = steps->parts; part->leaves_out && other < part; other++)
 		{
 			if (other->hidden > 0 &&
-				write_target(other->query) == write_target(part->query))
+				tables_share_rows(write_target(other->query), write_target(part->query)))
 				leave_out(part->query, other);
 		}
 	}
