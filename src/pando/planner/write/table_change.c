@@ -88,31 +88,25 @@ List *
 changed_tables(const Query *query)
 {
 	CmdType command = query->commandType;
-	Oid target;
-	List *tables;
+	bool deletes = command == CMD_DELETE || command == CMD_MERGE;
+	bool updates =
+		command == CMD_UPDATE || command == CMD_MERGE || updates_on_conflict(query);
+	List *tables = NIL;
 
 	if (command == CMD_SELECT)
 		return NIL;
-	target = write_target(query);
-	tables = changed_with(target, command == CMD_DELETE || command == CMD_MERGE,
-						  command == CMD_UPDATE || command == CMD_MERGE ||
-							  updates_on_conflict(query));
+	if (deletes || updates)
+		tables = changed_with(write_target(query), deletes, updates);
 	/* SET NULL is an update of that table, a cascade of deletions a deletion. */
 	for (int i = 0; i < list_length(tables); i++)
 		tables = list_concat_unique_oid(
 			tables, changed_with(list_nth_oid(tables, i), true, true));
-	return list_append_unique_oid(tables, target);
+	return list_append_unique_oid(tables, write_target(query));
 }
 
-Change
-change_of_table(const Query *query, const List *changed, Oid relid)
+static Change
+change_of_query(const Query *query)
 {
-	bool shares_rows = false;
-
-	foreach_oid(table, changed) shares_rows =
-		shares_rows || tables_share_rows(table, relid);
-	if (!shares_rows)
-		return CHANGE_NOTHING;
 	switch (query->commandType)
 	{
 		case CMD_DELETE:
@@ -122,4 +116,15 @@ change_of_table(const Query *query, const List *changed, Oid relid)
 		default:
 			return CHANGE_UPDATE;
 	}
+}
+
+Change
+change_of_table(const Query *query, const List *changed, Oid relid)
+{
+	foreach_oid(table, changed)
+	{
+		if (tables_share_rows(table, relid))
+			return change_of_query(query);
+	}
+	return CHANGE_NOTHING;
 }
