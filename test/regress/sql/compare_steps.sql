@@ -291,7 +291,7 @@ CREATE TABLE child () INHERITS (mother, father);
 INSERT INTO child VALUES (1, 1), (2, 2);
 WITH t AS (INSERT INTO child VALUES (3, 3) RETURNING m) SELECT count(*), (SELECT count(*) FROM mother) AS m, (SELECT count(*) FROM a) AS a FROM t;
 WITH t AS (DELETE FROM mother WHERE m = 1 RETURNING m) SELECT count(*), (SELECT count(*) FROM father) AS f, (SELECT count(*) FROM a) AS a FROM t;
-WITH t AS (DELETE FROM father RETURNING f) INSERT INTO a (k) SELECT f FROM t WHERE f NOT IN (SELECT m FROM mother);
+WITH t AS (DELETE FROM father RETURNING f), i AS (INSERT INTO a (k) SELECT f FROM t WHERE f NOT IN (SELECT m FROM mother) RETURNING k) SELECT (SELECT count(*) FROM t) AS t, (SELECT count(*) FROM i) AS i;
 SELECT count(*) FROM mother;
 DROP TABLE child, mother, father;
 DROP VIEW parts_now;
