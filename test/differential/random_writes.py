@@ -506,8 +506,8 @@ def by_cursor():
 
 
 def of_one_table():
-    """Two changes of one table, or of one and a partition of it, in a statement, each of other rows, as it is open which of them has a row of both; the second may
-    read what the first returns."""
+    """Two changes of one table, or of one and a partition of it, in a statement, each of other rows, as it is open which of them has
+    a row of both; the second may read what the first returns."""
     table = random.choice(['a', 'b', 'pk', 'pk_1', 'r'])
     column = 'id'
 
